@@ -1,0 +1,57 @@
+"""Everything the package raises or warns with.
+
+    SottovoceError
+    ├── InvalidInput (ValueError)     an argument that cannot be used
+    │   ├── InvalidNetwork            a graph or an edge constraint
+    │   ├── InvalidCost               a cost or its data
+    │   └── InvalidFile               a problem file; names the key and the line
+    ├── Unsupported                   a combination for which no exact step is known
+    └── MissingExtra (ImportError)    an optional dependency that is not installed
+
+    SottovoceWarning (UserWarning)
+    ├── NotGuaranteed                 the run may not converge, and why
+    └── PrecisionLost                 the mask costs more digits than ``tol`` leaves
+"""
+
+
+class SottovoceError(Exception):
+    """Base of every error that the package raises on purpose."""
+
+
+class InvalidInput(SottovoceError, ValueError):
+    """An argument that cannot be used: what, which value, what to do instead."""
+
+
+class InvalidNetwork(InvalidInput):
+    """A graph or an edge constraint that cannot carry the iteration."""
+
+
+class InvalidCost(InvalidInput):
+    """A cost, or data for a cost, that cannot be used."""
+
+
+class InvalidFile(InvalidInput):
+    """A problem file with a mistake in it."""
+
+
+class Unsupported(SottovoceError):
+    """A combination for which no exact step is known; never approximated in silence."""
+
+
+class MissingExtra(SottovoceError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(f"{what} needs {package}. Install it with: pip install 'sottovoce[{extra}]'")
+
+
+class SottovoceWarning(UserWarning):
+    """Base of every warning that the package gives."""
+
+
+class NotGuaranteed(SottovoceWarning):
+    """Convergence is not guaranteed for these settings."""
+
+
+class PrecisionLost(SottovoceWarning):
+    """Rounding at the size of the mask exceeds the asked tolerance."""
