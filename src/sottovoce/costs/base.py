@@ -1,0 +1,141 @@
+"""What a cost is: its value, and the argmin step that a node performs (THEORY: eq. 2).
+
+A ``Cost`` holds the costs of ``count`` nodes of one family. Every parameter is an array whose leading
+axis is the node, so that a million nodes are one object, stepped by one vectorised or compiled call,
+and one node is the same object with ``count == 1``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidCost, Unsupported
+
+Array = npt.NDArray[np.float64]
+Step = Callable[[Array], Array]
+
+
+class QuadraticForm(NamedTuple):
+    """``f_i(x) = x'Q_i x / 2 + q_i'x + const``; ``Q`` is ``(count,)`` for ``Q_i = a_i I``, else ``(count, d, d)``."""
+
+    Q: Array
+    q: Array
+
+
+class Cost(ABC):
+    """Costs of ``count`` nodes of one family; arrays named in ``_fields`` have the node as leading axis."""
+
+    _fields: ClassVar[tuple[str, ...]]
+    shape: tuple[int, ...]  # of one node's variable: () for one number, (d,) for a vector
+    count: int
+
+    def _fill(self, shape: tuple[int, ...], **arrays: npt.NDArray[Any]) -> Self:
+        """Store the parameters, node first; refuse what is not finite."""
+        for name in self._fields:
+            array = arrays[name]
+            if array.dtype != object and np.isnan(array).any():
+                raise InvalidCost(f"{type(self).__name__}: {name} contains NaN. Remove or impute it first.")
+            setattr(self, name, array)
+        self.shape = shape
+        self.count = len(arrays[self._fields[0]])
+        return self
+
+    @classmethod
+    def _make(cls, shape: tuple[int, ...], **arrays: npt.NDArray[Any]) -> Self:
+        """A batch, from arrays that already have the node as leading axis."""
+        return cls.__new__(cls)._fill(shape, **arrays)
+
+    @property
+    def dim(self) -> int:
+        """Length of one node's variable."""
+        return self.shape[0] if self.shape else 1
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Nodes whose costs have equal signatures are stored, and stepped, together."""
+        return (type(self), self.shape, *(getattr(self, name).shape[1:] for name in self._fields))
+
+    @classmethod
+    def join(cls, costs: Sequence[Self]) -> Self:
+        """One batch out of costs with equal signatures."""
+        arrays = {name: np.concatenate([getattr(f, name) for f in costs]) for name in cls._fields}
+        return cls._make(costs[0].shape, **arrays)
+
+    def take(self, nodes: npt.NDArray[np.intp] | slice) -> Self:
+        """The costs of some of the nodes."""
+        return self._make(self.shape, **{name: getattr(self, name)[nodes] for name in self._fields})
+
+    @abstractmethod
+    def value(self, x: Array) -> Array:
+        """``f_i(x_i)`` for ``x`` of shape ``(..., count, dim)``; ``inf`` outside the domain."""
+
+    @abstractmethod
+    def step(self, g: Array, rho: Array) -> Array:
+        """``argmin_x f_i(x) + g_i'x + (rho_i/2)||x||^2``, for ``g (..., count, dim)`` and ``rho (count,) > 0``."""
+
+    def bind(self, rho: Array) -> Step:
+        """The step for a fixed ``rho``: what does not depend on ``g`` is computed here, once.
+
+        ``rho`` of shape ``(count, dim, dim)`` stands for ``(1/2) x'rho_i x`` and needs a quadratic cost.
+        """
+        if rho.ndim == 3:
+            raise Unsupported(
+                f"{type(self).__name__} has no exact step for edge blocks whose sum A_ij'A_ij is not a multiple "
+                "of the identity. Use a quadratic cost there, or orthogonal blocks."
+            )
+        return lambda g: self.step(g, rho)
+
+    @property
+    def quadratic(self) -> QuadraticForm | None:
+        """The quadratic form, where the cost is one."""
+        return None
+
+    @property
+    @abstractmethod
+    def irregular(self) -> str | None:
+        """Why PDMM (``theta = 1``) is not guaranteed to converge, or None if every node's cost is strongly
+        convex and differentiable."""
+
+    def __add__(self, other: object) -> Cost:
+        """``cost + indicator``, where the step stays exact; refused with the reason elsewhere."""
+        from .constrained import constrain  # which knows the families, and they know this file
+
+        return constrain(self, other) if isinstance(other, Cost) else NotImplemented
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(count={self.count}, shape={self.shape})"
+
+
+def as_vector(value: npt.ArrayLike, name: str) -> tuple[Array, tuple[int, ...]]:
+    """A number or a vector as ``(1, d)``, with the shape that the user meant, ``()`` or ``(d,)``."""
+    array = as_floats(value, name)
+    if array.ndim > 1:
+        raise InvalidCost(f"{name} must be a number or a vector; got shape {array.shape}.")
+    return array.reshape(1, -1), array.shape
+
+
+def as_floats(value: npt.ArrayLike, name: str) -> Array:
+    """Real float64, or a sentence that names the argument."""
+    try:
+        raw = np.asarray(value)
+        if np.iscomplexobj(raw):
+            raise TypeError
+        return np.ascontiguousarray(raw, dtype=np.float64).reshape(raw.shape)
+    except (TypeError, ValueError):
+        raise InvalidCost(f"{name} must hold real numbers; got {value!r}.") from None
+
+
+def nonnegative(value: float, name: str) -> Array:
+    """A parameter that must be >= 0, as ``(1,)``."""
+    array = as_floats(value, name)
+    if array.shape != () or not (np.isfinite(array) and array >= 0):
+        raise InvalidCost(f"{name} must be a finite number >= 0; got {value!r}.")
+    return array.reshape(1)

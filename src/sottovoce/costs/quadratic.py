@@ -1,0 +1,128 @@
+"""Quadratic costs: ``Quadratic``, ``Averaging`` and ``LeastSquares``."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidCost
+from .base import Array, Cost, QuadraticForm, Step, as_floats, as_vector, nonnegative
+
+
+class Quadratic(Cost):
+    """``f(x) = x'Qx/2 + q'x + r`` with ``Q`` symmetric positive semidefinite, or a number ``>= 0`` for ``Q = aI``."""
+
+    _fields = ("Q", "q", "r")
+    Q: Array  # (count,) or (count, d, d)
+    q: Array  # (count, d)
+    r: Array  # (count,)
+
+    def __init__(self, Q: npt.ArrayLike, q: npt.ArrayLike, r: float = 0.0) -> None:
+        rows, shape = as_vector(q, "q")
+        matrix = as_floats(Q, "Q")
+        d = rows.shape[1]
+        if matrix.ndim == 2 and matrix.shape == (1, 1):
+            matrix = matrix.reshape(())
+        if matrix.ndim not in (0, 2) or (matrix.ndim == 2 and matrix.shape != (d, d)):
+            raise InvalidCost(f"Q must be a number or {d} x {d}, like q; got shape {matrix.shape}.")
+        if matrix.ndim == 2 and not np.allclose(matrix, matrix.T, rtol=1e-12, atol=1e-300):
+            raise InvalidCost("Q must be symmetric. Use (Q + Q.T)/2, which has the same quadratic form.")
+        smallest = float(np.linalg.eigvalsh(matrix)[0]) if matrix.ndim else float(matrix)
+        if smallest < -1e-12 * max(1.0, float(np.abs(matrix).max())):
+            raise InvalidCost(f"Q must be positive semidefinite (convex); its smallest eigenvalue is {smallest:.3g}.")
+        self._fill(shape, Q=matrix[None], q=rows, r=as_floats(r, "r").reshape(1))
+
+    def value(self, x: Array) -> Array:
+        Qx = self.Q[:, None] * x if self.Q.ndim == 1 else np.einsum("kij,...kj->...ki", self.Q, x)
+        return np.asarray(np.sum(x * (0.5 * Qx + self.q), axis=-1) + self.r)
+
+    def step(self, g: Array, rho: Array) -> Array:
+        return self.bind(rho)(g)
+
+    def bind(self, rho: Array) -> Step:
+        """``x = -(Q + rho)^{-1} (q + g)``: a division for ``Q = aI``, else one explicit inverse per node, made once."""
+        if self.Q.ndim == 1 and rho.ndim == 1:
+            curvature = (self.Q + rho)[:, None]
+            return lambda g: -(self.q + g) / curvature
+        inverse = self.inverse(rho)
+        return lambda g: -np.einsum("kij,...kj->...ki", inverse, self.q + g)
+
+    def inverse(self, rho: Array) -> Array:
+        """``(Q_i + rho_i)^{-1}`` as ``(count, d, d)``; the benchmark of ENGINE 8 says why it is explicit."""
+        eye = np.eye(self.dim)
+        Q = self.Q[:, None, None] * eye if self.Q.ndim == 1 else self.Q
+        H = rho[:, None, None] * eye if rho.ndim == 1 else rho
+        try:
+            return np.asarray(np.linalg.inv(Q + H), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            raise InvalidCost(
+                "a node's argmin is not unique: neither its Q nor its edge blocks determine x. Add a ridge."
+            ) from None
+
+    @property
+    def quadratic(self) -> QuadraticForm:
+        return QuadraticForm(self.Q, self.q)
+
+    @property
+    def irregular(self) -> str | None:
+        if self.Q.ndim == 1:
+            singular = bool((self.Q <= 0).any())
+        else:
+            eigenvalues = np.linalg.eigvalsh(self.Q)
+            singular = bool((eigenvalues[:, 0] <= 1e-12 * np.maximum(eigenvalues[:, -1], 1e-300)).any())
+        return "a node's quadratic form is singular, so its cost is not strongly convex" if singular else None
+
+
+class Averaging(Quadratic):
+    """``f(x) = ||x - s||^2``, the paper's cost for average consensus: ``Q = 2I``, ``q = -2s``, ``r = s's``."""
+
+    def __init__(self, s: npt.ArrayLike) -> None:
+        rows, shape = as_vector(s, "s")
+        self._fill_data(rows, shape)
+
+    def _fill_data(self, s: Array, shape: tuple[int, ...]) -> None:
+        if not np.isfinite(s).all():
+            raise InvalidCost("s must be finite. Remove or impute the missing values first.")
+        self._fill(shape, Q=np.full(len(s), 2.0), q=-2.0 * s, r=np.einsum("kd,kd->k", s, s))
+
+    @classmethod
+    def many(cls, s: npt.ArrayLike) -> Averaging:
+        """One node a row: ``s`` of shape ``(count,)`` or ``(count, d)``."""
+        rows = as_floats(s, "s")
+        if rows.ndim not in (1, 2):
+            raise InvalidCost(f"s must have one row per node, (n,) or (n, d); got shape {rows.shape}.")
+        cost = cls.__new__(cls)
+        cost._fill_data(rows.reshape(len(rows), -1), rows.shape[1:])
+        return cost
+
+    @property
+    def s(self) -> Array:
+        """The private values, ``(count, d)``."""
+        return -0.5 * self.q
+
+    def value(self, x: Array) -> Array:
+        return np.asarray(np.sum((x - self.s) ** 2, axis=-1))
+
+
+class LeastSquares(Quadratic):
+    """``f(x) = ||Ax - b||^2 + ridge ||x||^2``: ``Q = 2(A'A + ridge I)``, ``q = -2A'b``, ``r = b'b``."""
+
+    def __init__(self, A: npt.ArrayLike, b: npt.ArrayLike, ridge: float = 0.0) -> None:
+        matrix, target = as_rows(A, b, "A", "b")
+        extra = float(nonnegative(ridge, "ridge")[0])
+        d = matrix.shape[1]
+        Q = 2.0 * (matrix.T @ matrix + extra * np.eye(d))
+        Q = Q[None] if d > 1 else Q.reshape(1)
+        self._fill((d,), Q=Q, q=(-2.0 * matrix.T @ target)[None], r=np.array([target @ target]))
+
+
+def as_rows(A: npt.ArrayLike, b: npt.ArrayLike, A_name: str, b_name: str) -> tuple[Array, Array]:
+    """A data matrix and its targets, finite and of one length."""
+    matrix, target = as_floats(A, A_name), as_floats(b, b_name)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise InvalidCost(f"{A_name} must be a matrix with one row per observation; got shape {matrix.shape}.")
+    if target.shape != (len(matrix),):
+        raise InvalidCost(f"{b_name} must have one entry per row of {A_name}, {len(matrix)}; got {target.shape}.")
+    if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
+        raise InvalidCost(f"{A_name} and {b_name} must be finite. Remove or impute the missing values first.")
+    return matrix, target
