@@ -1,0 +1,310 @@
+"""The one loop: ``iterate`` yields state by state, ``solve`` runs to the end and returns a ``Result``."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import math
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InvalidInput, NotGuaranteed, PrecisionLost, Unsupported
+from .masks import GaussianMask
+from .pdmm import Reference, Run
+from .problem import Problem
+from .progress import Progress
+from .record import Recorder
+from .schedules import Delayed, NodeSchedule, Schedule, Synchronous, key_of
+
+log = logging.getLogger(__name__)
+
+Engine = Literal["auto", "reference", "compiled"]
+
+ROUNDS = 100_000  # default limit, in rounds: one round is every node waking once on average
+CHECK_ROUNDS = 10  # the residual is looked at every 10 rounds ...
+CHECK_SHARE = 0.05  # ... or every 5 % of the iterations so far, whichever is rarer
+BLOW_UP = 1e10  # growth of |x| that no averaged operator shows
+
+
+class Status(enum.Enum):
+    """How a run ended. Nothing is called converged that did not converge."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    DIVERGED = "diverged"
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A snapshot after ``iteration`` iterations."""
+
+    iteration: int
+    activations: int
+    messages: int
+    x: Any
+    z: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a run came to. ``x`` is ``(n,)``, ``(n, d)`` or a list per node; a batch has a leading axis of draws."""
+
+    x: Any
+    z: Any
+    status: Status
+    iterations: int
+    activations: int
+    messages: int
+    residual: float
+    history: dict[str, npt.NDArray[Any]]
+    wall_time: float
+    c: float
+    theta: float
+    seed: int | None
+    secret: bool | None = field(default=None)  # whether the pads are secret; None without a mask
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        pads = {
+            None: "no mask: the run is not private",
+            True: "pads from the operating system's generator",
+            False: "pads from a seed: reproducible, not secret",
+        }[self.secret]
+        return (
+            f"{self.status.value} after {self.iterations} iterations "
+            f"({self.activations} activations, {self.messages} messages), residual {self.residual:.2e}, "
+            f"c = {self.c:.4g}, theta = {self.theta:g}, {self.wall_time:.3g} s; {pads}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON."""
+
+        def plain(value: Any) -> Any:
+            return [plain(v) for v in value] if isinstance(value, list) else np.asarray(value).tolist()
+
+        return {
+            "status": self.status.value,
+            "iterations": self.iterations,
+            "activations": self.activations,
+            "messages": self.messages,
+            "residual": self.residual if math.isfinite(self.residual) else None,
+            "c": self.c,
+            "theta": self.theta,
+            "seed": self.seed,
+            "secret": self.secret,
+            "wall_time": self.wall_time,
+            "x": plain(self.x),
+            "history": {name: plain(values) for name, values in self.history.items()},
+        }
+
+
+def iterate(
+    problem: Problem,
+    *,
+    schedule: Schedule | None = None,
+    theta: float | None = None,
+    c: float | Literal["auto"] = "auto",
+    mask: GaussianMask | None = None,
+    z0: Any = None,
+    seed: int | None = None,
+    batch: int | None = None,
+    engine: Engine = "auto",
+) -> Iterator[State]:
+    """Yield the state before the first iteration, and after each one, without end (or to the end of a trace)."""
+    run, _ = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol=0.0)
+    limit = run.schedule.length()
+    while True:
+        yield State(run.iteration, run.activations, run.messages, _copy(run.x), _copy(run.z))
+        if limit is not None and run.iteration >= limit:
+            return
+        run.advance(1)
+
+
+def solve(
+    problem: Problem,
+    *,
+    schedule: Schedule | None = None,
+    theta: float | None = None,
+    c: float | Literal["auto"] = "auto",
+    mask: GaussianMask | None = None,
+    z0: Any = None,
+    seed: int | None = None,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    check_every: int | None = None,
+    batch: int | None = None,
+    record: Sequence[Recorder] = (),
+    record_every: int = 1,
+    engine: Engine = "auto",
+    progress: bool | None = None,
+) -> Result:
+    """Solve ``problem`` by stochastic PDMM.
+
+    ``schedule``: who wakes, default ``Synchronous()``. ``theta``: 1 is PDMM, 1/2 is ADMM; default 1 where convergence
+    is guaranteed, else 1/2. ``c``: the step parameter, default tuned by pilot runs (see ``tune``). ``mask`` draws
+    ``z(0)``, or ``z0`` gives it in the order of ``network.half_edges``; neither is ``z(0) = 0``. ``seed`` fixes
+    schedule and pads; without it the pads are secret. ``tol`` bounds the KKT residual (``pdmm.kkt_residual``), looked at every
+    10 rounds or every 5 % of the iterations so far, whichever is rarer (``check_every`` sets another cadence); a round
+    is one iteration, or ``n`` where nodes wake one at a time. ``tol=0`` plays ``max_iter`` iterations without looking.
+    ``batch=B`` runs ``B`` draws of ``z(0)`` under one activation sequence. ``record``: recorders, called every
+    ``record_every`` iterations.
+    """
+    if not (isinstance(tol, (int, float)) and math.isfinite(tol) and tol >= 0):
+        raise InvalidInput(f"tol must be a number >= 0; got {tol!r}. Use tol=0 to run exactly max_iter iterations.")
+    positive_integer(record_every, "record_every")
+    started = time.perf_counter()
+    run, secret = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol)
+    one_at_a_time = isinstance(run.schedule, NodeSchedule | Delayed)
+    a_round = problem.network.n if one_at_a_time else 1
+    limit = ROUNDS * a_round if max_iter is None else positive_integer(max_iter, "max_iter")
+    length = run.schedule.length()
+    limit = limit if length is None else min(limit, length)
+    cadence = CHECK_ROUNDS * a_round if check_every is None else positive_integer(check_every, "check_every")
+
+    history: dict[str, list[Any]] = {"iteration": [], **{recorder.name: [] for recorder in record}} if record else {}
+    status, residual, largest = Status.MAX_ITER, math.inf, math.inf
+    next_check = cadence if tol else limit
+    with Progress(limit, tol, progress) as bar:
+        while True:
+            k = run.iteration
+            if record and k % record_every == 0:
+                history["iteration"].append(k)
+                for recorder in record:
+                    history[recorder.name].append(recorder(run))
+            if k >= min(next_check, limit):
+                residual = run.residual(tol if k < limit else math.inf)
+                size = float(np.abs(run.stacked_x()).max())
+                if not math.isfinite(residual) or size > BLOW_UP * max(1.0, largest):
+                    status = Status.DIVERGED
+                    break
+                largest = size if largest == math.inf else largest
+                if tol and residual <= tol:
+                    status = Status.CONVERGED
+                    break
+                next_check = k + (max(cadence, int(CHECK_SHARE * k)) if check_every is None else cadence)
+            if k >= limit:
+                break
+            stop = min(next_check if tol else limit, limit, k + bar.stride)
+            if record:
+                stop = min(stop, (k // record_every + 1) * record_every)
+            run.advance(stop - k)
+            bar.update(run.iteration, residual)
+    return Result(
+        x=_copy(run.x),
+        z=_copy(run.z),
+        status=status,
+        iterations=run.iteration,
+        activations=run.activations,
+        messages=run.messages,
+        residual=residual,
+        history={name: np.array(values) for name, values in history.items()},
+        wall_time=time.perf_counter() - started,
+        c=run.c,
+        theta=run.theta,
+        seed=seed,
+        secret=secret,
+    )
+
+
+def start(
+    problem: Problem,
+    schedule: Schedule | None,
+    theta: float | None,
+    c: float | Literal["auto"],
+    mask: GaussianMask | None,
+    z0: Any,
+    seed: int | None,
+    batch: int | None,
+    engine: Engine,
+    tol: float,
+) -> tuple[Run, bool | None]:
+    """A run at ``k = 0``, with every argument checked; and whether its pads are secret."""
+    schedule = Synchronous() if schedule is None else schedule
+    if not isinstance(schedule, Schedule):
+        raise InvalidInput(f"schedule must be a schedule such as sv.Asynchronous(); got {schedule!r}.")
+    schedule.check(problem.network)
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+        raise InvalidInput(f"seed must be an integer >= 0, or None; got {seed!r}.")
+    if batch is not None:
+        positive_integer(batch, "batch")
+    if mask is not None and z0 is not None:
+        raise InvalidInput("give either mask or z0, not both: both set z(0).")
+    theta = _theta(problem, theta)
+    rows, draws = int(problem.rows[-1]), batch or 1
+    stacked = None
+    if mask is not None:
+        stacked = mask.draw((rows, draws), seed)
+        if seed is not None:
+            log.info("pads drawn from seed %d: reproducible, not secret", seed)
+    elif z0 is not None:
+        stacked = problem.stack_z(z0, batch)
+    sigma = mask.sigma if mask else float(np.abs(stacked).max()) if stacked is not None else 0.0
+    if tol and np.finfo(float).eps * sigma > tol:
+        warnings.warn(
+            f"rounding at the size of z(0) is about {np.finfo(float).eps * sigma:.1e}, above tol={tol:g}: "
+            "the run will not reach it. Use a smaller mask or a larger tol.",
+            PrecisionLost,
+            stacklevel=3,
+        )
+    if c == "auto":
+        from .tune import tune
+
+        c = tune(problem, theta)
+    if isinstance(c, bool) or not (isinstance(c, (int, float, np.number)) and math.isfinite(c) and c > 0):
+        raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
+    run = _run(problem, schedule, key_of(seed), float(c), theta, batch, stacked, engine)
+    return run, None if mask is None else seed is None
+
+
+def _run(
+    problem: Problem,
+    schedule: Schedule,
+    key: int,
+    c: float,
+    theta: float,
+    batch: int | None,
+    z0: npt.NDArray[np.float64] | None,
+    engine: Engine,
+) -> Run:
+    if engine not in ("auto", "reference", "compiled"):
+        raise InvalidInput(f"engine must be 'auto', 'reference' or 'compiled'; got {engine!r}.")
+    if engine != "reference":
+        from .engine import compiled_run
+
+        run = compiled_run(problem, schedule, key, c, theta, batch, z0)
+        if run is not None:
+            return run
+        if engine == "compiled":
+            raise Unsupported(f"no compiled engine for {problem!r} under {type(schedule).__name__}; use engine='auto'.")
+    return Reference(problem, schedule, key, c, theta, batch, z0)
+
+
+def _theta(problem: Problem, theta: float | None) -> float:
+    reason = problem.irregular
+    if theta is None:
+        return 0.5 if reason else 1.0
+    if isinstance(theta, bool) or not isinstance(theta, (int, float, np.number)) or not 0 < theta <= 1:
+        raise InvalidInput(f"theta must be in (0, 1]; got {theta!r}. Use theta=1 for PDMM, 0.5 for ADMM.")
+    if theta == 1 and reason:
+        warnings.warn(
+            f"theta=1 is not guaranteed to converge: {reason}. Use theta < 1, for instance 0.5.",
+            NotGuaranteed,
+            stacklevel=4,
+        )
+    return float(theta)
+
+
+def positive_integer(value: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidInput(f"{name} must be an integer >= 1; got {value!r}.")
+    return int(value)
+
+
+def _copy(value: Any) -> Any:
+    return [part.copy() for part in value] if isinstance(value, list) else value.copy()
