@@ -1,0 +1,403 @@
+"""The compiled kernels (Numba). Plain loops in the *gauge* ``w_{i|j} = A_ij z_{i|j}``, in which all signs vanish:
+
+    g_i      = sum_j w_{i|j}
+    x_i      = -(Q_i + c d_i)^{-1} (q_i + g_i)
+    w_{j|i} <- (1 - theta) w_{j|i} - theta (w_{i|j} + 2 c x_i)
+
+Multiplying by +-1 is exact, so the gauge changes no bit. Rows have ``L`` columns: a column per draw and entry of ``x``.
+``pairs[2e], pairs[2e+1]`` are the two values of edge ``e``, see ``layout``. No kernel uses fast math: sums are taken in
+the order of the neighbours, as in the reference.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator,call-arg"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ..randomness import FACTOR_1, FACTOR_2, STEP_INDEX, STEP_K, UNIT
+
+# Typed constants: mixing signed and unsigned integers would silently give floating point.
+_STEP_K, _STEP_INDEX = np.uint64(STEP_K), np.uint64(STEP_INDEX)
+_FACTOR_1, _FACTOR_2 = np.uint64(FACTOR_1), np.uint64(FACTOR_2)
+_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_ONE, _1, _2 = np.uint32(1), np.uint64(1), np.uint64(2)
+
+AHEAD_ROWS, AHEAD_VALUES = 16, 8  # activations to look ahead when prefetching
+RECENTRE = 50  # iterations
+CHUNKS = 64  # of nodes; a fixed number, so that results do not depend on the number of threads
+
+
+@intrinsic
+def prefetch(typingctx, array, index):
+    """Ask for ``array[index]`` before it is needed."""
+    if not isinstance(array, types.Array):
+        return None
+
+    def codegen(context, builder, signature, args):
+        from llvmlite import ir
+
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, args[0])
+        at = context.cast(builder, args[1], signature.args[1], types.intp)
+        pointer = cgutils.get_item_pointer(context, builder, kind, view, [at], wraparound=False)
+        i32 = ir.IntType(32)
+        address = builder.bitcast(pointer, ir.PointerType(ir.IntType(8)))
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32]), "llvm.prefetch.p0"
+        )
+        builder.call(function, [address, i32(1), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), codegen
+
+
+# Random choices: the twins of ``randomness`` and ``schedules``
+
+
+@njit(inline="always")
+def mix(v):
+    v = (v ^ (v >> _30)) * _FACTOR_1
+    v = (v ^ (v >> _27)) * _FACTOR_2
+    return v ^ (v >> _31)
+
+
+@njit(inline="always")
+def uniform(at_k, index):
+    """The number in [0, 1) of ``index``, given the hash of the iteration."""
+    return (mix(at_k + np.uint64(index) * _STEP_INDEX) >> _11) * UNIT
+
+
+@njit(inline="always")
+def hash_of(key, k):
+    return mix(key + np.uint64(k) * _STEP_K)
+
+
+@njit(cache=True)
+def wakes(key, first, n, cumulative, number, nodes):
+    """The memory positions of the nodes that wake at ``first, first + 1, ...``; an empty ``cumulative`` is uniform."""
+    for t in range(len(nodes)):
+        u = uniform(hash_of(key, first + t), 0)
+        nodes[t] = number[min(np.searchsorted(cumulative, u, side="right"), n - 1) if len(cumulative) else int(u * n)]
+
+
+# One node's step
+
+
+@njit(inline="always")
+def step(i, g, x, q, curvature, inverse, d):
+    """``x = -(Q_i + rho_i)^{-1} (q_i + g)`` for every draw in a row; an empty ``inverse`` is ``Q_i = a_i I``."""
+    if len(inverse) == 0:
+        for l in range(len(g)):
+            x[l] = -(q[i, l] + g[l]) / curvature[i]
+    else:
+        for first in range(0, len(g), d):
+            for r in range(d):
+                total = 0.0
+                for s in range(d):
+                    total += inverse[i, r, s] * (q[i, first + s] + g[first + s])
+                x[first + r] = -total
+
+
+# Synchronous, in node space: z(k) = p z(0) + q P z(0) + C a + P C b
+
+
+@njit(inline="always")
+def node_space_rows(low, high, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta):
+    """One iteration of nodes ``low .. high``: ``b`` is read, ``a``, ``x`` and ``new_b`` are written."""
+    L = a.shape[1]
+    g = np.empty(L)
+    for i in range(low, high):
+        degree = float(indptr[i + 1] - indptr[i])
+        for l in range(L):
+            g[l] = 0.0
+        for h in range(indptr[i], indptr[i + 1]):
+            j = indices[h]
+            for l in range(L):
+                g[l] -= b[j, l]
+        if len(g0):
+            for l in range(L):
+                g[l] += p * g0[i, l] + r * h0[i, l]
+        for l in range(L):
+            g[l] += degree * a[i, l]
+        step(i, g, x[i], q, curvature, inverse, d)
+        for l in range(L):
+            new_b[i, l] = (1 - theta) * b[i, l] + theta * (a[i, l] + 2 * c * x[i, l])
+            a[i, l] = (1 - theta) * a[i, l] + theta * b[i, l]
+
+
+@njit(inline="always")
+def recentre(a, b):
+    """``a`` and ``b`` drift along the ones vector, which ``C a + P C b`` does not see: take it out."""
+    for l in range(a.shape[1]):
+        total = 0.0
+        for i in range(a.shape[0]):
+            total += a[i, l] + b[i, l]
+        middle = total / (2 * a.shape[0])
+        for i in range(a.shape[0]):
+            a[i, l] -= middle
+            b[i, l] -= middle
+
+
+@njit(cache=True)
+def node_space(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta):
+    """``count`` synchronous iterations. Returns ``p``, ``r``; the newest ``b`` is in ``b`` or, if odd, in ``new_b``."""
+    n = len(indptr) - 1
+    for k in range(first, first + count):
+        node_space_rows(0, n, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta)
+        b, new_b = new_b, b
+        p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
+        if (k + 1) % RECENTRE == 0:
+            recentre(a, b)
+    return p, r
+
+
+@njit(cache=True, parallel=True)
+def node_space_parallel(
+    count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta
+):
+    n = len(indptr) - 1
+    for k in range(first, first + count):
+        for chunk in prange(CHUNKS):
+            low, high = n * chunk // CHUNKS, n * (chunk + 1) // CHUNKS
+            node_space_rows(
+                low, high, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta
+            )
+        b, new_b = new_b, b
+        p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
+        if (k + 1) % RECENTRE == 0:
+            recentre(a, b)
+    return p, r
+
+
+@njit(inline="always")
+def node_space_scalars(low, high, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
+    """``node_space_rows`` for one column and ``Q_i = a_i I``: no row buffers."""
+    for i in range(low, high):
+        g = 0.0
+        for h in range(indptr[i], indptr[i + 1]):
+            g -= b[indices[h]]
+        if len(g0):
+            g += p * g0[i] + r * h0[i]
+        g += float(indptr[i + 1] - indptr[i]) * a[i]
+        x_i = -(q[i] + g) / curvature[i]
+        x[i] = x_i
+        new_b[i] = (1 - theta) * b[i] + theta * (a[i] + 2 * c * x_i)
+        a[i] = (1 - theta) * a[i] + theta * b[i]
+
+
+@njit(cache=True)
+def node_space_scalar(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
+    n = len(indptr) - 1
+    for k in range(first, first + count):
+        node_space_scalars(0, n, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta)
+        b, new_b = new_b, b
+        p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
+        if (k + 1) % RECENTRE == 0:
+            recentre(a.reshape(-1, 1), b.reshape(-1, 1))
+    return p, r
+
+
+@njit(cache=True, parallel=True)
+def node_space_scalar_parallel(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
+    n = len(indptr) - 1
+    for k in range(first, first + count):
+        for chunk in prange(CHUNKS):
+            low, high = n * chunk // CHUNKS, n * (chunk + 1) // CHUNKS
+            node_space_scalars(low, high, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta)
+        b, new_b = new_b, b
+        p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
+        if (k + 1) % RECENTRE == 0:
+            recentre(a.reshape(-1, 1), b.reshape(-1, 1))
+    return p, r
+
+
+@njit(cache=True)
+def adjacency(indptr, indices, v, out):
+    """``out = W v``, row by row."""
+    for i in range(len(indptr) - 1):
+        for l in range(v.shape[1]):
+            out[i, l] = 0.0
+        for h in range(indptr[i], indptr[i + 1]):
+            j = indices[h]
+            for l in range(v.shape[1]):
+                out[i, l] += v[j, l]
+
+
+# Asynchronous: one node at a time, in place
+
+
+@njit(cache=True)
+def asynchronous_scalar(nodes, indptr, slots, pairs, x, q, curvature, c, theta):
+    """The nodes wake one after the other; one column, ``Q_i = a_i I``."""
+    count = len(nodes)
+    for t in range(count):
+        # The sequence is known, so memory can be asked for before it is needed: first the slots, then the values.
+        if t + AHEAD_ROWS < count:
+            later = nodes[t + AHEAD_ROWS]
+            prefetch(slots, indptr[later])
+            prefetch(x, later)
+            prefetch(q, later)
+            prefetch(curvature, later)
+        if t + AHEAD_VALUES < count:
+            later = nodes[t + AHEAD_VALUES]
+            for h in range(indptr[later], indptr[later + 1]):
+                prefetch(pairs, slots[h])
+        i = nodes[t]
+        g = 0.0
+        for h in range(indptr[i], indptr[i + 1]):
+            g += pairs[slots[h]]
+        x_i = -(q[i] + g) / curvature[i]
+        x[i] = x_i
+        push = 2 * c * x_i
+        for h in range(indptr[i], indptr[i + 1]):
+            s = slots[h]
+            pairs[s ^ _ONE] = (1 - theta) * pairs[s ^ _ONE] - theta * (pairs[s] + push)
+
+
+@njit(inline="always")
+def asynchronous_rows(low, high, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta):
+    """The columns ``low .. high`` of the whole sequence; columns of different draws never meet."""
+    width = high - low
+    g, x_i, push = np.empty(width), np.empty(width), np.empty(width)
+    for t in range(len(nodes)):
+        i = nodes[t]
+        for l in range(width):
+            g[l] = 0.0
+        for h in range(indptr[i], indptr[i + 1]):
+            held = pairs[slots[h], low:high]
+            for l in range(width):
+                g[l] += held[l]
+        step(i, g, x_i, q[:, low:high], curvature, inverse, d)
+        for l in range(width):
+            push[l] = 2 * c * x_i[l]
+            x[i, low + l] = x_i[l]
+        for h in range(indptr[i], indptr[i + 1]):
+            held, written = pairs[slots[h], low:high], pairs[slots[h] ^ _ONE, low:high]
+            for l in range(width):
+                written[l] = (1 - theta) * written[l] - theta * (held[l] + push[l])
+
+
+@njit(cache=True)
+def asynchronous(bounds, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta):
+    """Rows of several columns; ``bounds`` cuts them into parts that fit into cache."""
+    for part in range(len(bounds) - 1):
+        low, high = bounds[part], bounds[part + 1]
+        asynchronous_rows(low, high, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta)
+
+
+@njit(cache=True, parallel=True)
+def asynchronous_parallel(bounds, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta):
+    for part in prange(len(bounds) - 1):
+        low, high = bounds[part], bounds[part + 1]
+        asynchronous_rows(low, high, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta)
+
+
+# Bernoulli: everybody computes from z(k), then a random part is updated
+
+
+@njit(inline="always")
+def chosen(key_k, index, threshold):
+    """``uniform(key_k, index) < p`` in integers, with ``threshold = ceil(2^53 p)``."""
+    return (mix(key_k + np.uint64(index) * _STEP_INDEX) >> _11) < threshold
+
+
+@njit(inline="always")
+def wake_up(key_k, threshold, by_node, active):
+    """Which nodes wake; all of them where chance is on the edges. Returns how many."""
+    if not by_node:
+        return len(active)
+    awake = 0
+    for i in range(len(active)):
+        active[i] = chosen(key_k, i, threshold)
+        awake += active[i]
+    return awake
+
+
+@njit(cache=True)
+def bernoulli_scalar(
+    count, key, first, threshold, by_node, indptr, indices, pairs, g, x, active, q, curvature, c, theta
+):
+    """``count`` iterations for one column and ``Q_i = a_i I``; ``g`` holds the row sums. Returns wakes and messages."""
+    n = len(indptr) - 1
+    activations, messages = 0, 0
+    for k in range(first, first + count):
+        key_k = hash_of(key, k)
+        activations += wake_up(key_k, threshold, by_node, active)
+        for i in range(n):
+            if active[i]:
+                x[i] = -(q[i] + g[i]) / curvature[i]
+                messages += indptr[i + 1] - indptr[i]
+            g[i] = 0.0
+        e = np.uint64(0)
+        for i in range(n):
+            g_i = g[i]
+            push_i = 2 * c * x[i]
+            for h in range(indptr[i], indptr[i + 1]):
+                j = indices[h]
+                if j > i:
+                    # Both outcomes are computed and one is selected: a branch on chance would be mispredicted.
+                    w_ij, w_ji = pairs[e], pairs[e + _1]
+                    new_ij = (1 - theta) * w_ij - theta * (w_ji + 2 * c * x[j])
+                    new_ji = (1 - theta) * w_ji - theta * (w_ij + push_i)
+                    to_i = active[j] if by_node else chosen(key_k, e, threshold)
+                    to_j = active[i] if by_node else chosen(key_k, e + _1, threshold)
+                    w_ij = new_ij if to_i else w_ij
+                    w_ji = new_ji if to_j else w_ji
+                    pairs[e], pairs[e + _1] = w_ij, w_ji
+                    g_i += w_ij
+                    g[j] += w_ji
+                    e += _2
+            g[i] = g_i
+    return activations, messages
+
+
+@njit(cache=True)
+def bernoulli(
+    count, key, first, threshold, by_node, indptr, indices, pairs, g, x, active, q, curvature, inverse, d, c, theta
+):
+    """``bernoulli_scalar`` for rows of several columns: all draws share the choices."""
+    n = len(indptr) - 1
+    L = x.shape[1]
+    activations, messages = 0, 0
+    for k in range(first, first + count):
+        key_k = hash_of(key, k)
+        activations += wake_up(key_k, threshold, by_node, active)
+        for i in range(n):
+            if active[i]:
+                step(i, g[i], x[i], q, curvature, inverse, d)
+                messages += indptr[i + 1] - indptr[i]
+            for l in range(L):
+                g[i, l] = 0.0
+        e = np.uint64(0)
+        for i in range(n):
+            for h in range(indptr[i], indptr[i + 1]):
+                j = indices[h]
+                if j > i:
+                    to_i = active[j] if by_node else chosen(key_k, e, threshold)
+                    to_j = active[i] if by_node else chosen(key_k, e + _1, threshold)
+                    for l in range(L):
+                        w_ij, w_ji = pairs[e, l], pairs[e + _1, l]
+                        if to_i:
+                            pairs[e, l] = (1 - theta) * w_ij - theta * (w_ji + 2 * c * x[j, l])
+                        if to_j:
+                            pairs[e + _1, l] = (1 - theta) * w_ji - theta * (w_ij + 2 * c * x[i, l])
+                        g[i, l] += pairs[e, l]
+                        g[j, l] += pairs[e + _1, l]
+                    e += _2
+    return activations, messages
+
+
+@njit(cache=True)
+def row_sums(indptr, slots, pairs, own, other):
+    """``own = C'z`` and ``other = C'Pz`` (in the gauge ``-sum_j w_{j|i}``), for the residual."""
+    for i in range(len(indptr) - 1):
+        for l in range(pairs.shape[1]):
+            own[i, l] = 0.0
+            other[i, l] = 0.0
+        for h in range(indptr[i], indptr[i + 1]):
+            for l in range(pairs.shape[1]):
+                own[i, l] += pairs[slots[h], l]
+                other[i, l] -= pairs[slots[h] ^ _ONE, l]
