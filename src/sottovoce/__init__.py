@@ -1,1 +1,94 @@
-"""Private decentralised optimisation."""
+"""sottovoce: private decentralised optimisation.
+
+Parties that will not share their data agree on the exact optimum of a joint convex problem by talking to their graph
+neighbours only. The method is stochastic PDMM with subspace perturbation.
+
+>>> import sottovoce as sv
+>>> network = sv.Network.random_geometric(10, seed=1)
+>>> problem = sv.averaging(network, [3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
+>>> result = sv.solve(problem, schedule=sv.Asynchronous(), mask=sv.GaussianMask(variance=1e6), seed=0)
+>>> result.status.value, [round(float(x), 6) for x in result.x[:3]]
+('converged', [3.9, 3.9, 3.9])
+"""
+
+from .costs import (
+    AbsoluteDeviation,
+    Averaging,
+    Ball,
+    Box,
+    Cost,
+    Custom,
+    ElasticNet,
+    FromCvxpy,
+    Hinge,
+    Huber,
+    Lasso,
+    LeastSquares,
+    Logistic,
+    NonNegative,
+    Quadratic,
+    Simplex,
+)
+from .masks import GaussianMask
+from .network import Network
+from .node import Message, Node, nodes_of
+from .problem import Problem, averaging, least_squares, logistic
+from .record import Error, Messages, Residual, Variance
+from .schedules import (
+    Asynchronous,
+    Delayed,
+    EdgeBernoulli,
+    NodeBernoulli,
+    PoissonClocks,
+    Schedule,
+    Synchronous,
+    Trace,
+)
+from .solve import Result, State, Status, iterate, solve
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AbsoluteDeviation",
+    "Asynchronous",
+    "Averaging",
+    "Ball",
+    "Box",
+    "Cost",
+    "Custom",
+    "Delayed",
+    "EdgeBernoulli",
+    "ElasticNet",
+    "Error",
+    "FromCvxpy",
+    "GaussianMask",
+    "Hinge",
+    "Huber",
+    "Lasso",
+    "LeastSquares",
+    "Logistic",
+    "Message",
+    "Messages",
+    "Network",
+    "Node",
+    "NodeBernoulli",
+    "NonNegative",
+    "PoissonClocks",
+    "Problem",
+    "Quadratic",
+    "Residual",
+    "Result",
+    "Schedule",
+    "Simplex",
+    "State",
+    "Status",
+    "Synchronous",
+    "Trace",
+    "Variance",
+    "averaging",
+    "iterate",
+    "least_squares",
+    "logistic",
+    "nodes_of",
+    "solve",
+]

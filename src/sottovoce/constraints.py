@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,10 +61,14 @@ class Constraints:
         indptr = np.concatenate([[0], np.cumsum(width)])
         return sparse.csr_array((data, np.concatenate(column), indptr), shape=(self.rows[-1], self.columns[-1]))
 
-    def gram(self, network: Network, i: int) -> Array:
-        """``sum_j A_ij'A_ij``: times ``c`` it is the Hessian of the penalty in node ``i``'s step."""
-        blocks = self.A[network.indptr[i] : network.indptr[i + 1]]
-        return np.asarray(sum(block.T @ block for block in blocks))
+
+def penalty(c: float, blocks: Iterable[Array | float]) -> Array:
+    """``c sum_j A_ij'A_ij``, the Hessian of the penalty in a node's step: ``(1,)`` where it is a multiple of ``I``,
+    else ``(1, n_i, n_i)``. A block that is a number stands for that number times ``I``."""
+    gram = sum(block * block if isinstance(block, float) else block.T @ block for block in blocks)
+    if isinstance(gram, np.ndarray) and not np.array_equal(gram, gram[0, 0] * np.eye(len(gram))):
+        return c * gram[None]
+    return c * np.ravel(gram)[:1]
 
 
 def _refuse_keys(A: Mapping[Key, object], b: Mapping[Key, object], pairs: list[Key]) -> None:

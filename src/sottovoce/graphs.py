@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from .errors import InvalidNetwork
 
@@ -161,6 +160,8 @@ def _until_connected(n: int, draw: Callable[[], T], edges: Callable[[T], Edges],
 
 
 def _components(n: int, edges: Edges) -> tuple[int, npt.NDArray[np.int32]]:
+    from scipy.sparse import csgraph
+
     ones = np.ones(len(edges), dtype=np.int8)
     matrix: sparse.coo_array[Any] = sparse.coo_array((ones, (edges[:, 0], edges[:, 1])), shape=(n, n))
     parts, part = csgraph.connected_components(matrix, directed=False)

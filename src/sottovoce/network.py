@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from . import graphs
 from .errors import InvalidNetwork, MissingExtra
@@ -57,6 +56,8 @@ class Network:
         self._refuse_disconnected(adjacency)
 
     def _refuse_disconnected(self, adjacency: sparse.csr_array[Any]) -> None:
+        from scipy.sparse import csgraph
+
         parts, part = csgraph.connected_components(adjacency, directed=False)
         if parts > 1:
             outside = int(np.flatnonzero(part != part[0])[0])

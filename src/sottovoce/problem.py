@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from .constraints import penalty
 from .costs import Averaging, Cost, LeastSquares, QuadraticForm
 from .costs.base import Array, Step
 from .errors import InvalidCost
@@ -113,13 +114,11 @@ class Problem:
         raise InvalidCost(f"node {i} is not in 0 .. {self.network.n - 1}.")
 
     def penalty(self, c: float, i: int) -> Array:
-        """``c sum_j A_ij'A_ij`` of node ``i``, as ``(1,)`` where it is a multiple of ``I``, else ``(1, n_i, n_i)``."""
-        constraints = self.network.constraints
-        if constraints is None:
-            return c * self.network.degrees[i : i + 1].astype(np.float64)
-        gram = constraints.gram(self.network, i)
-        scalar = np.array_equal(gram, gram[0, 0] * np.eye(len(gram)))
-        return c * (gram[:1, 0] if scalar else gram[None])
+        """The quadratic penalty in node ``i``'s step, see ``constraints.penalty``."""
+        network = self.network
+        if network.constraints is None:
+            return c * network.degrees[i : i + 1].astype(np.float64)
+        return penalty(c, network.constraints.A[network.indptr[i] : network.indptr[i + 1]])
 
     def steps(self, c: float) -> Step:
         """All nodes' argmin steps at once, ``g -> x`` on stacked arrays ``(N, B)``, prefactored for this ``c``."""

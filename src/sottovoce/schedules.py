@@ -241,7 +241,10 @@ def probability(p: float) -> None:
 
 
 def positive_rates(rates: Iterable[float]) -> npt.NDArray[np.float64]:
-    array = np.asarray(rates if isinstance(rates, np.ndarray) else list(rates), dtype=np.float64)
+    try:
+        array = np.asarray(rates if isinstance(rates, np.ndarray) else list(rates), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"rates must be positive numbers, one per node; got {rates!r}.") from None
     if array.ndim != 1 or not len(array) or not (np.isfinite(array) & (array > 0)).all():
         raise InvalidInput(f"rates must be positive numbers, one per node; got {array!r}.")
     return array

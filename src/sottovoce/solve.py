@@ -147,13 +147,19 @@ def solve(
     """Solve ``problem`` by stochastic PDMM.
 
     ``schedule``: who wakes, default ``Synchronous()``. ``theta``: 1 is PDMM, 1/2 is ADMM; default 1 where convergence
-    is guaranteed, else 1/2. ``c``: the step parameter, default tuned by pilot runs (see ``tune``). ``mask`` draws
-    ``z(0)``, or ``z0`` gives it in the order of ``network.half_edges``; neither is ``z(0) = 0``. ``seed`` fixes
-    schedule and pads; without it the pads are secret. ``tol`` bounds the KKT residual (``pdmm.kkt_residual``), looked at every
-    10 rounds or every 5 % of the iterations so far, whichever is rarer (``check_every`` sets another cadence); a round
-    is one iteration, or ``n`` where nodes wake one at a time. ``tol=0`` plays ``max_iter`` iterations without looking.
-    ``batch=B`` runs ``B`` draws of ``z(0)`` under one activation sequence. ``record``: recorders, called every
-    ``record_every`` iterations.
+    is guaranteed, else 1/2. ``c``: the step parameter, default tuned by pilot runs (see ``tune``).
+
+    ``mask`` draws ``z(0)``, or ``z0`` gives it in the order of ``network.half_edges``; neither is ``z(0) = 0``.
+    ``seed`` fixes schedule and pads; without it the pads are secret. ``batch=B`` runs ``B`` draws of ``z(0)`` under
+    one activation sequence.
+
+    ``tol`` bounds the KKT residual (``pdmm.kkt_residual``). It is looked at every 10 rounds or every 5 % of the
+    iterations so far, whichever is rarer (``check_every`` sets another cadence); a round is one iteration, or ``n``
+    where nodes wake one at a time. ``tol=0`` plays ``max_iter`` iterations without looking (default: 100,000 rounds).
+
+    ``record``: recorders, called every ``record_every`` iterations; their values are in ``Result.history``.
+    ``engine``: ``"auto"``, or ``"reference"`` or ``"compiled"`` by name. ``progress``: a bar after two seconds; default
+    on a terminal only.
     """
     if not (isinstance(tol, (int, float)) and math.isfinite(tol) and tol >= 0):
         raise InvalidInput(f"tol must be a number >= 0; got {tol!r}. Use tol=0 to run exactly max_iter iterations.")
@@ -255,14 +261,14 @@ def start(
     if c == "auto":
         from .tune import tune
 
-        c = tune(problem, theta)
+        c = tune(problem, schedule, theta, tol or 1e-9)
     if isinstance(c, bool) or not (isinstance(c, (int, float, np.number)) and math.isfinite(c) and c > 0):
         raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
-    run = _run(problem, schedule, key_of(seed), float(c), theta, batch, stacked, engine)
+    run = make_run(problem, schedule, key_of(seed), float(c), theta, batch, stacked, engine)
     return run, None if mask is None else seed is None
 
 
-def _run(
+def make_run(
     problem: Problem,
     schedule: Schedule,
     key: int,
@@ -272,6 +278,7 @@ def _run(
     z0: npt.NDArray[np.float64] | None,
     engine: Engine,
 ) -> Run:
+    """A run of trusted arguments on the engine that fits."""
     if engine not in ("auto", "reference", "compiled"):
         raise InvalidInput(f"engine must be 'auto', 'reference' or 'compiled'; got {engine!r}.")
     if engine != "reference":

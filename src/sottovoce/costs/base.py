@@ -95,6 +95,10 @@ class Cost(ABC):
         """The quadratic form, where the cost is one."""
         return None
 
+    def hessian(self, x: Array) -> Array | None:
+        """Second derivatives at ``x (count, dim)`` as ``(count, dim, dim)``, where the cost has them, for tuning."""
+        return None
+
     @property
     @abstractmethod
     def irregular(self) -> str | None:

@@ -54,7 +54,7 @@ class CompiledRun(Run):
             self.curvature = np.empty(0) if dense else Q + rho
             self.inverse = np.empty((0, 1, 1))
             if dense:
-                self.inverse = Quadratic._make((self.d,), Q=Q, q=q, r=np.zeros(len(q))).inverse(rho)
+                self.inverse = Quadratic.many(Q, q).inverse(rho)
         self.scalar = form is not None and self.L == 1 and not len(self.inverse)
 
     # Between the user's order and memory

@@ -1,0 +1,124 @@
+"""One party, without I/O: no sockets, no clock, no random generator inside. Whoever drives it brings those.
+
+The form of THEORY 5. With ``z = z(0) + D`` a node collapses its pads once, into
+
+    nu_i = sum_j A_ij' z_{i|j}(0)            a tilt of its cost, f_i(x) + nu_i'x
+    e_ij = z_{i|j}(0) - z_{j|i}(0)           one offset per neighbour
+
+and forgets them. What it sends is ``r_{j|i} = y_{j|i} - z_{j|i}(0)``, which reveals exactly what the paper's
+differences reveal, but survives loss: the receiver forms ``D_{j|i} <- (1 - theta) D_{j|i} + theta r_{j|i}`` from the
+newest ``r`` alone, and a lost message is exactly ``U_{j|i} = 0``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .constraints import penalty
+from .costs import Cost
+from .costs.base import Array
+from .errors import InvalidInput
+from .problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """``r_{receiver|sender}``; ``counter`` grows with every message of this half-edge."""
+
+    sender: int
+    receiver: int
+    counter: int
+    r: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """What a node knows of one of its edges: ``A_ij``, ``b_ij``, and the pads ``z_{i|j}(0)`` and ``z_{j|i}(0)``."""
+
+    A: Array | float  # a number stands for that number times I: +-1 under consensus
+    b: Array
+    held: Array
+    written: Array
+
+
+class Node:
+    """Node ``i``: ``wake`` computes and returns messages, ``receive`` takes one in. ``x`` is its current answer."""
+
+    def __init__(self, i: int, cost: Cost, links: Mapping[int, Link], *, c: float, theta: float) -> None:
+        if not links:
+            raise InvalidInput(f"node {i} has no neighbours; it can only solve its own problem.")
+        self.i, self.c, self.theta = i, c, theta
+        self.neighbours = sorted(links)
+        self.A = {j: links[j].A for j in self.neighbours}
+        self.b = {j: links[j].b for j in self.neighbours}
+        # The pads end here: only their sum and the differences are kept.
+        self.nu = np.zeros(cost.dim)
+        for j in self.neighbours:
+            self.nu = self.nu + adjoint(self.A[j], links[j].held)
+        self.e = {j: links[j].held - links[j].written for j in self.neighbours}
+        self.D = {j: np.zeros(len(links[j].b)) for j in self.neighbours}
+        self.newest = dict.fromkeys(self.neighbours, 0)
+        self.sent = 0
+        self.x = np.zeros(cost.dim)
+        self.step = cost.bind(penalty(c, self.A.values()))
+
+    def wake(self) -> list[Message]:
+        """Minimise, and say what every neighbour should know (eqs. 2 and 3)."""
+        g = np.zeros_like(self.x)
+        for j in self.neighbours:
+            g = g + adjoint(self.A[j], self.D[j] - (self.c / 2) * self.b[j])
+        self.x = self.step((self.nu + g)[None, :])[0]
+        self.sent += 1
+        return [
+            Message(self.i, j, self.sent, self.D[j] + self.e[j] + self.c * (2 * times(self.A[j], self.x) - self.b[j]))
+            for j in self.neighbours
+        ]
+
+    def receive(self, message: Message) -> bool:
+        """Take a message in (eq. 5); False where it is old news: a duplicate, or overtaken by a later one."""
+        j = message.sender
+        if message.receiver != self.i or j not in self.D:
+            raise InvalidInput(f"node {self.i} got a message from {j} to {message.receiver}, which is not its edge.")
+        if message.r.shape != self.D[j].shape or not np.isfinite(message.r).all():
+            raise InvalidInput(f"node {self.i} got {message.r!r} from {j}; expected {len(self.D[j])} finite numbers.")
+        if message.counter <= self.newest[j]:
+            return False
+        self.newest[j] = message.counter
+        self.D[j] = (1 - self.theta) * self.D[j] + self.theta * message.r
+        return True
+
+
+def times(A: Array | float, v: Array) -> Array:
+    return A * v if isinstance(A, float) else A @ v
+
+
+def adjoint(A: Array | float, v: Array) -> Array:
+    return A * v if isinstance(A, float) else A.T @ v
+
+
+def nodes_of(problem: Problem, *, c: float, theta: float, z0: npt.ArrayLike | None = None) -> list[Node]:
+    """Every party of a problem, with the pads of ``z0`` (in the order of ``network.half_edges``; None is 0)."""
+    network, rows = problem.network, problem.rows
+    z = np.zeros(rows[-1]) if z0 is None else problem.stack_z(z0, None)[:, 0]
+    b = np.broadcast_to(problem.b, (len(z), 1))[:, 0]
+
+    def link(h: int) -> Link:
+        held = slice(rows[h], rows[h + 1])
+        written = slice(rows[network.twin[h]], rows[network.twin[h] + 1])
+        A = network.constraints.A[h] if network.constraints is not None else float(network.C.data[h])
+        return Link(A, b[held], z[held], z[written])
+
+    return [
+        Node(
+            i,
+            problem.cost(i),
+            {int(network.indices[h]): link(h) for h in range(network.indptr[i], network.indptr[i + 1])},
+            c=c,
+            theta=theta,
+        )
+        for i in range(network.n)
+    ]
