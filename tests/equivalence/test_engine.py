@@ -1,0 +1,128 @@
+"""The compiled engine against the readable reference, on the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import shards
+
+import sottovoce as sv
+from sottovoce.errors import Unsupported
+
+N, EPS = 12, np.finfo(float).eps
+
+
+def problems(network, rng):
+    return {
+        "averaging": sv.averaging(network, rng.normal(size=N)),
+        "vectors": sv.averaging(network, rng.normal(size=(N, 3))),
+        "dense": sv.least_squares(network, shards(rng, N, 6, 3)),
+        "mixed": sv.Problem(
+            network, [sv.Averaging(np.ones(2)) if i % 2 else sv.LeastSquares(np.eye(2), [1, i]) for i in range(N)]
+        ),
+    }
+
+
+SCHEDULES = {
+    "synchronous": sv.Synchronous(),
+    "asynchronous": sv.Asynchronous(),
+    "rates": sv.Asynchronous(rates=np.arange(1.0, N + 1)),
+    "poisson": sv.PoissonClocks(np.arange(1.0, N + 1)),
+    "trace": sv.Trace(list(range(N)) * 20),
+    "node_bernoulli": sv.NodeBernoulli(0.4),
+    "edge_bernoulli": sv.EdgeBernoulli(0.7),
+}
+
+
+@pytest.mark.parametrize("batch", [None, 1, 3, 40])
+@pytest.mark.parametrize("theta", [1.0, 0.8])
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES.keys())
+@pytest.mark.parametrize("name", ["averaging", "vectors", "dense", "mixed"])
+def test_engine_gives_what_the_reference_gives(network, rng, name, schedule, theta, batch):
+    problem = problems(network, rng)[name]
+    arguments = {
+        "schedule": schedule, "theta": theta, "c": 0.4, "mask": sv.GaussianMask(100.0), "seed": 3, "batch": batch,
+        "tol": 0, "max_iter": 157, "record": [sv.Residual()], "record_every": 50,
+    }  # fmt: skip
+    fast = sv.solve(problem, engine="compiled", **arguments)
+    slow = sv.solve(problem, engine="reference", **arguments)
+    assert (fast.iterations, fast.activations, fast.messages) == (slow.iterations, slow.activations, slow.messages)
+    assert fast.x.shape == slow.x.shape
+    assert fast.z.shape == slow.z.shape
+    assert fast.x.shape[:-1] == slow.x.shape[:-1]
+    # Same arithmetic in the same order gives the same bits; node space and matrix products sum in another order,
+    # and rounding errors of size eps * |z| add up over 157 non-expansive iterations.
+    exact = name in ("averaging", "vectors") and not isinstance(schedule, sv.Synchronous)
+    bound = 0 if exact else 157 * EPS * np.abs(slow.z).max()
+    assert np.abs(fast.x - slow.x).max() <= bound
+    assert np.abs(fast.z - slow.z).max() <= bound
+    np.testing.assert_allclose(fast.history["residual"], slow.history["residual"], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.7), sv.NodeBernoulli(0.5)])
+@pytest.mark.parametrize("dense", [False, True])
+def test_memory_order_is_invisible(monkeypatch, rng, schedule, dense):
+    monkeypatch.setattr("sottovoce.layout.REORDER_FROM", 10)
+    local = sv.Network.random_geometric(400, radius=0.09, seed=1, largest_component=True)
+    network = sv.Network.from_edges(local.n, rng.permutation(local.n)[local.edges])
+    assert network.layout.user is not None
+    n = network.n
+    problem = sv.least_squares(network, shards(rng, n, 4, 2)) if dense else sv.averaging(network, rng.normal(size=n))
+    arguments = {"schedule": schedule, "c": 0.4, "mask": sv.GaussianMask(1.0), "seed": 1, "tol": 0, "max_iter": 300}
+    fast = sv.solve(problem, engine="compiled", **arguments)
+    slow = sv.solve(problem, engine="reference", **arguments)
+    # Neighbours are summed in another order: rounding only.
+    np.testing.assert_allclose(fast.x, slow.x, atol=300 * EPS * np.abs(slow.z).max())
+    np.testing.assert_allclose(fast.z, slow.z, atol=300 * EPS * np.abs(slow.z).max())
+    assert fast.residual == pytest.approx(slow.residual, rel=1e-9)
+
+
+def test_synchronous_runs_of_other_costs_use_node_space(network, rng):
+    problem = sv.Problem(network, [sv.Huber(float(v)) for v in rng.normal(size=N)])
+    arguments = {"theta": 0.5, "c": 0.4, "mask": sv.GaussianMask(100.0), "seed": 3, "tol": 0, "max_iter": 120, "batch": 2}
+    fast = sv.solve(problem, engine="compiled", **arguments)
+    slow = sv.solve(problem, engine="reference", **arguments)
+    np.testing.assert_allclose(fast.x, slow.x, atol=120 * EPS * np.abs(slow.z).max())
+    np.testing.assert_allclose(fast.z, slow.z, atol=120 * EPS * np.abs(slow.z).max())
+
+
+@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.7)])
+@pytest.mark.parametrize("batch", [None, 64])
+def test_same_bits_on_any_number_of_threads(rng, schedule, batch):
+    import numba
+
+    network = sv.Network.random_geometric(3000, radius=0.05, seed=1, largest_component=True)
+    problem = sv.averaging(network, rng.normal(size=network.n))
+    arguments = {"schedule": schedule, "c": 0.4, "mask": sv.GaussianMask(1.0), "seed": 1, "tol": 0, "max_iter": 60}
+    threads = numba.get_num_threads()
+    results = []
+    try:
+        for count in {1, threads}:
+            numba.set_num_threads(count)
+            results.append(sv.solve(problem, engine="compiled", batch=batch, **arguments))
+    finally:
+        numba.set_num_threads(threads)
+    assert all(np.array_equal(results[0].z, other.z) for other in results)
+
+
+def test_node_space_does_not_drift(network, rng):
+    # Without recentring, a and b would grow by c mean(x) per iteration, and 1e5 iterations would cost five digits.
+    s = 1000 + rng.normal(size=N)
+    run = sv.solve(sv.averaging(network, s), c=0.4, tol=0, max_iter=100_000)
+    assert np.abs(run.x - s.mean()).max() < 1e-10 * s.mean()
+
+
+def test_draws_of_a_batch_are_single_runs(network, rng):
+    problem = sv.averaging(network, rng.normal(size=N))
+    z0 = rng.normal(size=(5, 2 * network.m))
+    for schedule in SCHEDULES.values():
+        arguments = {"schedule": schedule, "c": 0.4, "seed": 3, "tol": 0, "max_iter": 100}
+        together = sv.solve(problem, z0=z0, batch=5, **arguments)
+        alone = [sv.solve(problem, z0=draw, **arguments) for draw in z0]
+        np.testing.assert_allclose(together.z, [r.z for r in alone], rtol=0, atol=100 * EPS * 10)
+
+
+def test_no_compiled_engine_is_said(network):
+    problem = sv.Problem(network, [sv.AbsoluteDeviation(float(i)) for i in range(N)])
+    with pytest.raises(Unsupported, match="no compiled engine"):
+        sv.solve(problem, schedule=sv.Asynchronous(), c=1.0, theta=0.5, engine="compiled")

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import sottovoce as sv
+from sottovoce.engine import kernels
+from sottovoce.errors import InvalidInput
+from sottovoce.randomness import uniform
+from sottovoce.schedules import key_of
+
+
+def test_mu(network):
+    n = network.n
+    assert sv.Synchronous().mu(network) == 1
+    assert sv.Asynchronous().mu(network) == 1 / n
+    assert sv.Asynchronous(rates=np.arange(1, n + 1)).mu(network) is None
+    assert sv.PoissonClocks(np.full(n, 3.0)).mu(network) == 1 / n
+    assert sv.NodeBernoulli(0.3).mu(network) == 0.3
+    assert sv.EdgeBernoulli(0.7).mu(network) == 0.7
+    assert sv.Trace([0]).mu(network) is None
+
+
+def test_uniform_numbers_are_uniform_and_uncorrelated():
+    # If they are uniform, so are the p-values of chi-square tests over many keys: one verdict instead of many.
+    k = np.arange(20_000, dtype=np.uint64)
+    samples = {
+        "over k": lambda key: uniform(key, k, 0),
+        "over index": lambda key: uniform(key, np.uint64(5), k),
+        "diagonal": lambda key: uniform(key, k, k),
+    }
+    for sample in samples.values():
+        p_values = [stats.chisquare(np.histogram(sample(key), 64, (0, 1))[0]).pvalue for key in range(200)]
+        assert stats.kstest(p_values, "uniform").pvalue > 1e-3
+        drawn = sample(1)
+        assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 4 / np.sqrt(len(drawn))
+
+
+def test_compiled_twin_draws_the_same_nodes(network):
+    for schedule in (sv.Asynchronous(), sv.Asynchronous(rates=np.arange(1.0, network.n + 1))):
+        expected = schedule.nodes(network, 77, 1000, 5000)
+        cumulative = schedule.cumulative()
+        nodes = np.empty(5000, dtype=np.uint32)
+        empty = np.empty(0) if cumulative is None else cumulative
+        kernels.wakes(np.uint64(77), 1000, network.n, empty, np.arange(network.n, dtype=np.uint32), nodes)
+        np.testing.assert_array_equal(nodes, expected)
+
+
+def test_rates_are_respected(network):
+    rates = np.arange(1.0, network.n + 1)
+    for schedule in (sv.Asynchronous(rates=rates), sv.PoissonClocks(rates)):
+        counts = np.bincount(schedule.nodes(network, 3, 0, 200_000), minlength=network.n)
+        assert stats.chisquare(counts, 200_000 * rates / rates.sum()).pvalue > 1e-3
+
+
+def test_poisson_times_are_exponential_with_the_total_rate():
+    clocks = sv.PoissonClocks([1.0, 2.0, 3.0])
+    gaps = np.diff(clocks.times(5, 50_000), prepend=0.0)
+    assert stats.kstest(gaps, "expon", args=(0, 1 / 6)).pvalue > 1e-3
+
+
+def test_bernoulli_masks(network):
+    active, arrived = sv.NodeBernoulli(0.5).masks(network, 1, 7)
+    np.testing.assert_array_equal(arrived, active[network.half_edges[:, 1]])
+    everyone, arrived = sv.EdgeBernoulli(0.7).masks(network, 1, 7)
+    assert everyone is None
+    share = np.mean([sv.EdgeBernoulli(0.7).masks(network, 1, k)[1].mean() for k in range(2000)])
+    assert abs(share - 0.7) < 5 * np.sqrt(0.21 / (2000 * len(arrived)))
+    assert sv.EdgeBernoulli(1).masks(network, 1, 0)[1].all()
+
+
+def test_delays_are_uniform(network):
+    schedule = sv.Delayed(4)
+    delays = np.concatenate([schedule.delays(network, 9, k, np.arange(2 * network.m)) for k in range(500)])
+    assert stats.chisquare(np.bincount(delays, minlength=5)).pvalue > 1e-3
+
+
+def test_a_seed_fixes_the_key_and_none_does_not():
+    assert key_of(3) == key_of(3) != key_of(4)
+    assert key_of(None) != key_of(None)
+
+
+def test_set_traces(network):
+    active, arrived = sv.Trace(node_sets=[[0, 2]]).masks(network, 0, 0)
+    assert np.flatnonzero(active).tolist() == [0, 2]
+    np.testing.assert_array_equal(arrived, np.isin(network.half_edges[:, 1], [0, 2]))
+    mask = np.zeros(2 * network.m, dtype=bool)
+    mask[3] = True
+    for trace in (sv.Trace(half_edges=[[3]]), sv.Trace(half_edges=[mask])):
+        active, arrived = trace.masks(network, 0, 0)
+        assert np.flatnonzero(arrived).tolist() == [3]
+        assert np.flatnonzero(active).tolist() == [network.half_edges[3, 1]]
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: sv.NodeBernoulli(0), r"\(0, 1\]; got 0"),
+        (lambda: sv.EdgeBernoulli(1.2), "got 1.2"),
+        (lambda: sv.Asynchronous(rates=[1.0, -1.0]), "positive"),
+        (lambda: sv.PoissonClocks([]), "positive"),
+        (lambda: sv.Trace(), "exactly one"),
+        (lambda: sv.Trace([0], node_sets=[[0]]), "exactly one"),
+        (lambda: sv.Trace([0.5]), "integers"),
+        (lambda: sv.Delayed(-1), "got -1"),
+        (lambda: sv.Delayed(2, sv.Synchronous()), "one node at a time"),
+        (lambda: sv.Trace([0, 12]).check(sv.Network.ring(12)), "node 12, but there are 12"),
+        (lambda: sv.Trace(half_edges=[[24]]).check(sv.Network.ring(12)), "half-edge 24"),
+        (lambda: sv.Asynchronous(rates=[1.0]).check(sv.Network.ring(12)), "12; got 1"),
+    ],
+)
+def test_bad_schedules_are_refused(make, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        make()
