@@ -1,0 +1,5 @@
+"""``python -m sottovoce``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,170 @@
+"""The command line: parse, call, print. Everything heavy is imported inside the command that needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec
+
+import typer
+
+from .terminal import Exit, one_line_each, print_json
+
+P = ParamSpec("P")
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings=CONTEXT,
+    rich_markup_mode=None,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Fix every random choice. Pads from a seed are not secret.")]
+
+
+class Example(StrEnum):
+    """The problem files that come with the package."""
+
+    averaging = "averaging"
+    regression = "regression"
+    lasso = "lasso"
+    logistic = "logistic"
+
+
+def tidy(command: Callable[P, int | None]) -> Callable[P, None]:
+    """A command that returns its exit status; errors and warnings of the library become one line each."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            with one_line_each():
+                code = command(*args, **kwargs)
+        except Exit as leave:
+            code = leave.code
+        raise typer.Exit(code or 0)
+
+    return run
+
+
+def main() -> None:
+    """The entry point ``sottovoce``."""
+    app(prog_name="sottovoce")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"sottovoce {version('sottovoce')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Parties agree on the exact optimum of a joint problem, talking to their neighbours only.
+
+    \b
+    Start with:
+      sottovoce demo
+      sottovoce solve --example averaging > problem.toml
+      sottovoce solve problem.toml
+    """
+
+
+@app.command(short_help="Solve the problem that a file states.")
+@tidy
+def solve(
+    problem: Annotated[
+        Path | None, typer.Argument(metavar="PROBLEM.TOML", help="The problem file; see docs/problem-file.md.")
+    ] = None,
+    json: Json = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="OUT.PNG", help="Draw residual and network (.png, .pdf or .svg).")
+    ] = None,
+    seed: Seed = None,
+    example: Annotated[Example | None, typer.Option(help="Print a problem file that runs as it is, and exit.")] = None,
+) -> int | None:
+    """Solve the problem that a file states: whose data, which cost, who talks to whom.
+
+    \b
+    Examples:
+      sottovoce solve --example regression > problem.toml
+      sottovoce solve problem.toml
+      sottovoce solve problem.toml --json --seed 1
+      sottovoce solve problem.toml --plot run.png
+
+    Exit status: 0 converged, 1 ran but did not converge, 2 bad input.
+    """
+    from .errors import InvalidInput
+
+    if (problem is None) == (example is None):
+        raise InvalidInput("give a problem file, or --example to print one. See: sottovoce solve --help")
+    if example is not None:
+        from .files.problem_file import example as text_of
+
+        typer.echo(text_of(example.value), nl=False)
+        return 0
+    assert problem is not None
+    return _solve(problem, json, plot, seed)
+
+
+def _solve(path: Path, json: bool, plot: Path | None, seed: int | None) -> int:
+    from .files.problem_file import read_problem_file
+    from .record import Residual
+    from .schedules import Delayed, NodeSchedule
+    from .solve import Status
+    from .solve import solve as run
+    from .terminal import print_solved, solved_dict
+
+    if plot is not None:
+        from .plotting import check_plot_path
+
+        check_plot_path(plot)
+    solved = read_problem_file(path, seed)
+    options = solved.options
+    if plot is not None:  # one point a round
+        one_at_a_time = isinstance(options["schedule"], NodeSchedule | Delayed)
+        options |= {"record": [Residual()], "record_every": solved.problem.network.n if one_at_a_time else 1}
+    result = solved.in_units(run(solved.problem, **options))
+    if json:
+        print_json(solved_dict(solved, result))
+    else:
+        print_solved(solved, result)
+    if plot is not None:
+        from .plotting import plot_run
+
+        plot_run(plot, result, solved.problem.network, options["tol"], f"{path.name}: {solved.cost.kind}")
+    return 0 if result.status is Status.CONVERGED else 1
+
+
+@app.command(short_help="Watch ten parties agree on a mean.")
+@tidy
+def demo(
+    json: Json = False,
+    seed: Seed = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Skip the animation.")] = False,
+) -> int | None:
+    """Ten households agree on their mean consumption, and keep their own to themselves.
+
+    \b
+    Examples:
+      sottovoce demo
+      sottovoce demo --fast --seed 1
+      sottovoce demo --json
+    """
+    from .demo import run_demo
+
+    return run_demo(json, seed, fast)
+
+
+if __name__ == "__main__":
+    main()
