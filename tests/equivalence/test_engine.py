@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import shards
+from helpers import shards
 
 import sottovoce as sv
 from sottovoce.errors import Unsupported

@@ -21,6 +21,9 @@ class Quadratic(Cost):
         rows, shape = as_vector(q, "q")
         matrix = as_floats(Q, "Q")
         d = rows.shape[1]
+        constant = as_floats(r, "r")
+        if constant.shape != () or not all(np.isfinite(part).all() for part in (matrix, rows, constant)):
+            raise InvalidCost(f"Q, q and r must be finite, and r a number; got Q={Q!r}, q={q!r}, r={r!r}.")
         if matrix.ndim == 2 and matrix.shape == (1, 1):
             matrix = matrix.reshape(())
         if matrix.ndim not in (0, 2) or (matrix.ndim == 2 and matrix.shape != (d, d)):
@@ -30,7 +33,7 @@ class Quadratic(Cost):
         smallest = float(np.linalg.eigvalsh(matrix)[0]) if matrix.ndim else float(matrix)
         if smallest < -1e-12 * max(1.0, float(np.abs(matrix).max())):
             raise InvalidCost(f"Q must be positive semidefinite (convex); its smallest eigenvalue is {smallest:.3g}.")
-        self._fill(shape, Q=matrix[None], q=rows, r=as_floats(r, "r").reshape(1))
+        self._fill(shape, Q=matrix[None], q=rows, r=constant.reshape(1))
 
     @classmethod
     def many(cls, Q: Array, q: Array) -> Quadratic:
@@ -59,11 +62,16 @@ class Quadratic(Cost):
         Q = self.Q[:, None, None] * eye if self.Q.ndim == 1 else self.Q
         H = rho[:, None, None] * eye if rho.ndim == 1 else rho
         try:
-            return np.asarray(np.linalg.inv(Q + H), dtype=np.float64)
+            inverse = np.asarray(np.linalg.inv(Q + H), dtype=np.float64)
         except np.linalg.LinAlgError:
+            inverse = np.full_like(Q, np.nan)
+        # Singular to rounding is singular: half the digits of x must be right.
+        if not np.abs((Q + H) @ inverse - eye).max(initial=0.0) < 1e-8:
             raise InvalidCost(
-                "a node's argmin is not unique: neither its Q nor its edge blocks determine x. Add a ridge."
-            ) from None
+                "a node's argmin is not unique, or lost to rounding: neither its Q nor its edge blocks determine x well "
+                "enough. Add a ridge, scale the columns, or raise c."
+            )
+        return inverse
 
     @property
     def quadratic(self) -> QuadraticForm:
@@ -87,6 +95,8 @@ class Averaging(Quadratic):
         self._fill_data(rows, shape)
 
     def _fill_data(self, s: Array, shape: tuple[int, ...]) -> None:
+        if s.size == 0:
+            raise InvalidCost("s is empty; every node needs at least one number.")
         if not np.isfinite(s).all():
             raise InvalidCost("s must be finite. Remove or impute the missing values first.")
         self._fill(shape, Q=np.full(len(s), 2.0), q=-2.0 * s, r=np.einsum("kd,kd->k", s, s))

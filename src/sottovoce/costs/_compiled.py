@@ -1,0 +1,38 @@
+"""How a compiled kernel is called: node by node, so that a batch and a single node give the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidCost
+from .base import Array, Cost
+
+
+def step_by_kernel(
+    kernel: Callable[..., int],
+    cost: Cost,
+    g: Array,
+    rho: Array,
+    parameters: tuple[npt.NDArray[Any], ...],
+    cure: str,
+) -> Array:
+    """Step every node of every leading entry of ``g``; a step that is not verified is an error, not an answer.
+
+    A node whose ``g`` is not finite steps to NaN, as a closed form would, so that a run that diverges says so.
+    """
+    flat = np.ascontiguousarray(g, dtype=np.float64).reshape(prod(g.shape[:-2]), cost.count, cost.dim)
+    x = np.empty_like(flat)
+    # One memory layout, and so one compiled variant, whatever slice the caller holds.
+    failed = kernel(flat, *map(np.ascontiguousarray, (rho, *parameters)), x)
+    if failed >= 0:
+        batch, node = divmod(failed, cost.count)
+        raise InvalidCost(
+            f"{type(cost).__name__}: the step of node {node} of {cost.count} did not reach its optimality condition "
+            f"to rounding, with rho = {rho[node]:.3g} and ||g|| = {np.linalg.norm(flat[batch, node]):.3g}. {cure}"
+        )
+    return x.reshape(g.shape)

@@ -1,0 +1,64 @@
+"""Small dense linear algebra, compiled: plain loops, so that the bits depend on the numbers alone."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numba import njit
+
+from .base import Array
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@njit(cache=True)
+def factor(H: Array, n: int, diagonal: Array) -> bool:
+    """Turn the upper triangle of ``H[:n, :n]`` into ``U`` with ``U'U = H``; ``diagonal`` is scratch.
+
+    False if a pivot drowns in the rounding of its own diagonal entry: ``H`` is then singular as far as float64 can say.
+    """
+    for i in range(n):
+        diagonal[i] = H[i, i]
+    for i in range(n):
+        if not EPS * diagonal[i] < H[i, i] < np.inf:
+            return False
+        root = sqrt(H[i, i])
+        H[i, i] = root
+        for j in range(i + 1, n):
+            H[i, j] /= root
+        for j in range(i + 1, n):
+            for k in range(j, n):  # along a row, which vectorises without reordering a sum
+                H[j, k] -= H[i, j] * H[i, k]
+    return True
+
+
+@njit(cache=True)
+def solve(U: Array, n: int, b: Array) -> None:
+    """Overwrite ``b[:n]`` by the solution of ``U'U x = b``."""
+    for i in range(n):
+        b[i] /= U[i, i]
+        for j in range(i + 1, n):
+            b[j] -= U[i, j] * b[i]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            b[i] -= U[i, j] * b[j]
+        b[i] /= U[i, i]
+
+
+@njit(cache=True)
+def solve_upper(R: Array, size: int, b: Array) -> None:
+    """Overwrite ``b[:size]`` by the solution of ``R w = b``, ``R`` upper triangular."""
+    for p in range(size - 1, -1, -1):
+        for r in range(p + 1, size):
+            b[p] -= R[p, r] * b[r]
+        b[p] /= R[p, p]
+
+
+@njit(cache=True)
+def dot(a: Array, b: Array) -> float:
+    """``a'b``, summed in order."""
+    total = 0.0
+    for k in range(len(a)):
+        total += a[k] * b[k]
+    return total

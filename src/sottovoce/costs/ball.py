@@ -1,0 +1,45 @@
+"""The Euclidean ball: ``Ball``."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidCost
+from ._arguments import as_shape, finite_vector
+from .base import Array, nonnegative
+from .indicator import FEASIBLE, Indicator
+
+
+class Ball(Indicator):
+    """The indicator of ``||x - centre|| <= radius``; the centre is zero, of length ``dim``, if not given."""
+
+    _fields = ("radius", "centre")
+    radius: Array  # (count,)
+    centre: Array  # (count, d)
+
+    def __init__(self, radius: float, centre: npt.ArrayLike | None = None, dim: int | None = None) -> None:
+        asked = as_shape(dim)
+        rows, shape = finite_vector(np.zeros(asked) if centre is None else centre, "centre")
+        if dim is not None and shape != asked:
+            raise InvalidCost(f"centre must have dim = {dim} entries; got shape {shape}.")
+        self._fill(shape, radius=nonnegative(radius, "radius"), centre=rows)
+
+    def project(self, v: Array) -> Array:
+        offset = v - self.centre
+        distance = length(offset)
+        with np.errstate(divide="ignore", invalid="ignore"):  # at the centre, where the quotient is not used
+            surface = self.centre + offset * (self.radius / distance)[..., None]
+        return np.where((distance <= self.radius)[..., None], v, surface)
+
+    def _contains(self, x: Array) -> Array:
+        slack = FEASIBLE * (self.radius + length(self.centre) + 1.0)
+        return np.asarray(length(x - self.centre) <= self.radius + slack)
+
+
+def length(v: Array) -> Array:
+    """The Euclidean norm over the last axis, without overflow, and with the same bits whatever the memory layout."""
+    v = np.ascontiguousarray(v)
+    largest = np.abs(v).max(axis=-1)
+    scale = np.where(largest > 0, largest, 1.0)
+    return np.asarray(scale * np.sqrt(np.sum((v / scale[..., None]) ** 2, axis=-1)))

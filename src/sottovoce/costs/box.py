@@ -1,0 +1,47 @@
+"""Bounds: ``Box`` and ``NonNegative``."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidCost
+from ._arguments import as_shape
+from .base import Array, as_vector
+from .indicator import FEASIBLE, Indicator
+
+
+class Box(Indicator):
+    """The indicator of ``lower <= x <= upper``, numbers or vectors; ``-inf`` and ``inf`` mean no bound."""
+
+    _fields = ("lower", "upper")
+    lower: Array  # (count, d)
+    upper: Array  # (count, d)
+
+    def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike, dim: int | None = None) -> None:
+        (low, low_shape), (high, high_shape) = as_vector(lower, "lower"), as_vector(upper, "upper")
+        shapes = {shape for shape in (low_shape, high_shape, as_shape(dim)) if shape}
+        if len(shapes) > 1 or (0,) in shapes:
+            raise InvalidCost(
+                f"lower, upper and dim must agree on one dimension; got shapes {low_shape}, {high_shape} and dim={dim}."
+            )
+        shape = shapes.pop() if shapes else ()
+        low, high = (np.ascontiguousarray(np.broadcast_to(bound, (1, *(shape or (1,))))) for bound in (low, high))
+        bad = ~(low <= high) | (low == np.inf) | (high == -np.inf)
+        if bad.any():
+            raise InvalidCost(f"lower must be <= upper, with a number between; got {low[bad][0]} and {high[bad][0]}.")
+        self._fill(shape, lower=low, upper=high)
+
+    def project(self, v: Array) -> Array:
+        return np.clip(v, self.lower, self.upper)
+
+    def _contains(self, x: Array) -> Array:
+        slack = FEASIBLE * np.maximum(1.0, np.abs(x))
+        return np.asarray(((self.lower - slack <= x) & (x <= self.upper + slack)).all(axis=-1))
+
+
+class NonNegative(Box):
+    """The indicator of ``x >= 0``."""
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__(0.0, np.inf, dim)

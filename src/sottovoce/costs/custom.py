@@ -1,0 +1,67 @@
+"""Your own cost, given by its prox: ``Custom``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidCost
+from ._arguments import as_shape, one_object
+from .base import Array, Cost
+
+
+class Custom(Cost):
+    """Any closed convex cost ``f``, given by two functions of yours.
+
+    ``prox(v, t)`` returns ``argmin_x f(x) + ||x - v||^2/(2t)`` for a number ``t > 0``, and ``value(x)`` returns
+    ``f(x)``, or ``inf`` outside the domain. ``v``, ``x`` and the result are vectors of length ``dim``, or plain
+    numbers if ``dim`` is None. A result must depend on the arguments only, and be exact to about the
+    ``tol`` of the run. For example, ``f(x) = -log(x)``, whose prox is the positive root of ``x^2 - v x - t``::
+
+        Custom(lambda v, t: (v + sqrt(v * v + 4 * t)) / 2, lambda x: -log(x) if x > 0 else inf)
+    """
+
+    _fields = ("_prox", "_value")
+    _prox: Any  # (count,), an object array of functions
+    _value: Any  # likewise
+
+    def __init__(
+        self, prox: Callable[[Any, float], Any], value: Callable[[Any], float], dim: int | None = None
+    ) -> None:
+        for name, function in (("prox", prox), ("value", value)):
+            if not callable(function):
+                raise InvalidCost(f"{name} must be a function; got {function!r}.")
+        self._fill(as_shape(dim), _prox=one_object(prox), _value=one_object(value))
+
+    def value(self, x: Array) -> Array:
+        result = np.empty(x.shape[:-1])
+        for at in np.ndindex(result.shape):
+            result[at] = float(self._value[at[-1]](self._yours(x[at])))
+        return result
+
+    def step(self, g: Array, rho: Array) -> Array:
+        v = -g / rho[:, None]
+        x = np.full(v.shape, np.nan)
+        for at in np.ndindex(v.shape[:-1]):
+            if np.isfinite(v[at]).all():  # a run that diverged steps to NaN, as with every other cost
+                x[at] = self._checked(self._prox[at[-1]], v[at], 1.0 / float(rho[at[-1]]))
+        return x
+
+    def _yours(self, v: Array) -> Any:
+        """What the user's functions get: a number, or a vector that they may overwrite."""
+        return v.copy() if self.shape else float(v[0])
+
+    def _checked(self, prox: Callable[[Any, float], Any], v: Array, t: float) -> Array:
+        x = np.asarray(prox(self._yours(v), t))
+        if x.shape != self.shape or x.dtype.kind not in "fiu":
+            wanted = f"a vector of length {self.dim}" if self.shape else "a number"
+            raise InvalidCost(f"Custom: prox must return {wanted}; prox({v}, {t:.6g}) returned {x!r}.")
+        if not np.isfinite(x).all():
+            raise InvalidCost(f"Custom: prox must return finite numbers; prox({v}, {t:.6g}) returned {x!r}.")
+        return x.astype(np.float64).reshape(-1)
+
+    @property
+    def irregular(self) -> str | None:
+        return "a Custom cost does not say whether it is strongly convex and differentiable"

@@ -1,0 +1,30 @@
+"""The support vector machine's loss: ``Hinge``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._compiled import step_by_kernel
+from ._rows import LabelledRows
+from .base import Array
+
+
+class Hinge(LabelledRows):
+    """``f(x) = sum_j max(0, 1 - y_j a_j'x) + ridge ||x||^2``.
+
+    ``A`` has one observation ``a_j`` a row; ``labels`` are all in ``{0, 1}`` or all in ``{-1, 1}``.
+    """
+
+    def _loss(self, margins: Array) -> Array:
+        return np.asarray(np.maximum(0.0, 1.0 - margins))
+
+    def step(self, g: Array, rho: Array) -> Array:
+        """A box-constrained quadratic programme in the dual, solved to its last pivot; optimality is checked."""
+        from ._hinge_kernels import step_all
+
+        cure = "Scale the columns of A, raise c, or add a ridge."
+        return step_by_kernel(step_all, self, g, rho, (self.A, self.rows, self.ridge), cure)
+
+    @property
+    def irregular(self) -> str | None:
+        return "a hinge is not differentiable at margin 1"

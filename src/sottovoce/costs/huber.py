@@ -1,0 +1,45 @@
+"""A robust mean: ``Huber``."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ._arguments import finite_rows, finite_vector, positive
+from .base import Array, Cost
+
+
+class Huber(Cost):
+    """``f(x) = sum_a h(x_a - s_a)``, ``h(t) = t^2/2`` for ``|t| <= delta``, ``delta |t| - delta^2/2`` beyond."""
+
+    _fields = ("s", "delta")
+    s: Array  # (count, d)
+    delta: Array  # (count,)
+
+    def __init__(self, s: npt.ArrayLike, delta: float = 1.0) -> None:
+        rows, shape = finite_vector(s, "s")
+        self._fill(shape, s=rows, delta=positive(delta, "delta"))
+
+    @classmethod
+    def many(cls, s: npt.ArrayLike, delta: npt.ArrayLike = 1.0) -> Self:
+        """One node a row: ``s`` of shape ``(count,)`` or ``(count, d)``; ``delta`` one for all, or one each."""
+        rows, shape = finite_rows(s, "s")
+        return cls._make(shape, s=rows, delta=positive(delta, "delta", len(rows)))
+
+    def value(self, x: Array) -> Array:
+        delta, distance = self.delta[:, None], np.abs(x - self.s)
+        inside = np.minimum(distance, delta)
+        return np.asarray(np.sum(inside * (distance - 0.5 * inside), axis=-1))
+
+    def step(self, g: Array, rho: Array) -> Array:
+        """In each coordinate, the minimum of the parabola if within ``delta`` of ``s``, else that of the slope."""
+        rho, delta = rho[:, None], self.delta[:, None]
+        offset = -(g + rho * self.s) / (1.0 + rho)  # of the parabola's minimum from s
+        slope = np.copysign(delta, offset)
+        return np.where(np.abs(offset) <= delta, (self.s - g) / (1.0 + rho), -(g + slope) / rho)
+
+    @property
+    def irregular(self) -> str | None:
+        return "a Huber loss is straight far from its centre, so it is not strongly convex"

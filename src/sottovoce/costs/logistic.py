@@ -1,0 +1,39 @@
+"""Logistic regression: ``Logistic``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._compiled import step_by_kernel
+from ._rows import LabelledRows
+from .base import Array
+
+
+class Logistic(LabelledRows):
+    """``f(x) = sum_j log(1 + exp(-y_j a_j'x)) + ridge ||x||^2``.
+
+    ``A`` has one observation ``a_j`` a row; ``labels`` are all in ``{0, 1}`` or all in ``{-1, 1}``.
+    """
+
+    def _loss(self, margins: Array) -> Array:
+        return np.asarray(np.logaddexp(0.0, -margins))
+
+    def step(self, g: Array, rho: Array) -> Array:
+        """Damped Newton from zero, until the gradient is nothing but rounding; the same ``g`` gives the same bits."""
+        from ._logistic_kernels import step_all
+
+        cure = "Scale the columns of A, raise c, or add a ridge: the Hessian may be singular to rounding."
+        return step_by_kernel(step_all, self, g, rho, (self.A, self.rows, self.ridge), cure)
+
+    def hessian(self, x: Array) -> Array:
+        """``sum_j p_j (1 - p_j) a_j a_j' + 2 ridge I`` with ``p_j = 1/(1 + exp(a_j'x))``; padded rows are zero."""
+        margins = np.einsum("kjd,kd->kj", self.A, x)
+        curvature = 0.25 / np.cosh(np.clip(0.5 * margins, -300.0, 300.0)) ** 2  # p (1 - p), without overflow
+        ridge = 2.0 * self.ridge[:, None, None] * np.eye(self.dim)
+        return np.asarray(np.einsum("kj,kja,kjb->kab", curvature, self.A, self.A) + ridge)
+
+    @property
+    def irregular(self) -> str | None:
+        if (self.ridge > 0).all():
+            return None
+        return "a logistic loss without ridge flattens out at infinity, so it is not strongly convex"

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from helpers import pooled_least_squares, shards
+
+import sottovoce as sv
+from sottovoce.errors import InvalidCost, InvalidInput, NotGuaranteed, PrecisionLost, Unsupported
+
+N = 12
+EVERY_SCHEDULE = [
+    sv.Synchronous(),
+    sv.Asynchronous(),
+    sv.Asynchronous(rates=np.arange(1.0, N + 1)),
+    sv.PoissonClocks(np.arange(1.0, N + 1)),
+    sv.NodeBernoulli(0.5),
+    sv.EdgeBernoulli(0.7),
+    sv.Trace(list(range(N)) * 500),
+    sv.Trace(node_sets=[range(0, N, 2), range(1, N, 2)] * 500),
+    sv.Delayed(N),
+]
+
+
+@pytest.fixture
+def s(rng):
+    return rng.normal(size=N)
+
+
+@pytest.fixture
+def problem(network, s):
+    return sv.averaging(network, s)
+
+
+@pytest.mark.parametrize("schedule", EVERY_SCHEDULE, ids=lambda schedule: type(schedule).__name__)
+@pytest.mark.parametrize("theta", [1.0, 0.5])
+def test_every_schedule_reaches_the_mean(problem, s, schedule, theta):
+    result = sv.solve(problem, schedule=schedule, theta=theta, mask=sv.GaussianMask(1e4), seed=1)
+    assert result.status is sv.Status.CONVERGED
+    assert np.abs(result.x - s.mean()).max() < 2e-9  # tol is 1e-9 on disagreement and on stationarity (curvature 2)
+
+
+def test_defaults_need_no_knob(network, rng):
+    data = shards(rng, N, 8, 3)
+    result = sv.solve(sv.least_squares(network, data, ridge=2.0))
+    np.testing.assert_allclose(result.x, np.tile(pooled_least_squares(data, ridge=2.0), (N, 1)), atol=1e-8)
+    assert result.secret is None
+    assert "not private" in result.summary()
+
+
+def test_result_counts(problem, network):
+    result = sv.solve(problem, c=0.4, tol=0, max_iter=7)
+    assert (result.status, result.iterations) == (sv.Status.MAX_ITER, 7)
+    assert (result.activations, result.messages) == (7 * N, 7 * 2 * network.m)
+    trace = [0, 3, 3, 5]
+    result = sv.solve(problem, schedule=sv.Trace(trace), c=0.4, tol=0)
+    assert (result.iterations, result.activations) == (4, 4)
+    assert result.messages == network.degrees[trace].sum()
+    assert result.wall_time > 0
+
+
+def test_x_is_what_each_node_computed_when_it_last_woke(problem, network, s):
+    result = sv.solve(problem, schedule=sv.Trace([2]), c=0.4, tol=0)
+    expected = np.zeros(N)
+    expected[2] = 2 * s[2] / (2 + 0.4 * network.degrees[2])
+    np.testing.assert_array_equal(result.x, expected)
+
+
+def test_z_is_in_the_order_of_half_edges(problem, network, s):
+    # One step from z(0): z_{j|2} = z_{2|j}(0) + 2 c A_2j x_2 for the neighbours j of 2, all else unchanged.
+    z0 = np.arange(2.0 * network.m)
+    result = sv.solve(problem, schedule=sv.Trace([2]), theta=1.0, c=0.4, z0=z0, tol=0)
+    pairs = [tuple(pair) for pair in network.half_edges.tolist()]
+    expected = dict(zip(pairs, z0, strict=True))
+    sign = {(i, j): 1 if i > j else -1 for i, j in pairs}
+    held = {j: expected[2, j] for j in network.neighbours(2).tolist()}
+    x = (2 * s[2] - sum(sign[2, j] * z for j, z in held.items())) / (2 + 0.4 * len(held))
+    for j, z in held.items():
+        expected[j, 2] = z + 2 * 0.4 * sign[2, j] * x
+    np.testing.assert_allclose(result.z, list(expected.values()), rtol=1e-15)
+
+
+def test_iterate_yields_snapshots(problem):
+    states = []
+    for state in sv.iterate(problem, schedule=sv.Asynchronous(), c=0.4, seed=2):
+        states.append(state)
+        if state.iteration == 50:
+            break
+    assert [state.iteration for state in states] == list(range(51))
+    final = sv.solve(problem, schedule=sv.Asynchronous(), c=0.4, seed=2, tol=0, max_iter=50)
+    np.testing.assert_array_equal(states[-1].x, final.x)
+    np.testing.assert_array_equal(states[-1].z, final.z)
+    assert not np.array_equal(states[0].z, states[1].z)
+    assert len(list(sv.iterate(problem, schedule=sv.Trace([1, 2]), c=0.4))) == 3
+
+
+def test_recorders_and_stride(problem, s):
+    recorders = [sv.Error(s.mean()), sv.Residual(), sv.Variance(), sv.Messages()]
+    arguments = {"schedule": sv.Asynchronous(), "c": 0.4, "mask": sv.GaussianMask(9.0), "seed": 1, "batch": 200}
+    result = sv.solve(problem, tol=0, max_iter=400, record=recorders, record_every=40, **arguments)
+    history = result.history
+    assert history["iteration"].tolist() == list(range(0, 401, 40))
+    assert history["error"][-1] < 1e-6 < history["error"][0]
+    assert history["residual"][-1] == pytest.approx(result.residual)
+    assert (np.diff(history["messages"]) > 0).all()
+    # The sample variance of 200 draws of N(0, 9), averaged over the entries: well within 20 %.
+    assert history["variance"][0] == pytest.approx(9.0, rel=0.2)
+    assert history["error"][-1] == pytest.approx(np.mean((result.x - s.mean()) ** 2))
+    without = sv.solve(problem, tol=0, max_iter=400, **arguments)
+    assert without.history == {}
+    np.testing.assert_array_equal(without.z, result.z)
+
+
+def test_variance_of_a_projection(problem):
+    symmetric = sv.Variance(lambda z: z + z[:, problem.network.twin], name="symmetric")
+    result = sv.solve(
+        problem, c=0.4, mask=sv.GaussianMask(1.0), seed=0, batch=500, tol=0, max_iter=1, record=[symmetric]
+    )
+    assert result.history["symmetric"][0] == pytest.approx(2.0, rel=0.2)
+
+
+def test_batch_shapes(network, problem, rng):
+    arguments = {"c": 0.4, "mask": sv.GaussianMask(1.0), "seed": 0, "batch": 5, "tol": 0, "max_iter": 3}
+    result = sv.solve(problem, **arguments)
+    assert (result.x.shape, result.z.shape) == ((5, N), (5, 2 * network.m))
+    vectors = sv.averaging(network, rng.normal(size=(N, 2)))
+    for engine in ("reference", "compiled"):
+        result = sv.solve(vectors, engine=engine, **arguments)
+        assert (result.x.shape, result.z.shape) == ((5, N, 2), (5, 2 * network.m, 2))
+
+
+def test_ragged_problems_give_lists():
+    network = sv.Network.from_edges(2, [(0, 1)]).with_constraints({(0, 1): np.ones((1, 2)), (1, 0): [[-1.0]]})
+    problem = sv.Problem(network, [sv.Averaging([1.0, 2.0]), sv.Averaging(5.0)])
+    result = sv.solve(problem, theta=0.5)
+    assert [x.shape for x in result.x] == [(2,), (1,)]
+    assert [z.shape for z in result.z] == [(1,), (1,)]
+    # Minimise |x - (1, 2)|^2 + (y - 5)^2 subject to x_1 + x_2 = y: Lagrange gives x + 2/3, y - 2/3.
+    np.testing.assert_allclose(result.x[0], [5 / 3, 8 / 3], atol=1e-8)
+    np.testing.assert_allclose(result.x[1], [13 / 3], atol=1e-8)
+    batch = sv.solve(problem, theta=0.5, mask=sv.GaussianMask(1.0), seed=0, batch=3)
+    assert [x.shape for x in batch.x] == [(3, 2), (3, 1)]
+    z0 = [np.array([1.0]), np.array([2.0])]
+    assert sv.solve(problem, theta=0.5, z0=z0).status is sv.Status.CONVERGED
+    assert problem.value(result.x) == pytest.approx(3 * (2 / 3) ** 2)
+    json.dumps(result.to_dict())
+
+
+def test_seed_makes_runs_repeat_and_its_absence_does_not(problem):
+    arguments = {"schedule": sv.Asynchronous(), "c": 0.4, "mask": sv.GaussianMask(1.0), "tol": 0, "max_iter": 20}
+    first, again = (sv.solve(problem, seed=7, **arguments) for _ in range(2))
+    np.testing.assert_array_equal(first.z, again.z)
+    assert first.secret is False
+    assert "not secret" in first.summary()
+    one, other = (sv.solve(problem, **arguments) for _ in range(2))
+    assert not np.array_equal(one.z, other.z)
+    assert one.secret is True
+
+
+def test_json(problem):
+    result = sv.solve(problem, c=0.4, record=[sv.Residual()])
+    plain = json.loads(json.dumps(result.to_dict()))
+    assert plain["status"] == "converged"
+    assert plain["x"] == pytest.approx(result.x.tolist())
+    assert len(plain["history"]["residual"]) == result.iterations + 1
+
+
+
+def test_divergence_is_detected(network):
+    # "prox" of a function that is not convex: x = 10 v - 1 expands.
+    wrong = [sv.Custom(lambda v, t: 10 * v - 1, lambda x: 0.0) for _ in range(N)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = sv.solve(sv.Problem(network, wrong), theta=0.5, c=1.0, max_iter=10_000)
+    assert result.status is sv.Status.DIVERGED
+    assert result.iterations < 10_000
+
+
+def test_max_iter_is_not_called_converged(problem):
+    result = sv.solve(problem, c=0.4, max_iter=3)
+    assert result.status is sv.Status.MAX_ITER
+    assert result.residual > 1e-9
+
+
+def test_a_silent_node_is_not_converged(problem):
+    # Everybody but node 0 talks for a long time: their x agree, but node 0 has not been heard.
+    result = sv.solve(problem, schedule=sv.Trace([k % (N - 1) + 1 for k in range(5000)]), c=0.4)
+    assert result.status is sv.Status.MAX_ITER
+
+
+def test_theta_one_warns_where_convergence_is_not_guaranteed(network):
+    median = sv.Problem(network, [sv.AbsoluteDeviation(float(i)) for i in range(N)])
+    with pytest.warns(NotGuaranteed, match=r"theta=1 .*not") as caught:
+        sv.solve(median, theta=1.0, c=1.0, max_iter=20)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sv.solve(median, c=1.0, max_iter=20).theta == 0.5
+        sv.solve(sv.averaging(network, np.arange(N)), theta=1.0, c=1.0, max_iter=20)
+
+
+def test_a_mask_that_costs_the_tolerance_warns(problem):
+    with pytest.warns(PrecisionLost, match=r"2.2e-08, above tol=1e-09"):
+        sv.solve(problem, c=0.4, mask=sv.GaussianMask(1e16), seed=0, max_iter=50)
+    with pytest.warns(PrecisionLost):
+        sv.solve(problem, c=0.4, z0=np.full(2 * problem.network.m, 1e8), max_iter=50)
+
+
+def test_float_floor_is_about_eps_sigma(problem, s):
+    # THEORY 5: 0.1 .. 0.5 eps sigma, here with room for the maximum over the nodes.
+    result = sv.solve(problem, c=0.4, mask=sv.GaussianMask(1e12), seed=0, tol=0, max_iter=500)
+    assert np.abs(result.x - s.mean()).max() < 10 * np.finfo(float).eps * 1e6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"theta": 1.3}, r"theta must be in \(0, 1\]; got 1.3. Use theta=1 for PDMM, 0.5 for ADMM"),
+        ({"theta": 0}, "got 0"),
+        ({"theta": "1"}, "theta"),
+        ({"theta": float("nan")}, "nan"),
+        ({"c": -1}, "c must be a positive number or 'auto'; got -1"),
+        ({"c": float("inf")}, "inf"),
+        ({"c": "big"}, "big"),
+        ({"tol": -1e-3}, "tol"),
+        ({"tol": float("nan")}, "tol"),
+        ({"max_iter": 0}, "max_iter must be an integer >= 1; got 0"),
+        ({"max_iter": 2.5}, "2.5"),
+        ({"batch": 0}, "batch"),
+        ({"record_every": 0}, "record_every"),
+        ({"check_every": 0}, "check_every"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 1.5}, "seed"),
+        ({"schedule": "synchronous"}, "schedule"),
+        ({"engine": "gpu"}, "gpu"),
+        ({"mask": sv.GaussianMask(1.0), "z0": np.zeros(1)}, "not both"),
+        ({"z0": np.zeros(5)}, r"z0 must hold .* got \(5,\)"),
+        ({"z0": "abc"}, "z0"),
+        ({"z0": [np.nan] * 10_000}, "z0"),
+    ],
+)
+def test_bad_arguments_are_refused(problem, arguments, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        sv.solve(problem, **arguments)
+
+
+def test_nan_in_z0(problem):
+    with pytest.raises(InvalidCost, match="finite"):
+        sv.solve(problem, z0=np.full(2 * problem.network.m, np.nan))
+
+
+@pytest.mark.parametrize("variance", [0, -1.0, float("nan"), float("inf"), "big"])
+def test_bad_masks_are_refused(variance):
+    with pytest.raises(InvalidInput, match="variance must be a positive number"):
+        sv.GaussianMask(variance)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda net: sv.Problem(net, [sv.Averaging(1.0)]), "1 costs for 12 nodes"),
+        (lambda net: sv.Problem(net, sv.Averaging.many(np.ones(3))), "for 3 nodes, the network has 12"),
+        (lambda net: sv.Problem(net, [1.0] * N), r"costs\[0\] must be the Cost of one node"),
+        (lambda net: sv.Problem(net, [sv.Averaging(np.ones(1 + (i == 3))) for i in range(N)]), "node 3 has 2"),
+        (lambda net: sv.averaging(net, ["a"] * N), "real numbers"),
+        (lambda net: sv.averaging(net, [np.nan] * N), "finite|NaN"),
+        (lambda net: sv.averaging(net, np.zeros((2, 2, 2))), "got shape"),
+    ],
+)
+def test_problems_that_do_not_fit_are_refused(network, make, sentence):
+    with pytest.raises(InvalidCost, match=sentence):
+        make(network)
+
+
+def test_dimensions_must_fit_the_blocks():
+    network = sv.Network.from_edges(2, [(0, 1)]).with_constraints({(0, 1): np.ones((1, 2)), (1, 0): [[1.0]]})
+    with pytest.raises(InvalidCost, match="node 0: its cost has dimension 1, its blocks have 2 columns"):
+        sv.Problem(network, [sv.Averaging(1.0), sv.Averaging(1.0)])
+
+
+def test_costs_without_a_matrix_step_refuse_general_blocks():
+    A = {(0, 1): np.diag([1.0, 2.0]), (1, 0): -np.eye(2)}
+    network = sv.Network.from_edges(2, [(0, 1)]).with_constraints(A)
+    problem = sv.Problem(network, [sv.AbsoluteDeviation([0.0, 1.0]), sv.AbsoluteDeviation([2.0, 3.0])])
+    with pytest.raises(Unsupported, match="not a multiple of the identity"):
+        sv.solve(problem, c=1.0)
+
+
+def test_progress_appears_after_two_seconds_and_says_the_residual(problem, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # makes Rich believe in a terminal
+    clock = iter(np.arange(0.0, 1e6, 0.7))
+    monkeypatch.setattr("sottovoce.progress.time.perf_counter", lambda: next(clock))
+    sv.solve(problem, c=0.4, theta=0.05, progress=True)
+    shown = capsys.readouterr().err
+    assert "solving" in shown
+    assert "residual" in shown
+    sv.solve(problem, c=0.4, theta=0.05)
+    assert capsys.readouterr().err == ""

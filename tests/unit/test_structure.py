@@ -1,0 +1,91 @@
+"""The shape of the house: imports go downwards, nothing heavy at import, documentation that runs."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sottovoce
+
+ROOT = Path(sottovoce.__file__).parent
+PROJECT = ROOT.parent.parent
+
+# From the ground up: a module imports from floors below its own (or from its own floor, within a room).
+FLOORS = [
+    ["errors", "randomness"],
+    ["graphs", "constraints", "layout", "network", "costs", "masks", "progress"],
+    ["schedules", "problem"],
+    ["node", "pdmm"],
+    ["engine", "record"],
+    ["solve", "tune"],
+    ["files", "plotting"],
+    ["terminal"],
+    ["demo"],
+    ["cli", "__main__"],
+]
+FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    depth = len(path.relative_to(ROOT).parts)
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == depth:
+            found |= {node.module.split(".")[0]} if node.module else {alias.name for alias in node.names}
+    return found
+
+
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_downwards(path):
+    for other in imported_rooms(path) - {"__version__"}:
+        assert FLOOR[other] <= FLOOR[room(path)], f"{room(path)} must not import {other}"
+
+
+def test_files_stay_readable():
+    lengths = {path.name: len(path.read_text().splitlines()) for path in MODULES}
+    assert {name: length for name, length in lengths.items() if length > 420} == {}
+
+
+def test_import_is_light_and_compiles_nothing():
+    code = "import sys, sottovoce; print([m for m in ('numba', 'matplotlib', 'networkx', 'cvxpy', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_public_names_are_what_all_says():
+    assert sorted(sottovoce.__all__) == sottovoce.__all__
+    assert all(getattr(sottovoce, name).__doc__ for name in sottovoce.__all__)
+
+
+@pytest.mark.parametrize("name", ["sottovoce", *(f"sottovoce.{m.name}" for m in pkgutil.iter_modules([str(ROOT)]))])
+def test_examples_in_docstrings(name):
+    if name.endswith("__main__"):
+        return
+    importlib.import_module(name)
+    assert doctest.testmod(sys.modules[name], optionflags=doctest.ELLIPSIS).failed == 0
+
+
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_in_the_documentation_runs(page, tmp_path, monkeypatch):
+    """The Python blocks of a page, in order, as one program."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    exec(compile("\n".join(blocks), str(page), "exec"), {"__name__": "page"})
