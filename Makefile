@@ -20,7 +20,8 @@ test: lint
 	$(BIN)/python -m pytest --numprocesses 2
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 bench: setup

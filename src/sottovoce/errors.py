@@ -1,16 +1,16 @@
 """Everything the package raises or warns with.
 
-    SottovoceError
-    ├── InvalidInput (ValueError)     an argument that cannot be used
-    │   ├── InvalidNetwork            a graph or an edge constraint
-    │   ├── InvalidCost               a cost or its data
-    │   └── InvalidFile               a problem file; names the key and the line
-    ├── Unsupported                   a combination for which no exact step is known
-    └── MissingExtra (ImportError)    an optional dependency that is not installed
+SottovoceError
+├── InvalidInput (ValueError)     an argument that cannot be used
+│   ├── InvalidNetwork            a graph or an edge constraint
+│   ├── InvalidCost               a cost or its data
+│   └── InvalidFile               a problem file; names the key and the line
+├── Unsupported                   a combination for which no exact step is known
+└── MissingExtra (ImportError)    an optional dependency that is not installed
 
-    SottovoceWarning (UserWarning)
-    ├── NotGuaranteed                 the run may not converge, and why
-    └── PrecisionLost                 the mask costs more digits than ``tol`` leaves
+SottovoceWarning (UserWarning)
+├── NotGuaranteed                 the run may not converge, and why
+└── PrecisionLost                 the mask costs more digits than ``tol`` leaves
 """
 
 

@@ -276,5 +276,3 @@ def _refuse_first(pairs: npt.NDArray[Any], bad: npt.NDArray[Any], why: str) -> N
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise InvalidNetwork(f"edge number {at}, ({pairs[at, 0]}, {pairs[at, 1]}), {why}.")
-
-

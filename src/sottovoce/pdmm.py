@@ -1,8 +1,8 @@
 """The iteration in NumPy: the readable reference that every faster path is tested against.
 
-    x        = argmin_x f(x) + z'Cx + (c/2) ||Cx - b/2||^2          (paper, eq. 2)
-    y        = P (z + c (2Cx - b))                                  (eq. 3)
-    z       <- (1 - theta) z + theta y   where U = 1                (eqs. 5 and 9)
+x        = argmin_x f(x) + z'Cx + (c/2) ||Cx - b/2||^2          (paper, eq. 2)
+y        = P (z + c (2Cx - b))                                  (eq. 3)
+z       <- (1 - theta) z + theta y   where U = 1                (eqs. 5 and 9)
 """
 
 from __future__ import annotations

@@ -244,9 +244,7 @@ def least_squares(
     return Problem(network, [LeastSquares(A, b, ridge / network.n) for A, b in shards])
 
 
-def logistic(
-    network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], ridge: float = 1.0
-) -> Problem:
+def logistic(network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], ridge: float = 1.0) -> Problem:
     """Agree on the pooled classifier of shards ``(A_i, labels_i)``; ``ridge ||x||^2`` in all, a share at each node."""
     from .costs import Logistic
 

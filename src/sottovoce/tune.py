@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from .costs.base import Array, QuadraticForm
+from .costs.base import Array
 from .costs.quadratic import Quadratic
 from .network import Network
 from .pdmm import Run
@@ -32,7 +32,8 @@ log = logging.getLogger(__name__)
 
 GRID = 2**0.25  # resolution of the search
 STRIDES = (4, 2, 1)  # in powers of GRID
-PILOTS = 20  # at most
+SCAN = (8, -8, 16, -16, 24, -24)  # where to look first if the guess is far off
+PILOTS = 24  # at most
 WORK = 2e9  # multiplications, about, for all pilots together: seconds
 STEP_WORK = 2000  # of one node's step where the cost is not quadratic
 SHORTEST = 200  # iterations below which a pilot would not see the slow modes, and the guess is better
@@ -58,6 +59,10 @@ def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> floa
 
     counts = {0: iterations(guess, math.inf)}
     best = 0
+    for at in SCAN:  # only while no pilot has arrived: extrapolations are not to be trusted far
+        if counts[best] > limit:
+            counts[at] = iterations(guess * GRID**at, counts[best])
+            best = at if counts[at] < counts[best] else best
     for stride in STRIDES:
         for at in (best - stride, best + stride):
             while at not in counts and len(counts) < PILOTS:
@@ -105,20 +110,34 @@ def _crossing(tol: float, earlier: tuple[int, float], later: tuple[int, float]) 
 
 def guess_c(problem: Problem) -> float:
     """``sqrt(a_min a_max) / (d sqrt(1 - l^2))``, with the extreme curvatures of the mean cost and the mean degree."""
-    if not problem.consensus:
-        mean_gram = float((problem.C**2).sum()) / problem.C.shape[1]
-        return curvature(problem.quadratic) / mean_gram
     network = problem.network
-    gap = max(1 - second_eigenvalue(network) ** 2, network.n**-2.0)  # no connected graph has less
-    return curvature(problem.quadratic) / (float(network.degrees.mean()) * math.sqrt(gap))
+    if problem.consensus:
+        gap = max(1 - second_eigenvalue(network) ** 2, network.n**-2.0)  # no connected graph has less
+        return curvature(problem) / (float(network.degrees.mean()) * math.sqrt(gap))
+    return curvature(problem) / general_scale(problem)
 
 
-def curvature(form: QuadraticForm | None) -> float:
+def general_scale(problem: Problem) -> float:
+    """``d sqrt(1 - l^2)`` for general blocks: under consensus it is ``sqrt(s (2d - s))``, with ``2s`` the smallest
+    positive eigenvalue of ``K'K``, ``K = (I + P) C``, and ``d`` the mean of ``C'C``."""
+    K = problem.C + problem.C[problem.P]
+    d = float(problem.C.power(2).sum()) / problem.C.shape[1]
+    if K.shape[1] > 2000:
+        return d  # the eigenvalue would cost more than the pilots
+    eigenvalues = np.linalg.eigvalsh((K.T @ K).toarray()) / 2
+    s = float(eigenvalues[eigenvalues > 1e-9 * eigenvalues[-1]][0])
+    return math.sqrt(s * max(2 * d - s, s))
+
+
+def curvature(problem: Problem) -> float:
     """Geometric mean of the smallest and the largest positive curvature of the mean cost."""
-    if form is None:
-        return 1.0
-    mean = form.Q.mean(axis=0)
-    eigenvalues = np.linalg.eigvalsh(mean) if mean.ndim else np.array([mean])
+    if problem.quadratic is not None:
+        mean = problem.quadratic.Q.mean(axis=0)
+        eigenvalues = np.linalg.eigvalsh(mean) if mean.ndim else np.array([mean])
+    else:  # nodes of different dimension have no mean: all their curvatures
+        forms = [cost.quadratic for _, cost in problem.groups]
+        dense = [form.Q if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q).ravel() for form in forms if form]
+        eigenvalues = np.sort(np.concatenate(dense)) if dense else np.ones(1)
     eigenvalues = eigenvalues[eigenvalues > 1e-10 * max(eigenvalues[-1], 1e-300)]
     return float(np.sqrt(eigenvalues[0] * eigenvalues[-1])) if len(eigenvalues) else 1.0
 

@@ -59,7 +59,9 @@ def test_engine_gives_what_the_reference_gives(network, rng, name, schedule, the
     np.testing.assert_allclose(fast.history["residual"], slow.history["residual"], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.7), sv.NodeBernoulli(0.5)])
+@pytest.mark.parametrize(
+    "schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.7), sv.NodeBernoulli(0.5)]
+)
 @pytest.mark.parametrize("dense", [False, True])
 def test_memory_order_is_invisible(monkeypatch, rng, schedule, dense):
     monkeypatch.setattr("sottovoce.layout.REORDER_FROM", 10)
@@ -79,7 +81,15 @@ def test_memory_order_is_invisible(monkeypatch, rng, schedule, dense):
 
 def test_synchronous_runs_of_other_costs_use_node_space(network, rng):
     problem = sv.Problem(network, [sv.Huber(float(v)) for v in rng.normal(size=N)])
-    arguments = {"theta": 0.5, "c": 0.4, "mask": sv.GaussianMask(100.0), "seed": 3, "tol": 0, "max_iter": 120, "batch": 2}
+    arguments = {
+        "theta": 0.5,
+        "c": 0.4,
+        "mask": sv.GaussianMask(100.0),
+        "seed": 3,
+        "tol": 0,
+        "max_iter": 120,
+        "batch": 2,
+    }
     fast = sv.solve(problem, engine="compiled", **arguments)
     slow = sv.solve(problem, engine="reference", **arguments)
     np.testing.assert_allclose(fast.x, slow.x, atol=120 * EPS * np.abs(slow.z).max())

@@ -24,7 +24,9 @@ def problems(network, rng):
         "median": sv.Problem(network, sv.AbsoluteDeviation.many(rng.normal(size=N))),
         "huber": sv.Problem(network, sv.Huber.many(rng.normal(size=N))),
         "logistic": sv.logistic(network, [(M, np.sign(v)) for M, v in shards(rng, N, 8, 2)]),
-        "general": sv.Problem(network.with_constraints(A, b), [sv.Quadratic(np.eye(3), q) for q in rng.normal(size=(N, 3))]),
+        "general": sv.Problem(
+            network.with_constraints(A, b), [sv.Quadratic(np.eye(3), q) for q in rng.normal(size=(N, 3))]
+        ),
     }
 
 
@@ -51,7 +53,9 @@ def test_nodes_reference_and_engine_agree_on_one_trace(network, rng, name, maske
         # Without pads nu = e = 0 and D = z: the same arithmetic, hence the same bits. Matrix products (least squares
         # on the engine, general blocks) sum in another order. With pads z = z(0) + D is rounded at the size of z(0),
         # once per activation of a neighbourhood.
-        same = not masked and (name not in ("least_squares", "general") or (engine, name) == ("reference", "least_squares"))
+        same = not masked and (
+            name not in ("least_squares", "general") or (engine, name) == ("reference", "least_squares")
+        )
         bound = 0 if same else 400 * EPS * (100 if masked else 10)
         assert np.abs(np.ravel(run.x) - x).max() <= bound
 

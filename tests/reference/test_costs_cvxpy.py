@@ -167,9 +167,7 @@ def test_step_and_value_agree_with_cvxpy(name: str, rho: float) -> None:
         problem = cp.Problem(cp.Minimize(objective + tilt), constraints)
         # CVXPY bounds the error of the value: 1e-12 there is 1e-6 in x. A second-order cone stalls before that.
         tight = 1e-9 if constraints else 1e-12
-        problem.solve(
-            solver=cp.CLARABEL, tol_gap_abs=tight, tol_gap_rel=tight, tol_feas=tight, max_step_fraction=0.95
-        )
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=tight, tol_gap_rel=tight, tol_feas=tight, max_step_fraction=0.95)
         assert problem.status == "optimal"
         np.testing.assert_allclose(ours, x.value, atol=1e-6)
         value = cost.value(ours[None])[0] + g @ ours + 0.5 * rho * ours @ ours

@@ -77,7 +77,10 @@ BAD = {
     "floats": (lambda: sv.Network.from_edges(3, [(0, 1.5), (1, 2)]), r"integers"),
     "n": (lambda: sv.Network.from_edges(1, [(0, 1)]), r"got 1"),
     "radius": (lambda: sv.Network.random_geometric(10, radius=-1.0), r"got -1"),
-    "hopeless radius": (lambda: sv.Network.random_geometric(10, radius=1e-3, seed=0), r"no connected graph in 100 draws"),
+    "hopeless radius": (
+        lambda: sv.Network.random_geometric(10, radius=1e-3, seed=0),
+        r"no connected graph in 100 draws",
+    ),
     "hopeless component": (
         lambda: sv.Network.random_geometric(10, radius=1e-4, seed=0, largest_component=True),
         r"Raise radius",

@@ -167,7 +167,6 @@ def test_json(problem):
     assert len(plain["history"]["residual"]) == result.iterations + 1
 
 
-
 def test_divergence_is_detected(network):
     # "prox" of a function that is not convex: x = 10 v - 1 expands.
     wrong = [sv.Custom(lambda v, t: 10 * v - 1, lambda x: 0.0) for _ in range(N)]

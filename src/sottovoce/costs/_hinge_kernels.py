@@ -134,9 +134,7 @@ def pivot_to_optimum(A: Array, kappa: float, g: Array, x: Array, alpha: Array) -
 
 
 @njit(cache=True)
-def optimal(
-    A: Array, kappa: float, g: Array, x: Array, alpha: Array, stationarity: Array, rounding: Array
-) -> bool:
+def optimal(A: Array, kappa: float, g: Array, x: Array, alpha: Array, stationarity: Array, rounding: Array) -> bool:
     """Whether ``x`` and ``alpha`` satisfy the optimality condition to rounding."""
     evaluate(A, kappa, g, x, alpha, stationarity, rounding)
     holds = True
@@ -148,9 +146,7 @@ def optimal(
 
 
 @njit(cache=True)
-def evaluate(
-    A: Array, kappa: float, g: Array, x: Array, alpha: Array, stationarity: Array, rounding: Array
-) -> None:
+def evaluate(A: Array, kappa: float, g: Array, x: Array, alpha: Array, stationarity: Array, rounding: Array) -> None:
     """``kappa x + g - A'alpha``, and the size of its own rounding error."""
     n, d = A.shape
     for a in range(d):
@@ -213,9 +209,7 @@ def newton_change(
 
 
 @njit(cache=True)
-def enter(
-    j: int, A: Array, x: Array, alpha: Array, free: Index, size: int, within: Flags, B: Array, R: Array
-) -> int:
+def enter(j: int, A: Array, x: Array, alpha: Array, free: Index, size: int, within: Flags, B: Array, R: Array) -> int:
     """Make row ``j`` free, and keep the free rows independent; the new number of free rows.
 
     A row within their span, ``a_j = sum_p w_p a_p``, is exchanged: ``alpha_j`` moves by ``t`` and each ``alpha_p`` by

@@ -72,9 +72,7 @@ def sharpen(A: Array, kappa: float, g: Array, x: Array, H: Array, per_dim: Array
 
 
 @njit(cache=True)
-def newton(
-    A: Array, kappa: float, g: Array, tau: float, x: Array, H: Array, per_dim: Array, per_row: Array
-) -> bool:
+def newton(A: Array, kappa: float, g: Array, tau: float, x: Array, H: Array, per_dim: Array, per_row: Array) -> bool:
     """Damped Newton from ``x`` until the gradient is its own rounding error, and once more; roughly if ``tau > 1``."""
     n, d = A.shape
     gradient, rounding, change, scratch = per_dim[0], per_dim[1], per_dim[2], per_dim[3]

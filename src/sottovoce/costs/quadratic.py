@@ -68,8 +68,8 @@ class Quadratic(Cost):
         # Singular to rounding is singular: half the digits of x must be right.
         if not np.abs((Q + H) @ inverse - eye).max(initial=0.0) < 1e-8:
             raise InvalidCost(
-                "a node's argmin is not unique, or lost to rounding: neither its Q nor its edge blocks determine x well "
-                "enough. Add a ridge, scale the columns, or raise c."
+                "a node's argmin is not unique, or lost to rounding: neither its Q nor its edge blocks determine x "
+                "well enough. Add a ridge, scale the columns, or raise c."
             )
         return inverse
 
