@@ -35,10 +35,6 @@ class Schedule:
     def check(self, network: Network) -> None:
         """Refuse what does not fit the network."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its name and parameters, for reports."""
-        return {"schedule": type(self).__name__}
-
 
 class NodeSchedule(Schedule):
     """One node wakes per iteration, and all its messages arrive."""
