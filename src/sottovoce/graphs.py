@@ -46,7 +46,7 @@ def random_geometric(
         edges, points = _until_connected(n, draw, lambda drawn: drawn[0], f"radius={radius:.4g}", "Raise radius")
         return n, edges, points
     edges, points = draw()
-    part = _components(n, edges)[1]
+    part = components(n, edges)[1]
     keep = part == np.bincount(part).argmax()
     if keep.sum() < 2:
         raise InvalidNetwork(f"with n={n} and radius={radius:.4g} no two nodes reach each other. Raise radius.")
@@ -154,12 +154,13 @@ def watts_strogatz(n: int, k: int, p: float, seed: int | None) -> Edges:
 def _until_connected(n: int, draw: Callable[[], T], edges: Callable[[T], Edges], what: str, cure: str) -> T:
     for _ in range(ATTEMPTS):
         drawn = draw()
-        if len(edges(drawn)) and _components(n, edges(drawn))[0] == 1:
+        if len(edges(drawn)) and components(n, edges(drawn))[0] == 1:
             return drawn
     raise InvalidNetwork(f"no connected graph in {ATTEMPTS} draws with n={n}, {what}. {cure}.")
 
 
-def _components(n: int, edges: Edges) -> tuple[int, npt.NDArray[np.int32]]:
+def components(n: int, edges: npt.NDArray[np.integer[Any]]) -> tuple[int, npt.NDArray[np.int32]]:
+    """How many connected components there are, and the one of each node."""
     from scipy.sparse import csgraph
 
     ones = np.ones(len(edges), dtype=np.int8)

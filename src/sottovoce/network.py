@@ -41,7 +41,7 @@ class Network:
     constraints: Constraints | None  # None is consensus
 
     def __init__(self, n: int, edges: npt.NDArray[np.integer[Any]], positions: Array | None = None) -> None:
-        """Trusts its arguments: ``edges`` are ``(m, 2)``, distinct, without loops. Users call ``from_edges``."""
+        """Trusts its arguments: ``edges`` are ``(m, 2)``, distinct, no loops, connected. Users call ``from_edges``."""
         i, j = edges[:, 0].astype(np.int32), edges[:, 1].astype(np.int32)
         ones = np.ones(2 * len(edges), dtype=np.int8)
         both = (np.concatenate([i, j]), np.concatenate([j, i]))
@@ -53,18 +53,6 @@ class Network:
         self.positions = positions
         self.labels = None
         self.constraints = None
-        self._refuse_disconnected(adjacency)
-
-    def _refuse_disconnected(self, adjacency: sparse.csr_array[Any]) -> None:
-        from scipy.sparse import csgraph
-
-        parts, part = csgraph.connected_components(adjacency, directed=False)
-        if parts > 1:
-            outside = int(np.flatnonzero(part != part[0])[0])
-            raise InvalidNetwork(
-                f"the network is disconnected: it has {parts} components, and node {outside} cannot be reached from "
-                "node 0. Add edges, or solve each component by itself (generators take largest_component=True)."
-            )
 
     # Making one
 
@@ -92,6 +80,13 @@ class Network:
             repeated = np.ones(len(key), dtype=bool)
             repeated[first] = False
             _refuse_first(pairs, repeated, "is a duplicate (edges are undirected). List it once")
+        parts, part = graphs.components(int(n), pairs)
+        if parts > 1:
+            outside = int(np.flatnonzero(part != part[0])[0])
+            raise InvalidNetwork(
+                f"the network is disconnected: it has {parts} components, and node {outside} cannot be reached from "
+                "node 0. Add edges, or solve each component by itself (random_geometric takes largest_component=True)."
+            )
         return cls(int(n), pairs)
 
     @classmethod
