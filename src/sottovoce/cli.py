@@ -166,5 +166,33 @@ def demo(
     return run_demo(json, seed, fast)
 
 
+@app.command(short_help="Reproduce the paper: figures, data, claims.")
+@tidy
+def paper(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the figures.")] = Path("paper"),
+    seed: Annotated[int, typer.Option(min=0, help="Of the graph, the data, the sequence and the draws.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and shorter runs.")] = False,
+    json: Json = False,
+) -> int | None:
+    """Figures 1 to 3 of the paper as PNG, PDF and JSON, and each of its claims measured.
+
+    \b
+    Examples:
+      sottovoce paper
+      sottovoce paper --out figures --seed 7
+      sottovoce paper --quick --json
+    """
+    from .paper.reproduce import STAGES, reproduce
+    from .terminal import print_claims, stages
+
+    with stages(STAGES, quiet=json) as progress:
+        _, found = reproduce(out, seed, quick=quick, progress=progress)
+    if json:
+        print_json({"out": str(out), "claims": [claim.to_dict() for claim in found]})
+    else:
+        print_claims(found, out)
+    return 0
+
+
 if __name__ == "__main__":
     main()

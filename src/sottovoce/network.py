@@ -250,6 +250,15 @@ class Network:
         return sparse.csr_array((np.ones(len(self.indices)), self.indices, self.indptr), shape=(self.n, self.n))
 
     @cached_property
+    def two_colouring(self) -> Array | None:
+        """``+-1`` with opposite signs at the two ends of every edge, where the graph is bipartite."""
+        from scipy.sparse import csgraph
+
+        depth = csgraph.shortest_path(self.adjacency, unweighted=True, indices=0)
+        side = np.where(depth % 2, -1.0, 1.0)
+        return side if np.array_equal(side[self.holders], -side[self.indices]) else None
+
+    @cached_property
     def C(self) -> sparse.csr_array[Any]:
         """The constraint matrix: block ``A_ij`` in row ``(i|j)``, column ``i`` (paper, after eq. 3)."""
         if self.constraints is not None:

@@ -122,14 +122,18 @@ class Reference(Run):
 
     def compute(self, i: int) -> tuple[Rows, Array]:
         """Node ``i`` wakes: its new ``x_i``, and the rows ``(j|i)`` with the values ``y`` that it sends."""
-        party = self.parties.get(i) or self.parties.setdefault(i, Party(self.problem, self.c, i))
+        party = self.parties.get(i) or self.parties.setdefault(i, Party(self.problem, float(self.c), i))
         z, b = self._z[party.held], self.b if len(self.b) == 1 else self.b[party.held]
         g = party.C.T @ (z - (self.c / 2) * b)
-        x = party.step(g.T[:, None, :])[:, 0, :].T
+        x = self.step_one(party, g)
         self._x[party.own] = x
         self.activations += 1
         self.messages += len(self.problem.network.neighbours(i))
         return self.P[party.held], z + self.c * (2 * (party.C @ x) - b)
+
+    def step_one(self, party: Party, g: Array) -> Array:
+        """One node's argmin for every draw."""
+        return np.asarray(party.step(g.T[:, None, :])[:, 0, :].T)
 
     def wake_delayed(self, schedule: Delayed, k: int, i: int) -> None:
         """Node ``i`` wakes at ``k``; its messages, and older ones still under way, arrive when their time has come."""
@@ -167,6 +171,7 @@ class Party:
     """What one node needs of the stacked problem, cut out once."""
 
     def __init__(self, problem: Problem, c: float, i: int) -> None:
+        self.i = i
         network = problem.network
         held = problem.rows[network.indptr[i]], problem.rows[network.indptr[i + 1]]
         own = problem.columns[i], problem.columns[i + 1]

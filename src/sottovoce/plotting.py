@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .atomic import write_whole
 from .errors import InvalidInput, MissingExtra
 from .network import Network
 from .solve import Result, Status
@@ -63,24 +63,7 @@ def plot_run(path: str | Path, result: Result, network: Network, tol: float, tit
         draw_network(right, network)
         if title:
             figure.suptitle(title, x=0.01, ha="left", color=INK, parse_math=False)
-        # The temporary name is in the same directory, so that the replacement is atomic.
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-        os.close(handle)
-        try:
-            figure.savefig(temporary, dpi=160)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException as error:
-            os.unlink(temporary)
-            if isinstance(error, OSError):
-                raise InvalidInput(f"--plot {path} cannot be written: {error.strerror or error}.") from None
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        write_whole(path, lambda temporary: figure.savefig(temporary, dpi=160))
 
 
 def _residual(axes: Any, result: Result, tol: float) -> None:

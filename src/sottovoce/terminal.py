@@ -6,16 +6,19 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .errors import SottovoceError, SottovoceWarning
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.table import Table
 
     from .files.problem_file import ProblemFile
+    from .paper.claims import Claim
     from .solve import Result
 
 SHOWN = 25  # entries of an answer in a table
@@ -161,3 +164,39 @@ def solved_dict(solved: ProblemFile, result: Result) -> dict[str, Any]:
         "check": check,
         "notes": notes(solved, result),
     }
+
+
+@contextmanager
+def stages(count: int, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A progress bar over named stages, on a terminal only; yields what to call when one begins."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=count)
+
+        def begin(stage: str) -> None:
+            bar.update(task, description=stage, advance=1)
+
+        yield begin
+
+
+def print_claims(found: list[Claim], out: Path) -> None:
+    """The table of ``sottovoce paper``."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    colours = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red"}
+    table = Table(title="The paper's claims, measured", title_justify="left", show_lines=True)
+    for column in ("claim", "metric", "verdict", "because"):
+        table.add_column(column, overflow="fold")
+    for claim in found:
+        table.add_row(claim.claim, claim.metric, Text(claim.verdict, style=colours[claim.verdict]), claim.because)
+    console = Console()
+    console.print(table)
+    console.print(f"Figures, data and claims.json are in {out}", soft_wrap=True)

@@ -18,7 +18,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csgraph
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .costs.base import Array
@@ -148,10 +147,8 @@ def second_eigenvalue(network: Network) -> float:
     root = np.sqrt(network.degrees.astype(np.float64))
     W = network.adjacency
     trivial = [(root / np.linalg.norm(root), 1.0)]
-    depth = csgraph.shortest_path(W, unweighted=True, indices=0)
-    side = np.where(depth % 2, -1.0, 1.0)
-    if np.array_equal(side[network.holders], -side[network.indices]):
-        trivial.append((side * trivial[0][0], -1.0))
+    if network.two_colouring is not None:
+        trivial.append((network.two_colouring * trivial[0][0], -1.0))
 
     def deflated(v: Any) -> Array:
         v = np.asarray(v, dtype=np.float64).reshape(-1)

@@ -21,12 +21,14 @@ PROJECT = ROOT.parent.parent
 # From the ground up: a module imports from floors below its own (or from its own floor, within a room).
 FLOORS = [
     ["errors", "randomness"],
+    ["atomic"],
     ["graphs", "constraints", "layout", "network", "costs", "masks", "progress"],
     ["schedules", "problem"],
     ["node", "pdmm"],
     ["engine", "record"],
     ["solve", "tune"],
-    ["files", "plotting"],
+    ["files", "plotting", "privacy"],
+    ["paper"],
     ["terminal"],
     ["demo"],
     ["cli", "__main__"],

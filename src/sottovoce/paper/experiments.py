@@ -1,0 +1,356 @@
+"""Figures 1 to 3 of the paper (its section 6), as data and as pictures.
+
+Every curve is computed exactly where the iteration is affine, and by Monte Carlo as in the paper beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs import Averaging
+from ..costs.base import Array
+from ..errors import InvalidInput, Unsupported
+from ..masks import GaussianMask
+from ..network import Network
+from ..pdmm import Run
+from ..privacy.information import snapshot_information
+from ..privacy.moments import LinearRun, perp_variance, play, psi_basis, random_variances, sequence_variances
+from ..problem import Problem, averaging
+from ..schedules import (
+    Asynchronous,
+    EdgeBernoulli,
+    NodeBernoulli,
+    NodeSchedule,
+    Schedule,
+    Synchronous,
+    Trace,
+    key_of,
+)
+from ..solve import solve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# The paper's constants (section 6)
+NODES = 10
+THETAS = (1.0, 0.8, 0.5)
+VARIANCE = 1e8  # of z(0), Figures 1 and 2
+VARIANCES = (0.5, 1.0)  # of z(0), Figure 3
+DRAWS = 100
+# What the paper leaves open
+C = 0.4
+ITERATIONS = 200  # Figure 1: as far as double precision can follow the decay to 1e-8 relative
+VARIANCE_ITERATIONS = 100  # Figure 2
+INFORMATION_ITERATIONS = 150  # Figure 3
+SEED = 1
+
+RANDOM = (Asynchronous, NodeBernoulli, EdgeBernoulli)  # schedules with exact expected moments
+WIDE = np.longdouble  # keeps the relative precision of curves that decay over many decades
+
+Progress = Callable[[str], None]
+
+
+class Panel(NamedTuple):
+    """A figure of the paper: its data, everything needed to compute it again, and the Matplotlib figure."""
+
+    data: dict[str, Any]
+    figure: Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """What the figures are about. The default is the paper's; ``replace`` or keyword arguments vary one thing."""
+
+    problem: Problem
+    schedule: Schedule = Asynchronous()  # noqa: RUF009  (a frozen value)
+    thetas: tuple[float, ...] = THETAS
+    c: float = C
+    draws: int = DRAWS
+    seed: int = SEED
+
+    @classmethod
+    def paper(cls, seed: int = SEED, n: int = NODES) -> Experiment:
+        """A random geometric graph, and ``s ~ N(0, 1)``, from one seed."""
+        network = Network.random_geometric(n, seed=seed)
+        s = np.random.default_rng([seed, 2]).standard_normal(n)
+        return cls(averaging(network, s), seed=seed)
+
+    def trace(self, iterations: int) -> Schedule:
+        """The one activation sequence that all draws share."""
+        if isinstance(self.schedule, NodeSchedule):
+            return Trace(self.schedule.nodes(self.problem.network, key_of(self.seed), 0, iterations))
+        return self.schedule
+
+    @property
+    def optimum(self) -> Array:
+        """The solution as ``(n d, 1)``; under consensus from the pooled quadratic where there is one."""
+        form = self.problem.quadratic
+        if form is None or not self.problem.consensus:
+            return stack(solve(self.problem, tol=1e-12).x)
+        d, n = self.problem.dim, self.problem.network.n
+        Q = form.Q if form.Q.ndim == 3 else form.Q[:, None, None] * np.eye(d)
+        return np.tile(np.linalg.solve(Q.sum(axis=0), -form.q.sum(axis=0)), n)[:, None]
+
+    def describe(self, iterations: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """The part of the data that all figures share."""
+        network, groups = self.problem.network, self.problem.groups
+        cost = groups[0][1]
+        secrets = cost.s.squeeze().tolist() if len(groups) == 1 and isinstance(cost, Averaging) else None
+        last = int(iterations[-1])
+        sequence = self.trace(last)
+        awake = sequence.nodes(network, 0, 0, last) if isinstance(sequence, NodeSchedule) else None
+        return {
+            "edges": network.edges.tolist(),
+            "positions": None if network.positions is None else network.positions.tolist(),
+            "s": secrets,
+            "c": self.c,
+            "seed": self.seed,
+            "draws": self.draws,
+            "schedule": type(self.schedule).__name__,
+            "sequence": None if awake is None else awake.tolist(),
+            "iterations": iterations.tolist(),
+        }
+
+
+def stack(x: Any) -> Array:
+    return np.concatenate([np.ravel(part) for part in x])[:, None]
+
+
+def figure1(
+    experiment: Experiment | None = None,
+    *,
+    sigma2: float = VARIANCE,
+    iterations: int = ITERATIONS,
+    progress: Progress = lambda stage: None,
+    **changes: Any,
+) -> Panel:
+    """Error of ``x``, variance of ``Z_Psi`` and of ``Z_perp`` against ``k`` for each theta."""
+    experiment = replace(experiment or Experiment.paper(), **changes)
+    curves = {}
+    for theta in experiment.thetas:
+        progress(f"figure 1, theta = {theta:g}")
+        exact = exact_curves(experiment, theta, sigma2, iterations)
+        sampled = sampled_curves(experiment, experiment.trace(iterations), theta, sigma2, iterations)
+        curves[str(float(theta))] = {
+            name: {"exact": exact[name] if exact else None, **sampled[name]} for name in sampled
+        }
+    data = {**experiment.describe(np.arange(iterations + 1)), "sigma2": sigma2, "x0": 0.0, "curves": curves}
+    from .plots import draw_figure1
+
+    return Panel(data, draw_figure1(data))
+
+
+def exact_curves(experiment: Experiment, theta: float, sigma2: float, iterations: int) -> dict[str, list[float]] | None:
+    """Exact ``x_error``, ``var_z_psi`` and ``var_z_perp``; None where the iteration is not affine."""
+    problem = experiment.problem
+    if problem.quadratic is None:
+        return None
+    run = LinearRun(
+        problem, experiment.trace(iterations), theta=theta, c=experiment.c, seed=experiment.seed, dtype=WIDE
+    )
+    basis, optimum = psi_basis(problem, WIDE), experiment.optimum.astype(WIDE)
+    constant = np.concatenate([problem.quadratic.q.ravel(), [1.0]]).astype(WIDE)
+    seen: dict[str, list[float]] = {"x_error": [], "var_z_psi": [], "var_z_perp": []}
+    for _ in play(run, iterations):
+        x = run.stacked_x()
+        mean = x[:, run.rows :] @ constant
+        error = np.mean((mean - optimum[:, 0]) ** 2) + sigma2 * np.sum(x[:, : run.rows] ** 2) / len(x)
+        inside = basis.T @ run.M
+        psi = sigma2 * np.sum(inside**2) / run.rows
+        seen["x_error"].append(float(error))
+        seen["var_z_psi"].append(float(psi))
+        seen["var_z_perp"].append(float(sigma2 * np.sum(run.M**2) / run.rows - psi))
+    return seen
+
+
+@dataclass(frozen=True, eq=False)
+class PerDraw:
+    """Records the mean over the draws of a number per draw, and its standard error."""
+
+    name: str
+    of: Callable[[Run], Array]
+
+    def __call__(self, run: Run) -> Array:
+        values = self.of(run)
+        return np.array([values.mean(), values.std(ddof=1) / np.sqrt(len(values))])
+
+
+def variance_contributions(z: Array) -> Array:
+    """One number per draw (column), whose mean is the sample variance, mean over the entries."""
+    draws = z.shape[1]
+    return np.asarray(((z - z.mean(axis=1, keepdims=True)) ** 2).mean(axis=0) * draws / (draws - 1))
+
+
+def sampled_curves(
+    experiment: Experiment, schedule: Schedule, theta: float, sigma2: float, iterations: int
+) -> dict[str, dict[str, list[float]]]:
+    """The same curves by Monte Carlo over the draws of ``z(0)``, with standard errors."""
+    basis, optimum = psi_basis(experiment.problem), experiment.optimum
+
+    def psi(run: Run) -> Array:
+        z = run.stacked_z()
+        return np.asarray(basis @ (basis.T @ z))
+
+    recorders = [
+        PerDraw("x_error", lambda run: ((run.stacked_x() - optimum) ** 2).mean(axis=0)),
+        PerDraw("var_z_psi", lambda run: variance_contributions(psi(run))),
+        PerDraw("var_z_perp", lambda run: variance_contributions(run.stacked_z() - psi(run))),
+    ]
+    result = solve(
+        experiment.problem,
+        schedule=schedule,
+        theta=theta,
+        c=experiment.c,
+        mask=GaussianMask(sigma2),
+        seed=experiment.seed,
+        batch=experiment.draws,
+        tol=0,
+        max_iter=iterations,
+        record=recorders,
+        progress=False,
+    )
+    return {
+        recorder.name: {
+            "monte_carlo": result.history[recorder.name][:, 0].tolist(),
+            "stderr": result.history[recorder.name][:, 1].tolist(),
+        }
+        for recorder in recorders
+    }
+
+
+def figure2(
+    experiment: Experiment | None = None,
+    *,
+    sigma2: float = VARIANCE,
+    iterations: int = VARIANCE_ITERATIONS,
+    progress: Progress = lambda stage: None,
+    **changes: Any,
+) -> Panel:
+    """Variance of ``Z_perp``: the experiment's schedule against the synchronous one, and the bound of section 5."""
+    experiment = replace(experiment or Experiment.paper(), **changes)
+    problem, network = experiment.problem, experiment.problem.network
+    mu, k = experiment.schedule.mu(network), np.arange(iterations + 1)
+    curves: dict[str, Any] = {}
+    for theta in experiment.thetas:
+        progress(f"figure 2, theta = {theta:g}")
+        run: dict[str, Any] = {"theta": theta, "c": experiment.c, "variance": sigma2, "iterations": iterations}
+        curve: dict[str, Any] = {"bound": None, "expected": None}
+        for name, schedule in (("async", experiment.trace(iterations)), ("sync", Synchronous())):
+            curve[name] = sampled_curves(experiment, schedule, theta, sigma2, iterations)["var_z_perp"]
+            curve[name]["exact"] = None
+            if problem.quadratic is not None:
+                exact = sequence_variances(problem, schedule, seed=experiment.seed, dtype=WIDE, **run)
+                curve[name]["exact"] = exact.z_perp.tolist()
+        if mu is not None:
+            curve["bound"] = perp_variance(problem, theta=theta, mu=mu, variance=sigma2, k=k).tolist()
+        if problem.quadratic is not None and isinstance(experiment.schedule, RANDOM):
+            curve["expected"] = random_variances(problem, experiment.schedule, **run).z_perp.tolist()
+        curves[str(float(theta))] = curve
+    data = {**experiment.describe(k), "sigma2": sigma2, "mu": mu, "curves": curves}
+    from .plots import draw_figure2
+
+    return Panel(data, draw_figure2(data))
+
+
+def figure3(
+    experiment: Experiment | None = None,
+    *,
+    sigma2: tuple[float, ...] = VARIANCES,
+    theta: float = 1.0,
+    node: int | None = None,
+    honest_neighbour: int | None = None,
+    iterations: int = INFORMATION_ITERATIONS,
+    progress: Progress = lambda stage: None,
+    **changes: Any,
+) -> Panel:
+    """Information in eq. 8 about one node with one honest neighbour, for two variances and two schedules.
+
+    ``node`` defaults to the one with most neighbours, ``honest_neighbour`` to the first of them.
+    """
+    experiment = replace(experiment or Experiment.paper(), **changes)
+    problem, network = experiment.problem, experiment.problem.network
+    if problem.quadratic is None:
+        raise Unsupported("Figure 3 needs quadratic costs; for others sample and use privacy.estimated_information.")
+    node = int(network.degrees.argmax()) if node is None else node
+    if not 0 <= node < network.n:
+        raise InvalidInput(f"node must be in 0 .. {network.n - 1}; got {node}.")
+    honest = int(network.neighbours(node)[0]) if honest_neighbour is None else honest_neighbour
+    curves: dict[str, Any] = {}
+    for variance in sigma2:
+        progress(f"figure 3, sigma^2 = {variance:g}")
+        curves[str(float(variance))] = {}
+        for name, schedule in (("async", experiment.trace(iterations)), ("sync", Synchronous())):
+            run: dict[str, Any] = {"node": node, "theta": theta, "c": experiment.c, "variance": variance}
+            run["iterations"] = iterations
+            exact = snapshot_information(problem, schedule, honest=[honest], seed=experiment.seed, **run)
+            sampled = sampled_information(experiment, schedule, honest=honest, **run)
+            nats, normalised = exact.nats.tolist(), exact.normalised.tolist()
+            curves[str(float(variance))][name] = {"nats": nats, "normalised": normalised, **sampled}
+    data = {
+        **experiment.describe(np.arange(iterations + 1)),
+        "sigma2": list(sigma2),
+        "secret_variance": 1.0,
+        "theta": theta,
+        "node": node,
+        "honest_neighbour": honest,
+        "curves": curves,
+    }
+    from .plots import draw_figure3
+
+    return Panel(data, draw_figure3(data))
+
+
+def sampled_information(
+    experiment: Experiment,
+    schedule: Schedule,
+    *,
+    node: int,
+    honest: int,
+    theta: float,
+    c: float,
+    variance: float,
+    iterations: int,
+) -> dict[str, list[float]]:
+    """``-ln(1 - r^2)/2`` from the sample correlation of ``S_i`` and eq. 8 over draws of all secrets and pads."""
+    network = experiment.problem.network
+    if not isinstance(experiment.problem.groups[0][1], Averaging) or experiment.problem.dim != 1:
+        return {}
+    rng = np.random.default_rng([experiment.seed, 3])
+    held = int(network.indptr[node]) + int(np.searchsorted(network.neighbours(node), honest))
+    span, sign = slice(network.indptr[node], network.indptr[node + 1]), network.C.data
+    secrets, seen = [], []
+    for _ in range(experiment.draws):
+        s = rng.standard_normal(network.n)
+        z0 = np.sqrt(variance) * rng.standard_normal(2 * network.m)
+
+        def snapshot(run: Run, s_i: float = s[node]) -> float:
+            z = run.stacked_z()[:, 0]
+            x = (2 * s_i - sign[span] @ z[span]) / (2 + c * network.degrees[node])
+            return float(2 * (x - s_i) + sign[held] * z[held])
+
+        result = solve(
+            averaging(network, s), schedule=schedule, theta=theta, c=c, z0=z0, seed=experiment.seed, tol=0,
+            max_iter=iterations, record=[Named("Y", snapshot)], progress=False,
+        )  # fmt: skip
+        secrets.append(s[node])
+        seen.append(result.history["Y"])
+    S, Y = np.array(secrets), np.array(seen)
+    r = (S - S.mean()) @ (Y - Y.mean(axis=0)) / (len(S) * S.std() * Y.std(axis=0))
+    # Delta method: dI/dr = r/(1 - r^2) and se(r) = (1 - r^2)/sqrt(draws).
+    return {"monte_carlo": (-0.5 * np.log1p(-(r**2))).tolist(), "stderr": (np.abs(r) / np.sqrt(len(S))).tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A recorder from a function."""
+
+    name: str
+    of: Callable[[Run], float]
+
+    def __call__(self, run: Run) -> float:
+        return self.of(run)
