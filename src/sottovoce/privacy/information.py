@@ -126,8 +126,8 @@ def estimated_information(
     """``I(S; Y)`` of scalar samples in nats, and its standard error, by scikit-learn's nearest-neighbour estimator.
 
     For what has no closed form. The estimate is that of the whole sample, the standard error comes from the spread
-    over ``folds`` disjoint parts of it. That leaves out the bias: at 10,000 samples within 0.02 nats for Gaussian pairs,
-    down to -0.04 for densities with edges. Estimates are cut off at 0.
+    over ``folds`` disjoint parts of it. That leaves out the bias: at 10,000 samples within 0.02 nats for Gaussian
+    pairs, down to -0.04 for densities with edges. Estimates are cut off at 0.
     """
     try:
         from sklearn.feature_selection import mutual_info_regression

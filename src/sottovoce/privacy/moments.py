@@ -187,6 +187,7 @@ class RandomMoments:
         self.Sigma = variance * np.eye(int(problem.rows[-1]))
         self.C, self.P = problem.C, problem.P
         self.X = -sparse.csr_array(sparse.block_diag(list(inverse_penalised(problem, c))) @ self.C.T)
+        self.push = 2 * c * self.C[self.P]
         self.iteration = 0
         writer = np.repeat(network.indices, np.diff(problem.rows))
         self.written = [np.flatnonzero(writer == i) for i in range(network.n)]
@@ -203,39 +204,51 @@ class RandomMoments:
 
     def apply_B(self, S: Array) -> Array:
         """``B S = theta (P (S + 2 c C X S) - S)``."""
-        return np.asarray(self.theta * ((S + 2 * self.c * (self.C @ (self.X @ S)))[self.P] - S))
+        F = self.push @ (self.X @ S)
+        F += S[self.P]
+        F -= S
+        F *= self.theta
+        return np.asarray(F)
 
     def advance(self, count: int) -> None:
-        for _ in range(count):
-            F = self.apply_B(self.Sigma)
-            once = self.mu[:, None] * F
-            Sigma = self.Sigma + 2 * once + self._twice(F)
-            # Symmetric in exact arithmetic, and it must stay so: F' stands for Sigma B', and an antisymmetric rounding
-            # error would be multiplied instead of carried along.
-            self.Sigma = (Sigma + Sigma.T) / 2
+        network, form = self.problem.network, quadratic_of(self.problem)
+        if isinstance(self.schedule, Asynchronous) and self.problem.consensus and self.problem.dim == 1:
+            from ._moment_kernels import advance
+
+            gain = 1 / (form.Q + self.c * network.degrees)
+            edges = (network.indptr, network.indices, network.twin, network.C.data)
+            advance(count, self.Sigma, *edges, gain, self.mu, self.c, self.theta)
+        else:
+            self.advance_readable(count)
         self.iteration += count
 
-    def _twice(self, F: Array) -> Array:
-        """``(B Sigma B') o E[U U']`` with ``F = B Sigma``."""
+    def advance_readable(self, count: int) -> None:
+        """The formula as it stands; any cost and schedule."""
+        # Sigma is symmetric in exact arithmetic, and every sum below keeps it so to the bit: F' stands for Sigma B',
+        # and an antisymmetric rounding error would be multiplied instead of carried along.
+        for _ in range(count):
+            F = self.apply_B(self.Sigma)
+            twice = self._twice(F)
+            F *= self.mu[:, None]
+            self.Sigma += F + F.T
+            for rows, block in twice:
+                self.Sigma[np.ix_(rows, rows)] += (block + block.T) / 2
+
+    def _twice(self, F: Array) -> list[tuple[npt.NDArray[np.intp], Array]]:
+        """``(B Sigma B') o E[U U']`` with ``F = B Sigma``, as blocks to add."""
         if isinstance(self.schedule, Asynchronous):
-            out = np.zeros_like(F)
-            for rows, held, local in zip(self.written, self.held, self.local, strict=True):
-                # Only rows written by one node wake together: B' is needed on the entries that it holds or writes.
-                block = F[np.ix_(rows, held)] @ local - F[np.ix_(rows, rows)]
-                out[np.ix_(rows, rows)] = self.theta * self.mu[rows[0]] * block
-            return out
-        both = self.apply_B(F.T).T
-        p = self.mu[0]
-        out = np.asarray(p * p * both)
-        if isinstance(self.schedule, NodeBernoulli):
-            for rows in self.written:
-                out[np.ix_(rows, rows)] = p * both[np.ix_(rows, rows)]
-        else:
-            # The entries of one message arrive together.
-            offsets = self.problem.rows
-            for first, last in pairwise(offsets):
-                out[first:last, first:last] = p * both[first:last, first:last]
-        return out
+            # Only rows written by one node wake together: B' is needed on the entries that it holds or writes.
+            parts = zip(self.written, self.held, self.local, strict=True)
+            return [
+                (rows, self.theta * self.mu[rows[0]] * (F[np.ix_(rows, held)] @ local - F[np.ix_(rows, rows)]))
+                for rows, held, local in parts
+            ]
+        both, p = self.apply_B(F.T).T, self.mu[0]
+        # What is decided by one coin: the entries written by one node, or those of one message.
+        messages = [np.arange(*span) for span in pairwise(self.problem.rows)]
+        together = self.written if isinstance(self.schedule, NodeBernoulli) else messages
+        everything = np.arange(len(F))
+        return [(everything, p * p * both)] + [(rows, (p - p * p) * both[np.ix_(rows, rows)]) for rows in together]
 
 
 def random_variances(
@@ -256,7 +269,7 @@ def random_variances(
     for k in range(0, iterations + 1, positive_integer(every, "every")):
         moments.advance(k - moments.iteration)
         total = float(np.trace(moments.Sigma))
-        inside = float(np.sum(basis * (moments.Sigma @ basis)))
+        inside = max(0.0, float(np.sum(basis * (moments.Sigma @ basis))))  # all rounding, once it has decayed
         outside = 0.0 if complete else total - inside
         seen.append((k, total / len(basis), inside / len(basis), outside / len(basis)))
     k_, z, psi, perp = (np.array(column) for column in zip(*seen, strict=True))
