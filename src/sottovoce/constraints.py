@@ -26,6 +26,7 @@ class Constraints:
     columns: npt.NDArray[np.int64]  # x_i lies in columns[i] .. columns[i+1]
     A: list[Array]  # A_ij, by half-edge
     b: Array  # b_ij over the rows of z, the same for (i, j) and (j, i)
+    row_sizes: Array  # the largest entry of A_ij and A_ji in each row of z: turns a violation into units of x
     C: sparse.csr_array[Any]
     P: npt.NDArray[np.int64]
 
@@ -52,6 +53,8 @@ class Constraints:
         self.b = np.concatenate([_right_hand_side(b, *pair, len(self.A[h])) for h, pair in enumerate(pairs)])
         self.P = np.concatenate([np.arange(self.rows[t], self.rows[t + 1]) for t in network.twin])
         self.C = self._matrix(pairs)
+        largest = np.concatenate([np.abs(block).max(axis=1) for block in self.A])
+        self.row_sizes = np.maximum(largest, largest[self.P])
 
     def _matrix(self, pairs: list[Key]) -> sparse.csr_array[Any]:
         data = np.concatenate([block.ravel() for block in self.A])
@@ -66,8 +69,10 @@ def penalty(c: float, blocks: Iterable[Array | float]) -> Array:
     """``c sum_j A_ij'A_ij``, the Hessian of the penalty in a node's step: ``(1,)`` where it is a multiple of ``I``,
     else ``(1, n_i, n_i)``. A block that is a number stands for that number times ``I``."""
     gram = sum(block * block if isinstance(block, float) else block.T @ block for block in blocks)
-    if isinstance(gram, np.ndarray) and not np.array_equal(gram, gram[0, 0] * np.eye(len(gram))):
-        return c * gram[None]
+    if isinstance(gram, np.ndarray):
+        rounding = 1e-13 * float(np.abs(gram).max())  # rotations are orthogonal to rounding only
+        if np.abs(gram - gram[0, 0] * np.eye(len(gram))).max() > rounding:
+            return c * gram[None]
     return c * np.ravel(gram)[:1]
 
 
@@ -86,12 +91,17 @@ def _refuse_keys(A: Mapping[Key, object], b: Mapping[Key, object], pairs: list[K
 
 
 def _block(value: npt.ArrayLike, pair: Key) -> Array:
-    block = np.asarray(value, dtype=np.float64)
+    try:
+        block = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] must hold real numbers; got {value!r}.") from None
     block = block.reshape(1, 1) if block.ndim == 0 else block
     if block.ndim != 2 or 0 in block.shape:
         raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] must be a matrix; got shape {block.shape}.")
     if not np.isfinite(block).all():
         raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] must be finite.")
+    if not block.any(axis=1).all():
+        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] has a row of zeros. Drop that row, or that edge.")
     return block
 
 
@@ -99,7 +109,10 @@ def _right_hand_side(b: Mapping[Key, npt.ArrayLike], i: int, j: int, rows: int) 
     value = b.get((i, j), b.get((j, i)))
     if value is None:
         return np.zeros(rows)
-    vector = np.asarray(value, dtype=np.float64).reshape(-1)
+    try:
+        vector = np.array(value, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        vector = np.empty(0)
     if vector.shape != (rows,) or not np.isfinite(vector).all():
         raise InvalidNetwork(f"b[{i}, {j}] must be {rows} finite numbers, like the rows of A[{i}, {j}]; got {value!r}.")
     return vector

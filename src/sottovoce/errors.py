@@ -13,6 +13,11 @@ SottovoceWarning (UserWarning)
 └── PrecisionLost                 the mask costs more digits than ``tol`` leaves
 """
 
+from __future__ import annotations
+
+import numbers
+from typing import Any, TypeGuard
+
 
 class SottovoceError(Exception):
     """Base of every error that the package raises on purpose."""
@@ -55,3 +60,8 @@ class NotGuaranteed(SottovoceWarning):
 
 class PrecisionLost(SottovoceWarning):
     """Rounding at the size of the mask exceeds the asked tolerance."""
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Any real number, Python's or NumPy's, but not True and False."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and "bool" not in type(value).__name__

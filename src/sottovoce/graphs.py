@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .errors import InvalidNetwork
+from .errors import InvalidNetwork, is_number
 
 Edges = npt.NDArray[np.int64]
 Array = npt.NDArray[np.float64]
@@ -29,9 +29,9 @@ def random_geometric(
     _at_least(n, 2)
     if radius is None:
         radius = math.sqrt(2 * math.log(n) / n)
-    if not (math.isfinite(radius) and radius > 0):
-        raise InvalidNetwork(f"radius must be a positive number; got {radius}.")
-    rng = np.random.default_rng(seed)
+    if not (is_number(radius) and 1e-9 < radius < math.inf):
+        raise InvalidNetwork(f"radius must be a number > 1e-9; got {radius!r}.")
+    rng = generator(seed)
 
     def draw() -> tuple[Edges, Array]:
         # Numbering the points by cell keeps neighbours close in memory, which the engine's speed depends on.
@@ -61,8 +61,11 @@ def ring(n: int) -> Edges:
 
 
 def grid(rows: int, columns: int) -> tuple[Edges, Array]:
-    if rows < 1 or columns < 1 or rows * columns < 2:
-        raise InvalidNetwork(f"a grid needs at least two nodes; got {rows} x {columns}.")
+    whole = all(isinstance(size, int | np.integer) and size >= 1 for size in (rows, columns))
+    if not whole or rows * columns < 2:
+        raise InvalidNetwork(
+            f"a grid needs whole numbers of rows and columns, two nodes at least; got {rows} x {columns}."
+        )
     node = np.arange(rows * columns).reshape(rows, columns)
     right = np.column_stack([node[:, :-1].ravel(), node[:, 1:].ravel()])
     down = np.column_stack([node[:-1].ravel(), node[1:].ravel()])
@@ -83,9 +86,9 @@ def star(n: int) -> Edges:
 
 def erdos_renyi(n: int, p: float, seed: int | None) -> Edges:
     _at_least(n, 2)
-    if not 0 < p <= 1:
+    if not (is_number(p) and 0 < p <= 1):
         raise InvalidNetwork(f"p must be in (0, 1], the probability of an edge; got {p}.")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     pairs = n * (n - 1) // 2
 
     def draw() -> Edges:
@@ -106,19 +109,29 @@ def regular(n: int, degree: int, seed: int | None) -> Edges:
         raise InvalidNetwork(f"degree must be in 2 .. n-1 with n * degree even; got degree={degree} for n={n}.")
     if degree == n - 1:
         return complete(n)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
+    if 2 * degree >= n:
+        # Dense: the pairs that a sparse regular graph leaves out. More than n/2 neighbours each is always connected.
+        missing = _pair_up(n, n - 1 - degree, rng)
+        everything = complete(n)
+        left_out = np.isin(everything[:, 0] * n + everything[:, 1], missing.min(axis=1) * n + missing.max(axis=1))
+        return everything[~left_out]
 
     def draw() -> Edges:
-        # Pair the stubs at random, then swap partners until no loop and no repeated edge is left.
-        stubs = rng.permutation(np.repeat(np.arange(n), degree)).reshape(-1, 2)
-        while (bad := _bad_pairs(stubs, n)).any():
-            at = np.flatnonzero(bad)
-            other = rng.permutation(len(stubs))[: len(at)]
-            mixed = np.unique(np.concatenate([at, other]))
-            stubs[mixed, 1] = rng.permutation(stubs[mixed, 1])
-        return stubs
+        return _pair_up(n, degree, rng)
 
     return _until_connected(n, draw, lambda edges: edges, f"degree={degree}", "Raise degree")
+
+
+def _pair_up(n: int, degree: int, rng: np.random.Generator) -> Edges:
+    """Pair the stubs at random, then swap partners until no loop and no repeated edge is left."""
+    stubs = rng.permutation(np.repeat(np.arange(n), degree)).reshape(-1, 2)
+    while (bad := _bad_pairs(stubs, n)).any():
+        at = np.flatnonzero(bad)
+        other = rng.permutation(len(stubs))[: len(at)]
+        mixed = np.unique(np.concatenate([at, other]))
+        stubs[mixed, 1] = rng.permutation(stubs[mixed, 1])
+    return stubs
 
 
 def _bad_pairs(pairs: Edges, n: int) -> npt.NDArray[np.bool_]:
@@ -132,9 +145,9 @@ def watts_strogatz(n: int, k: int, p: float, seed: int | None) -> Edges:
     _at_least(n, 4)
     if k % 2 or not 2 <= k < n:
         raise InvalidNetwork(f"k must be even and in 2 .. n-1; got k={k} for n={n}.")
-    if not 0 <= p <= 1:
+    if not (is_number(p) and 0 <= p <= 1):
         raise InvalidNetwork(f"p must be in [0, 1], the probability to rewire an edge; got {p}.")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
 
     def draw() -> Edges:
         edges = [(i, (i + hop) % n) for hop in range(1, k // 2 + 1) for i in range(n)]
@@ -172,3 +185,9 @@ def components(n: int, edges: npt.NDArray[np.integer[Any]]) -> tuple[int, npt.ND
 def _at_least(n: int, least: int) -> None:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < least:
         raise InvalidNetwork(f"n must be an integer >= {least}, the number of nodes; got {n!r}.")
+
+
+def generator(seed: int | None) -> np.random.Generator:
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+        raise InvalidNetwork(f"seed must be an integer >= 0, or None; got {seed!r}.")
+    return np.random.default_rng(seed)

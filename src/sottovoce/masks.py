@@ -9,22 +9,28 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidInput
+from .errors import InvalidInput, is_number
 
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class GaussianMask:
-    """``z(0)`` i.i.d. ``N(0, variance)``. Without a seed the pads come from the operating system's generator."""
+    """``z(0)`` i.i.d. ``N(0, variance)``. Without a seed the pads come from the operating system's generator.
+
+    Pads are for one run. The same seed on changed data uses them twice, and the difference of two transcripts then
+    shows the difference of the data: seeds are for simulation.
+    """
 
     variance: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.variance, (int, float)) and math.isfinite(self.variance) and self.variance > 0):
+        if not (is_number(self.variance) and math.isfinite(self.variance) and self.variance > 0):
             raise InvalidInput(
-                f"variance must be a positive number; got {self.variance!r}. Leave mask=None for a run without privacy."
+                f"variance must be a positive number; got {self.variance!r}. "
+                "Leave the mask out for a run without privacy."
             )
+        object.__setattr__(self, "variance", float(self.variance))
 
     @property
     def sigma(self) -> float:

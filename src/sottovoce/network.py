@@ -65,7 +65,10 @@ class Network:
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
             raise InvalidNetwork(f"n must be an integer >= 2, the number of nodes; got {n!r}.")
-        pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
+        try:
+            pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
+        except (TypeError, ValueError):
+            raise InvalidNetwork(f"edges must be pairs (i, j) of integers; got {edges!r:.80}.") from None
         if pairs.size == 0:
             raise InvalidNetwork(f"edges is empty; a connected network on {n} nodes needs at least {n - 1} edges.")
         if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -80,12 +83,16 @@ class Network:
             repeated = np.ones(len(key), dtype=bool)
             repeated[first] = False
             _refuse_first(pairs, repeated, "is a duplicate (edges are undirected). List it once")
+        if len(pairs) < n - 1:
+            raise InvalidNetwork(
+                f"the network is disconnected: {n} nodes need at least {n - 1} edges; got {len(pairs)}."
+            )
         parts, part = graphs.components(int(n), pairs)
         if parts > 1:
             outside = int(np.flatnonzero(part != part[0])[0])
             raise InvalidNetwork(
                 f"the network is disconnected: it has {parts} components, and node {outside} cannot be reached from "
-                "node 0. Add edges, or solve each component by itself (random_geometric takes largest_component=True)."
+                "node 0. Add edges, or solve each component by itself."
             )
         return cls(int(n), pairs)
 
@@ -118,8 +125,13 @@ class Network:
     @classmethod
     def read_edge_list(cls, path: str | Path) -> Self:
         """From a text file with one edge ``i j`` (or ``i,j``) a line; ``#`` starts a comment."""
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise InvalidNetwork(f"{path} cannot be read: {reason}.") from None
         pairs = []
-        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+        for number, line in enumerate(text.splitlines(), start=1):
             words = line.split("#")[0].replace(",", " ").split()
             if not words:
                 continue
@@ -242,7 +254,7 @@ class Network:
 
     def neighbours(self, i: int) -> Index:
         """``N_i``, sorted."""
-        return self.indices[self.indptr[i] : self.indptr[i + 1]]
+        return self.indices[self.indptr[i] : self.indptr[i + 1]].copy()
 
     @property
     def adjacency(self) -> sparse.csr_array[Any]:

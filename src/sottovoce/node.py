@@ -21,7 +21,7 @@ import numpy.typing as npt
 from .constraints import penalty
 from .costs import Cost
 from .costs.base import Array
-from .errors import InvalidInput
+from .errors import InvalidInput, is_number
 from .problem import Problem
 
 
@@ -49,13 +49,15 @@ class Node:
     """Node ``i``: ``wake`` computes and returns messages, ``receive`` takes one in. ``x`` is its current answer."""
 
     def __init__(self, i: int, cost: Cost, links: Mapping[int, Link], *, c: float, theta: float) -> None:
+        if not (is_number(c) and 0 < c < np.inf and is_number(theta) and 0 < theta <= 1):
+            raise InvalidInput(f"node {i}: c must be positive and theta in (0, 1]; got c={c!r}, theta={theta!r}.")
         if not links:
             raise InvalidInput(f"node {i} has no neighbours; it can only solve its own problem.")
         self.i, self.c, self.theta = i, c, theta
         self.neighbours = sorted(links)
         self.A = {j: links[j].A for j in self.neighbours}
         self.b = {j: links[j].b for j in self.neighbours}
-        # The pads end here: only their sum and the differences are kept.
+        # The pads end here: only their sum and the differences are kept. (Of a single neighbour the sum is the pad.)
         self.nu = np.zeros(cost.dim)
         for j in self.neighbours:
             self.nu = self.nu + adjoint(self.A[j], links[j].held)
@@ -83,12 +85,17 @@ class Node:
         j = message.sender
         if message.receiver != self.i or j not in self.D:
             raise InvalidInput(f"node {self.i} got a message from {j} to {message.receiver}, which is not its edge.")
-        if message.r.shape != self.D[j].shape or not np.isfinite(message.r).all():
-            raise InvalidInput(f"node {self.i} got {message.r!r} from {j}; expected {len(self.D[j])} finite numbers.")
-        if message.counter <= self.newest[j]:
+        r, counter = message.r, message.counter
+        if not (isinstance(r, np.ndarray) and r.dtype == np.float64 and r.shape == self.D[j].shape):
+            raise InvalidInput(f"node {self.i} got {r!r:.80} from {j}; expected {len(self.D[j])} finite numbers.")
+        if not np.isfinite(r).all():
+            raise InvalidInput(f"node {self.i} got {r!r:.80} from {j}; expected {len(self.D[j])} finite numbers.")
+        if isinstance(counter, bool) or not isinstance(counter, int) or counter < 1:
+            raise InvalidInput(f"node {self.i} got the counter {counter!r:.80} from {j}; expected an integer >= 1.")
+        if counter <= self.newest[j]:
             return False
-        self.newest[j] = message.counter
-        self.D[j] = (1 - self.theta) * self.D[j] + self.theta * message.r
+        self.newest[j] = counter
+        self.D[j] = (1 - self.theta) * self.D[j] + self.theta * r
         return True
 
 

@@ -163,8 +163,11 @@ class Reference(Run):
         if self.problem.consensus:
             violation = spread(x, self.problem.dim)
         else:
-            violation = np.abs(C @ x + (C @ x)[self.P] - b).max(axis=0)
-        return kkt_residual(x, self._x, -(C.T @ dual), 0.5 * (C.T @ (dual - dual[self.P])), violation)
+            assert self.problem.network.constraints is not None
+            rows = self.problem.network.constraints.row_sizes[:, None]
+            violation = (np.abs(C @ x + (C @ x)[self.P] - b) / rows).max(axis=0)
+        stationarity = 0.5 * (C.T @ (dual - dual[self.P]))
+        return kkt_residual(self.problem.floors, x, self._x, -(C.T @ dual), stationarity, violation)
 
 
 class Party:
@@ -186,7 +189,9 @@ def spread(x: Array, dim: int) -> Array:
     return np.asarray((nodes.max(axis=0) - nodes.min(axis=0)).max(axis=0))
 
 
-def kkt_residual(fresh: Array, x: Array, subgradient: Array, stationarity: Array, violation: Array) -> float:
+def kkt_residual(
+    floors: tuple[float, float], fresh: Array, x: Array, subgradient: Array, stationarity: Array, violation: Array
+) -> float:
     """How far ``x`` is from optimal, without knowing the optimum. All arguments have one column per draw.
 
     ``fresh`` is what every node would compute now, ``argmin_x`` of eq. 2 at ``z(k)``. It is exactly stationary for the
@@ -194,12 +199,14 @@ def kkt_residual(fresh: Array, x: Array, subgradient: Array, stationarity: Array
     The KKT conditions then ask for two more things, and so does honesty about ``x``, which some nodes computed earlier:
 
     * the two ends of each edge hold the same dual: ``|| sum_j A_ij' (lambda_{i|j} - lambda_{j|i}) / 2 ||`` is
-      ``stationarity``, relative to ``max(1, ||u||)``;
-    * the constraints hold: ``violation``, and ``||fresh - x||``, relative to ``max(1, ||x||)``.
+      ``stationarity``, relative to ``||u||``;
+    * the constraints hold: ``violation``, in units of ``x``, and ``||fresh - x||``, relative to ``||x||``.
+
+    ``floors`` keep both from being measured against zero: the sizes of ``x`` and of gradients in the data, at most 1.
     """
     if not (np.isfinite(fresh).all() and np.isfinite(x).all()):
         return float("inf")
     stale = np.abs(fresh - x).max(axis=0)
-    primal = np.maximum(violation, stale) / np.maximum(1, np.abs(fresh).max(axis=0))
-    dual = np.abs(stationarity).max(axis=0) / np.maximum(1, np.abs(subgradient).max(axis=0))
+    primal = np.maximum(violation, stale) / np.maximum(floors[0], np.abs(fresh).max(axis=0))
+    dual = np.abs(stationarity).max(axis=0) / np.maximum(floors[1], np.abs(subgradient).max(axis=0))
     return float(np.maximum(primal, dual).max())

@@ -20,7 +20,8 @@ from .network import Network
 class Problem:
     """``minimise sum_i f_i(x_i)`` subject to the network's edge constraints.
 
-    ``costs`` is one ``Cost`` per node, or one ``Cost`` for all. Nodes with equal families are stored together.
+    ``costs`` is one ``Cost`` per node, or one batch for all, such as ``Averaging.many(s)``. Nodes with equal families
+    are stored together.
 
     Inside, ``x`` and ``z`` are stacked: ``x`` has ``N = sum n_i`` rows, ``z`` one row per entry of every half-edge, and
     a column per Monte Carlo draw. ``shape_x`` and ``shape_z`` give them the user's shape.
@@ -32,6 +33,7 @@ class Problem:
 
     def __init__(self, network: Network, costs: Cost | Sequence[Cost]) -> None:
         self.network = network
+        costs = costs if isinstance(costs, Cost) else list(costs)
         self.groups = [(np.arange(network.n), costs)] if isinstance(costs, Cost) else _grouped(costs)
         count = sum(len(nodes) for nodes, _ in self.groups)
         if isinstance(costs, Cost) and len(costs) != network.n:
@@ -151,6 +153,12 @@ class Problem:
                     bound.append((nodes[at], part, part.bind(rho)))
         return bound
 
+    @cached_property
+    def floors(self) -> tuple[float, float]:
+        """Sizes of ``x`` and of gradients below which a residual is measured absolutely: those of the data, or 1."""
+        x, gradient = (max(size) for size in zip(*(cost.sizes for _, cost in self.groups), strict=True))
+        return (min(1.0, x) if x > 0 else 1.0), (min(1.0, gradient) if gradient > 0 else 1.0)
+
     @property
     def irregular(self) -> str | None:
         """Why convergence at ``theta = 1`` is not guaranteed, or None."""
@@ -192,28 +200,35 @@ class Problem:
         lead = () if batch is None else (batch,)
         if self.shape is None:
             parts = np.split(np.moveaxis(stacked, -1, 0), offsets[1:-1], axis=1)
-            return [part.reshape(lead + part.shape[1:]) for part in parts]
-        inner = self.shape if self.consensus or offsets is self.columns else (int(offsets[1]),) * bool(self.shape)
-        return np.ascontiguousarray(np.moveaxis(stacked, -1, 0)).reshape((*lead, len(offsets) - 1, *inner))
+            return [part.copy().reshape(lead + part.shape[1:]) for part in parts]
+        size = int(offsets[1])
+        inner = self.shape if size == max(1, *self.shape, 1) else (size,)
+        return np.moveaxis(stacked, -1, 0).copy().reshape((*lead, len(offsets) - 1, *inner))
 
     def stack_z(self, z: Any, batch: int | None) -> Array:
         """The inverse of ``shape_z``, with the user's mistakes refused."""
-        lead = 1 if batch is None else batch
+        lead, rows = (() if batch is None else (batch,)), int(self.rows[-1])
         try:
             if self.shape is None and not isinstance(z, np.ndarray):
-                flat = np.concatenate([np.asarray(part, dtype=np.float64).reshape(lead, -1) for part in z], axis=1)
+                parts = [np.asarray(part, dtype=np.float64).reshape((*lead, -1)) for part in z]
+                array = np.concatenate(parts, axis=-1)
             else:
-                flat = np.asarray(z, dtype=np.float64).reshape(lead, -1)
+                array = np.asarray(z)
+            allowed = [(*lead, rows)]
+            if self.shape is not None:
+                allowed.append((*lead, 2 * self.network.m, int(self.rows[1])))
+            if array.dtype.kind not in "biuf" or array.shape not in allowed:
+                raise ValueError
         except (TypeError, ValueError):
-            flat = np.empty((0, 0))
-        if flat.shape != (lead, self.rows[-1]):
+            shapes = f"({rows},)" if self.shape in (None, ()) else f"({2 * self.network.m}, {int(self.rows[1])})"
+            each = "" if batch is None else f", with a leading axis for the {batch} draws"
             raise InvalidCost(
-                f"z0 must hold {self.rows[-1]} numbers for {2 * self.network.m} half-edges, in the order of "
-                f"network.half_edges{'' if batch is None else f', for each of {batch} draws'}; got {np.shape(z)}."
-            )
-        if not np.isfinite(flat).all():
+                f"z0 must hold {rows} real numbers in the order of network.half_edges, of shape {shapes}{each}; "
+                f"got {np.shape(z) if isinstance(z, np.ndarray) else z!r:.80}."
+            ) from None
+        if not np.isfinite(array).all():
             raise InvalidCost("z0 must be finite.")
-        return np.ascontiguousarray(flat.T)
+        return np.array(array.reshape(-1, rows).T, dtype=np.float64, order="C")
 
     def __repr__(self) -> str:
         families = ", ".join(sorted({type(cost).__name__ for _, cost in self.groups}))

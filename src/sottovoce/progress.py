@@ -22,8 +22,6 @@ class Progress:
         self.started = self.last = time.perf_counter()
         self.iteration = 0
         self.bar: Any = None
-        if not self.wanted:
-            self.stride = limit
 
     def __enter__(self) -> Self:
         return self
@@ -33,14 +31,12 @@ class Progress:
             self.bar.stop()
 
     def update(self, iteration: int, residual: float) -> None:
-        """Called after every chunk."""
-        if not self.wanted:
-            return
+        """Called after every chunk: chunks of a quarter of a second, so that Ctrl-C is heard between them."""
         now = time.perf_counter()
         speed = (iteration - self.iteration) / max(now - self.last, 1e-6)
         self.stride = max(1, min(2 * self.stride, int(CHUNK * speed)))
         self.last, self.iteration = now, iteration
-        if self.bar is None and now - self.started > APPEAR:
+        if self.wanted and self.bar is None and now - self.started > APPEAR:
             self.bar = self._appear()
         if self.bar is not None:
             note = f"residual {residual:.1e}" if math.isfinite(residual) else ""

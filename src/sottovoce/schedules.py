@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidInput
+from .errors import InvalidInput, is_number
 from .network import Network
 from .randomness import mix, uniform
 
@@ -63,7 +63,7 @@ class Synchronous(Schedule):
         return 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Asynchronous(NodeSchedule):
     """One node wakes, uniformly at random (``mu = 1/n``) or with probability proportional to ``rates``."""
 
@@ -92,7 +92,7 @@ class Asynchronous(NodeSchedule):
         return np.minimum(np.searchsorted(cumulative, u, side="right"), network.n - 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PoissonClocks(Asynchronous):
     """Node ``i`` wakes on its own Poisson clock of rate ``rates[i]``: asynchronous, with real time attached."""
 
@@ -111,7 +111,7 @@ class NodeBernoulli(MaskSchedule):
     p: float
 
     def __post_init__(self) -> None:
-        probability(self.p)
+        object.__setattr__(self, "p", probability(self.p))
 
     def mu(self, network: Network) -> float:
         return self.p
@@ -129,7 +129,7 @@ class EdgeBernoulli(MaskSchedule):
     p: float
 
     def __post_init__(self) -> None:
-        probability(self.p)
+        object.__setattr__(self, "p", probability(self.p))
 
     def mu(self, network: Network) -> float:
         return self.p
@@ -146,6 +146,9 @@ def Trace(
 ) -> NodeTrace | SetTrace:
     """A recorded run. Exactly one of: ``nodes`` (one a step), ``node_sets``, ``half_edges`` (index lists or masks).
 
+    Half-edge ``h = (j, i)`` in a set means that ``z_{j|i}`` was updated with what ``i`` wrote; a node computes when at
+    least one of its messages arrives.
+
     >>> Trace([0, 2, 1]).length()
     3
     """
@@ -154,9 +157,9 @@ def Trace(
     if nodes is not None:
         return NodeTrace(integers(nodes, "nodes"))
     if node_sets is not None:
-        return SetTrace(tuple(integers(members, "node_sets") for members in node_sets), of_nodes=True)
+        return set_trace(node_sets, "node_sets")
     assert half_edges is not None
-    return SetTrace(tuple(integers(members, "half_edges") for members in half_edges), of_nodes=False)
+    return set_trace(half_edges, "half_edges")
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,12 +184,15 @@ class SetTrace(MaskSchedule):
 
     sets: tuple[Nodes, ...]
     of_nodes: bool
+    mask_lengths: frozenset[int] = frozenset()  # of the sets that were given as masks
 
     def length(self) -> int:
         return len(self.sets)
 
     def check(self, network: Network) -> None:
         size = network.n if self.of_nodes else 2 * network.m
+        for length in self.mask_lengths - {size}:
+            raise InvalidInput(f"the trace has a mask of length {length}; expected {size}.")
         for members in self.sets:
             within(members, size, "node" if self.of_nodes else "half-edge")
 
@@ -213,7 +219,7 @@ class Delayed(Schedule):
     wakes: NodeSchedule = Asynchronous()
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_delay, bool) or not isinstance(self.max_delay, int) or self.max_delay < 0:
+        if isinstance(self.max_delay, bool) or not isinstance(self.max_delay, int | np.integer) or self.max_delay < 0:
             raise InvalidInput(f"max_delay must be an integer >= 0, in activations; got {self.max_delay!r}.")
         if not isinstance(self.wakes, NodeSchedule):
             raise InvalidInput("Delayed wraps a schedule that wakes one node at a time; got " + repr(self.wakes) + ".")
@@ -231,14 +237,15 @@ class Delayed(Schedule):
         return np.asarray((u * (self.max_delay + 1)).astype(np.int64))
 
 
-def probability(p: float) -> None:
-    if not (isinstance(p, (int, float)) and 0 < p <= 1):
+def probability(p: float) -> float:
+    if not (is_number(p) and 0 < p <= 1):
         raise InvalidInput(f"p must be in (0, 1]; got {p!r}. p is the probability to act or arrive; loss is 1 - p.")
+    return float(p)
 
 
 def positive_rates(rates: Iterable[float]) -> npt.NDArray[np.float64]:
     try:
-        array = np.asarray(rates if isinstance(rates, np.ndarray) else list(rates), dtype=np.float64)
+        array = np.array(rates if isinstance(rates, np.ndarray) else list(rates), dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(f"rates must be positive numbers, one per node; got {rates!r}.") from None
     if array.ndim != 1 or not len(array) or not (np.isfinite(array) & (array > 0)).all():
@@ -246,10 +253,18 @@ def positive_rates(rates: Iterable[float]) -> npt.NDArray[np.float64]:
     return array
 
 
+def set_trace(sets: Sequence[Iterable[int]], what: str) -> SetTrace:
+    arrays = [np.asarray(members if isinstance(members, np.ndarray) else list(members)) for members in sets]
+    lengths = frozenset(len(array) for array in arrays if array.dtype == bool and array.ndim == 1)
+    indices = (np.flatnonzero(array) if array.dtype == bool else array for array in arrays)
+    return SetTrace(tuple(integers(array, what) for array in indices), what == "node_sets", lengths)
+
+
 def integers(values: Iterable[int], what: str) -> Nodes:
-    array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
-    if array.dtype == bool:
-        array = np.flatnonzero(array)
+    try:
+        array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{what} must be lists of integers; got {values!r}.") from None
     if array.size and (array.ndim != 1 or not np.issubdtype(array.dtype, np.integer)):
         raise InvalidInput(f"{what} must be lists of integers; got {array!r}.")
     return array.astype(np.int64).reshape(-1)

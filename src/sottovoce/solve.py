@@ -14,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidInput, NotGuaranteed, PrecisionLost, Unsupported
+from .errors import InvalidInput, NotGuaranteed, PrecisionLost, Unsupported, is_number
 from .masks import GaussianMask
 from .pdmm import Reference, Run
 from .problem import Problem
 from .progress import Progress
-from .record import Recorder
-from .schedules import Delayed, NodeSchedule, Schedule, Synchronous, key_of
+from .record import Recorder, Variance
+from .schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchronous, key_of
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +120,7 @@ def iterate(
     run, _ = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol=0.0)
     limit = run.schedule.length()
     while True:
-        yield State(run.iteration, run.activations, run.messages, _copy(run.x), _copy(run.z))
+        yield State(run.iteration, run.activations, run.messages, run.x, run.z)
         if limit is not None and run.iteration >= limit:
             return
         run.advance(1)
@@ -161,9 +161,10 @@ def solve(
     ``engine``: ``"auto"``, or ``"reference"`` or ``"compiled"`` by name. ``progress``: a bar after two seconds; default
     on a terminal only.
     """
-    if not (isinstance(tol, (int, float)) and math.isfinite(tol) and tol >= 0):
+    if not (is_number(tol) and math.isfinite(tol) and tol >= 0):
         raise InvalidInput(f"tol must be a number >= 0; got {tol!r}. Use tol=0 to run exactly max_iter iterations.")
     positive_integer(record_every, "record_every")
+    check_recorders(record, batch)
     started = time.perf_counter()
     run, secret = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol)
     one_at_a_time = isinstance(run.schedule, NodeSchedule | Delayed)
@@ -174,7 +175,8 @@ def solve(
     cadence = CHECK_ROUNDS * a_round if check_every is None else positive_integer(check_every, "check_every")
 
     history: dict[str, list[Any]] = {"iteration": [], **{recorder.name: [] for recorder in record}} if record else {}
-    status, residual, largest = Status.MAX_ITER, math.inf, math.inf
+    status, residual, first_size = Status.MAX_ITER, math.inf, math.inf
+    data_size = max(cost.sizes[0] for _, cost in problem.groups)
     next_check = cadence if tol else limit
     with Progress(limit, tol, progress) as bar:
         while True:
@@ -186,10 +188,10 @@ def solve(
             if k >= min(next_check, limit):
                 residual = run.residual(tol if k < limit else math.inf)
                 size = float(np.abs(run.stacked_x()).max())
-                if not math.isfinite(residual) or size > BLOW_UP * max(1.0, largest):
+                if not math.isfinite(residual) or size > BLOW_UP * max(1.0, first_size, data_size):
                     status = Status.DIVERGED
                     break
-                largest = size if largest == math.inf else largest
+                first_size = min(first_size, size)
                 if tol and residual <= tol:
                     status = Status.CONVERGED
                     break
@@ -202,8 +204,8 @@ def solve(
             run.advance(stop - k)
             bar.update(run.iteration, residual)
     return Result(
-        x=_copy(run.x),
-        z=_copy(run.z),
+        x=run.x,
+        z=run.z,
         status=status,
         iterations=run.iteration,
         activations=run.activations,
@@ -213,7 +215,7 @@ def solve(
         wall_time=time.perf_counter() - started,
         c=run.c,
         theta=run.theta,
-        seed=seed,
+        seed=None if seed is None else int(seed),
         secret=secret,
     )
 
@@ -232,13 +234,15 @@ def start(
 ) -> tuple[Run, bool | None]:
     """A run at ``k = 0``, with every argument checked; and whether its pads are secret."""
     schedule = Synchronous() if schedule is None else schedule
-    if not isinstance(schedule, Schedule):
+    if not isinstance(schedule, Synchronous | NodeSchedule | MaskSchedule | Delayed):
         raise InvalidInput(f"schedule must be a schedule such as sv.Asynchronous(); got {schedule!r}.")
     schedule.check(problem.network)
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
         raise InvalidInput(f"seed must be an integer >= 0, or None; got {seed!r}.")
     if batch is not None:
         positive_integer(batch, "batch")
+    if mask is not None and not isinstance(mask, GaussianMask):
+        raise InvalidInput(f"mask must be a mask such as sv.GaussianMask(variance=1e6); got {mask!r}.")
     if mask is not None and z0 is not None:
         raise InvalidInput("give either mask or z0, not both: both set z(0).")
     theta = _theta(problem, theta)
@@ -254,15 +258,15 @@ def start(
     if tol and np.finfo(float).eps * sigma > tol:
         warnings.warn(
             f"rounding at the size of z(0) is about {np.finfo(float).eps * sigma:.1e}, above tol={tol:g}: "
-            "the run will not reach it. Use a smaller mask or a larger tol.",
+            "the run may not reach it. Use a smaller mask or a larger tol.",
             PrecisionLost,
             stacklevel=3,
         )
-    if c == "auto":
+    if isinstance(c, str) and c == "auto":
         from .tune import tune
 
         c = tune(problem, schedule, theta, tol or 1e-9)
-    if isinstance(c, bool) or not (isinstance(c, (int, float, np.number)) and math.isfinite(c) and c > 0):
+    if not (is_number(c) and math.isfinite(c) and c > 0):
         raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
     run = make_run(problem, schedule, key_of(seed), float(c), theta, batch, stacked, engine)
     return run, None if mask is None else seed is None
@@ -296,7 +300,7 @@ def _theta(problem: Problem, theta: float | None) -> float:
     reason = problem.irregular
     if theta is None:
         return 0.5 if reason else 1.0
-    if isinstance(theta, bool) or not isinstance(theta, (int, float, np.number)) or not 0 < theta <= 1:
+    if not (is_number(theta) and 0 < theta <= 1):
         raise InvalidInput(f"theta must be in (0, 1]; got {theta!r}. Use theta=1 for PDMM, 0.5 for ADMM.")
     if theta == 1 and reason:
         warnings.warn(
@@ -307,11 +311,18 @@ def _theta(problem: Problem, theta: float | None) -> float:
     return float(theta)
 
 
+def check_recorders(record: Sequence[Recorder], batch: int | None) -> None:
+    names = [getattr(recorder, "name", None) for recorder in record]
+    for recorder, name in zip(record, names, strict=True):
+        if not (callable(recorder) and isinstance(name, str)):
+            raise InvalidInput(f"a recorder is a callable with a name; got {recorder!r}.")
+        if names.count(name) > 1 or name == "iteration":
+            raise InvalidInput(f"two recorders are called {name!r} ('iteration' is taken). Give one another name.")
+        if isinstance(recorder, Variance) and (batch or 1) < 2:
+            raise InvalidInput(f"Variance is over the draws of a batch; got batch={batch}. Use batch=2 or more.")
+
+
 def positive_integer(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise InvalidInput(f"{name} must be an integer >= 1; got {value!r}.")
     return int(value)
-
-
-def _copy(value: Any) -> Any:
-    return [part.copy() for part in value] if isinstance(value, list) else value.copy()

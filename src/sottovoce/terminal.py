@@ -112,9 +112,10 @@ def print_solved(solved: ProblemFile, result: Result) -> None:
     agreement = float(np.abs(x - answer).max())
     values, table = facts(), facts()
     values.columns[1].justify = "right"
-    error = 0.0 if solved.pooled is None else float(np.abs(x - solved.pooled).max())
-    decimals = common_decimals(float(np.abs(answer).max()), max(agreement, error))
-    for name, value in zip(cost.columns[:SHOWN], answer, strict=False):
+    off = np.abs(x - (answer if solved.pooled is None else solved.pooled)).max(axis=0)
+    error = float(off.max())
+    for name, value, own in zip(cost.columns[:SHOWN], answer, off, strict=False):
+        decimals = sure_decimals(float(np.abs(value)), float(own))
         values.add_row(Text(name), Text(f"{round(value, decimals) + 0.0:.{decimals}f}", style="bold cyan"))
     if len(answer) > SHOWN:
         values.add_row(f"... and {len(answer) - SHOWN} more; --json prints all", "")
@@ -129,11 +130,11 @@ def print_solved(solved: ProblemFile, result: Result) -> None:
     console.print(values, "", table, sep="\n")
 
 
-def common_decimals(largest: float, error: float) -> int:
-    """As many as the known error leaves, and no more than make ten digits of the largest entry."""
-    if not (math.isfinite(largest) and math.isfinite(error)):
+def sure_decimals(size: float, error: float) -> int:
+    """As many as the known error leaves, and no more than make ten digits."""
+    if not (math.isfinite(size) and math.isfinite(error)):
         return 3
-    digits = 9 - (math.floor(math.log10(largest)) if largest > 0 else 0)
+    digits = 9 - (math.floor(math.log10(size)) if size > 0 else 0)
     sure = -math.floor(math.log10(error)) if error > 0 else digits
     return max(0, min(digits, sure))
 

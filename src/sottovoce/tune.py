@@ -34,7 +34,7 @@ STRIDES = (4, 2, 1)  # in powers of GRID
 SCAN = (8, -8, 16, -16, 24, -24)  # where to look first if the guess is far off
 PILOTS = 24  # at most
 WORK = 2e9  # multiplications, about, for all pilots together: seconds
-STEP_WORK = 2000  # of one node's step where the cost is not quadratic
+CALL, INTERPRETED = 1e3, 1e5  # what an iteration costs at least: compiled, and in Python
 SHORTEST = 200  # iterations below which a pilot would not see the slow modes, and the guess is better
 
 
@@ -76,9 +76,10 @@ def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> floa
 def work_per_iteration(problem: Problem) -> float:
     """In units that do not depend on the machine, so that the same problem gets the same ``c`` everywhere."""
     form = problem.quadratic
-    if form is None:
-        return float(problem.rows[-1]) + STEP_WORK * problem.network.n
-    return float(problem.rows[-1]) + float(form.Q.size)
+    if problem.consensus and form is not None:
+        return float(problem.rows[-1]) + float(form.Q.size) + CALL
+    steps = sum(len(nodes) * cost.step_work for nodes, cost in problem.groups)
+    return float(problem.rows[-1]) + steps + INTERPRETED
 
 
 def iterations_to(tol: float, run: Run, record: float, limit: int) -> float:

@@ -364,7 +364,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "radius": (
         '"ring"',
         '"random_geometric"\nradius = -1',
-        "line 3: [network] radius must be a positive number; got -1.0.",
+        "line 3: [network] radius must be a number > 1e-9; got -1.0.",
     ),
     "radius too small": (
         '"ring"',
@@ -466,7 +466,7 @@ REGRESSION_MISTAKES: dict[str, tuple[str, str, str]] = {
     "file without party": ('files = "*.csv"', 'file = "a.csv"', "line 3: [cost] party is missing."),
     "party is data": ('files = "*.csv"', 'file = "a.csv"\nparty = "u"', "line 6: [cost] party names the column 'u'"),
     "delimiter": ('"*.csv"', '"*.csv"\ndelimiter = "::"', "line 6: [cost] delimiter must be one character"),
-    "wrong delimiter": ('"*.csv"', '"*.csv"\ndelimiter = ";"', "It has: u,v,t. Is the file separated by ','?"),
+    "wrong delimiter": ('"*.csv"', '"*.csv"\ndelimiter = ";"', 'It has: u,v,t. Is the file separated by ","?'),
     "ridge": ('target = "t"', 'target = "t"\nridge = -1', "line 8: [cost] ridge must be a number >= 0; got -1."),
     "intercept": (
         'target = "t"',

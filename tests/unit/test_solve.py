@@ -296,3 +296,94 @@ def test_progress_appears_after_two_seconds_and_says_the_residual(problem, monke
     assert "residual" in shown
     sv.solve(problem, c=0.4, theta=0.05)
     assert capsys.readouterr().err == ""
+
+
+def test_a_recorder_may_keep_what_it_is_given(problem):
+    class Answers:
+        name = "x"
+
+        def __call__(self, run):
+            return run.x
+
+    for engine in ("reference", "compiled"):
+        for schedule in (sv.Synchronous(), sv.Asynchronous()):
+            arguments = {"schedule": schedule, "c": 0.4, "seed": 1, "tol": 0, "engine": engine}
+            kept = sv.solve(problem, max_iter=4, record=[Answers()], **arguments).history["x"]
+            for k in (1, 3):
+                np.testing.assert_array_equal(kept[k], sv.solve(problem, max_iter=k, **arguments).x)
+
+
+@pytest.mark.parametrize(
+    ("record", "sentence"),
+    [
+        ([sv.Error(0.0), sv.Error(1.0)], "two recorders are called 'error'"),
+        ([sv.Error(0.0, name="iteration")], "is taken"),
+        ([lambda run: 0.0], "a callable with a name"),
+        ([sv.Variance()], "batch=None"),
+    ],
+)
+def test_bad_recorders_are_refused(problem, record, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        sv.solve(problem, c=0.4, record=record)
+
+
+def test_arguments_are_copied(network, s):
+    """Changing an array after it was given changes nothing."""
+    data, rates, z0 = s.copy(), np.ones(N), np.ones(2 * network.m)
+    A = {(0, 1): np.array([[2.0]]), (1, 0): np.array([[-1.0]])}
+    pair = sv.Network.from_edges(2, [(0, 1)]).with_constraints(A)
+    problem, schedule = sv.Problem(network, sv.Huber.many(data)), sv.Asynchronous(rates=rates)
+    states = sv.iterate(sv.averaging(network, data), c=0.4, z0=z0)
+    next(states)
+    data[:], rates[:], z0[:], A[0, 1][:] = 1e6, -5.0, 1e6, 100.0
+    network.neighbours(0)[:] = 0
+    assert np.abs(next(states).z).max() < 100
+    assert problem.value(s) == 0
+    assert min(schedule.rates) == 1
+    exact = sv.solve(sv.Problem(pair, [sv.Averaging([1.0]), sv.Averaging([2.0])]), c=0.4)
+    np.testing.assert_allclose(np.ravel(exact.x), [1.0, 2.0], atol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [1e-10, 1e-6, 1e6])
+def test_the_units_of_a_constraint_do_not_matter_to_the_verdict(factor):
+    path = sv.Network.from_edges(3, [(0, 1), (1, 2)])
+    A = {(0, 1): [[1.0]], (1, 0): [[-1.0]], (1, 2): [[factor]], (2, 1): [[-factor]]}
+    problem = sv.Problem(path.with_constraints(A), [sv.Averaging([v]) for v in (0.0, 0.0, 9.0)])
+    result = sv.solve(problem, max_iter=5000)
+    assert result.status is not sv.Status.CONVERGED or np.abs(np.ravel(result.x) - 3).max() < 1e-7
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1e-5, 1e5])
+@pytest.mark.parametrize("c", [0.4, "auto"])
+def test_the_units_of_the_costs_do_not_matter_to_the_verdict(network, s, scale, c):
+    for costs in (
+        [sv.Quadratic(scale, -scale * v) for v in s],  # the unit of f
+        [sv.Averaging(scale * v) for v in s],  # the unit of x
+        [sv.LeastSquares([[1 / scale]], [v]) for v in s],
+    ):
+        problem = sv.Problem(network, costs)
+        result = sv.solve(problem, c=c, max_iter=3000)
+        form = problem.quadratic
+        exact = -form.q.sum() / form.Q.sum()
+        size = np.abs(form.q / form.Q[:, None]).max()
+        assert result.status is not sv.Status.CONVERGED or np.abs(result.x - exact).max() < 1e-7 * size
+        assert c != "auto" or result.status is sv.Status.CONVERGED
+
+
+def test_a_late_giant_is_not_a_divergence():
+    pair = sv.Network.from_edges(2, [(0, 1)])
+    result = sv.solve(sv.averaging(pair, [0.0, 1e11]), schedule=sv.Asynchronous([1.0, 0.001]), c=1.0, seed=2)
+    assert result.status is sv.Status.CONVERGED
+
+
+def test_scalars_under_constraints_of_several_rows():
+    A = {(0, 1): [[1.0], [2.0]], (1, 0): [[-1.0], [-2.0]]}
+    pair = sv.Network.from_edges(2, [(0, 1)]).with_constraints(A)
+    result = sv.solve(sv.Problem(pair, [sv.Averaging(1.0), sv.Averaging(2.0)]))
+    assert (result.x.shape, result.z.shape) == ((2,), (2, 2))
+    np.testing.assert_allclose(result.x, 1.5, atol=1e-8)
+
+
+def test_z0_of_the_wrong_orientation_is_refused(problem):
+    with pytest.raises(InvalidCost, match="leading axis for the 3 draws"):
+        sv.solve(problem, c=0.4, batch=3, z0=np.zeros((2 * problem.network.m, 3)))

@@ -54,6 +54,12 @@ class LabelledRows(Cost):
         losses = np.where(present, self._loss(margins), 0.0)
         return np.asarray(losses.sum(axis=-1) + self.ridge * np.sum(x * x, axis=-1))
 
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """Margins are of size 1, and slopes of the losses at most 1."""
+        largest = float(np.abs(self.A).max(initial=0.0))
+        return (1 / largest if largest else 0.0), float(np.abs(self.A).sum(axis=1).max(initial=0.0))
+
     @abstractmethod
     def _loss(self, margins: Array) -> Array:
         """The loss of each margin ``y_j a_j'x``."""

@@ -37,5 +37,9 @@ class AbsoluteDeviation(Cost):
         return np.where(np.abs(pull) <= 1.0, self.s, -(g + np.copysign(1.0, pull)) / rho)
 
     @property
+    def sizes(self) -> tuple[float, float]:
+        return float(np.abs(self.s).max()), 1.0
+
+    @property
     def irregular(self) -> str | None:
         return "an absolute value is not differentiable at its centre"

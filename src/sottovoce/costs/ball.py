@@ -25,6 +25,10 @@ class Ball(Indicator):
             raise InvalidCost(f"centre must have dim = {dim} entries; got shape {shape}.")
         self._fill(shape, radius=nonnegative(radius, "radius"), centre=rows)
 
+    @property
+    def sizes(self) -> tuple[float, float]:
+        return float((length(self.centre) + self.radius).max()), 0.0
+
     def project(self, v: Array) -> Array:
         offset = v - self.centre
         distance = length(offset)

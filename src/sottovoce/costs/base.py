@@ -31,11 +31,12 @@ class Cost(ABC):
     """Costs of ``count`` nodes of one family; arrays named in ``_fields`` have the node as leading axis."""
 
     _fields: ClassVar[tuple[str, ...]]
+    step_work: ClassVar[int] = 2_000  # of one node's step, in multiplications, about; for budgets
     shape: tuple[int, ...]  # of one node's variable: () for one number, (d,) for a vector
     count: int
 
     def _fill(self, shape: tuple[int, ...], **arrays: npt.NDArray[Any]) -> Self:
-        """Store the parameters, node first; refuse what is not finite."""
+        """Store the parameters, node first; refuse NaN (infinite bounds of a box are fine)."""
         for name in self._fields:
             array = arrays[name]
             if array.dtype != object and np.isnan(array).any():
@@ -95,6 +96,11 @@ class Cost(ABC):
         """The quadratic form, where the cost is one."""
         return None
 
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """The size of ``x`` and of gradients that the data suggest, for a residual that has no units; 0 is unknown."""
+        return 0.0, 0.0
+
     def hessian(self, x: Array) -> Array | None:
         """Second derivatives at ``x (count, dim)`` as ``(count, dim, dim)``, where the cost has them, for tuning."""
         return None
@@ -127,12 +133,12 @@ def as_vector(value: npt.ArrayLike, name: str) -> tuple[Array, tuple[int, ...]]:
 
 
 def as_floats(value: npt.ArrayLike, name: str) -> Array:
-    """Real float64, or a sentence that names the argument."""
+    """Real float64, a copy of its own, or a sentence that names the argument."""
     try:
         raw = np.asarray(value)
-        if np.iscomplexobj(raw):
-            raise TypeError
-        return np.ascontiguousarray(raw, dtype=np.float64).reshape(raw.shape)
+        if raw.dtype.kind not in "biufO" or (isinstance(value, np.ma.MaskedArray) and value.mask.any()):
+            raise TypeError  # complex numbers, dates, text; masked entries, which asarray would bring back
+        return np.array(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise InvalidCost(f"{name} must hold real numbers; got {value!r}.") from None
 

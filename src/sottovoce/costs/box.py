@@ -32,6 +32,11 @@ class Box(Indicator):
             raise InvalidCost(f"lower must be <= upper, with a number between; got {low[bad][0]} and {high[bad][0]}.")
         self._fill(shape, lower=low, upper=high)
 
+    @property
+    def sizes(self) -> tuple[float, float]:
+        bounds = np.concatenate([self.lower, self.upper])
+        return float(np.abs(bounds[np.isfinite(bounds)]).max(initial=0.0)), 0.0
+
     def project(self, v: Array) -> Array:
         return np.clip(v, self.lower, self.upper)
 

@@ -72,6 +72,10 @@ class Constrained(Cost):
         return self.indicator.project(self.cost.step(g, rho))
 
     @property
+    def sizes(self) -> tuple[float, float]:
+        return max(self.cost.sizes[0], self.indicator.sizes[0]), self.cost.sizes[1]
+
+    @property
     def irregular(self) -> str | None:
         return self.indicator.irregular
 

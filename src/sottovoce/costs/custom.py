@@ -24,6 +24,7 @@ class Custom(Cost):
     """
 
     _fields = ("_prox", "_value")
+    step_work = 20_000
     _prox: Any  # (count,), an object array of functions
     _value: Any  # likewise
 

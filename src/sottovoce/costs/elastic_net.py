@@ -41,6 +41,11 @@ class ElasticNet(Cost):
         return step_by_kernel(step_all, self, g, rho, (self.Q, self.q, self.l1), cure)
 
     @property
+    def sizes(self) -> tuple[float, float]:
+        x, gradient = self._smooth.sizes
+        return x, max(gradient, float(self.l1.max()))
+
+    @property
     def _smooth(self) -> Quadratic:
         return Quadratic._make(self.shape, Q=self.Q, q=self.q, r=self.r)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import product
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ class FromCvxpy(Cost):
     """
 
     _fields = ("_compiled",)
+    step_work = 2_000_000
     _compiled: Any  # (count,), an object array of _Compiled
 
     def __init__(self, variable: Any, objective: Any, constraints: Sequence[Any] = ()) -> None:
@@ -69,6 +71,7 @@ class _Compiled:
         self.variable = variable
         self.objective = objective.expr if isinstance(objective, cp.Minimize) else cp.Constant(0) + objective
         self.constraints = list(constraints)
+        self.lock = Lock()  # CVXPY keeps parameters and solution in the problem: one thread at a time
         self.g = cp.Parameter(variable.shape)
         self.rho = cp.Parameter(nonneg=True)
         tilt = cp.sum(cp.multiply(self.g, variable)) + self.rho / 2 * cp.sum_squares(variable)
@@ -85,6 +88,10 @@ class _Compiled:
 
     def value(self, x: Array) -> float:
         """The objective, or ``inf`` outside its domain or the constraints."""
+        with self.lock:
+            return self._value(x)
+
+    def _value(self, x: Array) -> float:
         self.variable.save_value(x)
         slack = FEASIBLE * max(1.0, float(np.abs(x).max()))
         with np.errstate(all="ignore"):  # log(-1) and the like: outside the domain
@@ -94,6 +101,10 @@ class _Compiled:
 
     def step(self, g: Array, rho: float) -> Array:
         """Solve to the tightest of ``TOLERANCES`` that the solver reaches, always from a cold start."""
+        with self.lock:
+            return self._step(g, rho)
+
+    def _step(self, g: Array, rho: float) -> Array:
         self.g.value, self.rho.value = g, rho
         status = ""
         for tolerance, step in product(TOLERANCES, STEPS):

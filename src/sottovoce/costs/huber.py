@@ -41,5 +41,9 @@ class Huber(Cost):
         return np.where(np.abs(offset) <= delta, (self.s - g) / (1.0 + rho), -(g + slope) / rho)
 
     @property
+    def sizes(self) -> tuple[float, float]:
+        return float(np.abs(self.s).max()), float(self.delta.max())
+
+    @property
     def irregular(self) -> str | None:
         return "a Huber loss is straight far from its centre, so it is not strongly convex"

@@ -31,13 +31,18 @@ class Quadratic(Cost):
         if matrix.ndim == 2 and not np.allclose(matrix, matrix.T, rtol=1e-12, atol=1e-300):
             raise InvalidCost("Q must be symmetric. Use (Q + Q.T)/2, which has the same quadratic form.")
         smallest = float(np.linalg.eigvalsh(matrix)[0]) if matrix.ndim else float(matrix)
-        if smallest < -1e-12 * max(1.0, float(np.abs(matrix).max())):
+        if smallest < (-1e-12 * float(np.abs(matrix).max()) if matrix.ndim else 0.0):
             raise InvalidCost(f"Q must be positive semidefinite (convex); its smallest eigenvalue is {smallest:.3g}.")
         self._fill(shape, Q=matrix[None], q=rows, r=constant.reshape(1))
 
     @classmethod
     def many(cls, Q: Array, q: Array) -> Quadratic:
-        """One node a row: ``Q`` is ``(count,)`` or ``(count, d, d)``, ``q`` is ``(count, d)``. Trusts its arguments."""
+        """One node a row: ``Q`` is ``(count,)`` or ``(count, d, d)``, ``q`` is ``(count, d)``."""
+        Q, q = as_floats(Q, "Q"), as_floats(q, "q")
+        if q.ndim != 2 or Q.shape not in ((len(q),), (len(q), q.shape[1], q.shape[1])):
+            raise InvalidCost(f"Q must be (n,) or (n, d, d) for q of shape (n, d); got {Q.shape} and {q.shape}.")
+        if not (np.isfinite(Q).all() and np.isfinite(q).all()):
+            raise InvalidCost("Q and q must be finite.")
         return Quadratic._make((q.shape[1],), Q=Q, q=q, r=np.zeros(len(q)))
 
     def value(self, x: Array) -> Array:
@@ -74,6 +79,13 @@ class Quadratic(Cost):
         return inverse
 
     @property
+    def sizes(self) -> tuple[float, float]:
+        """``|q| / |Q|`` and ``|q|``, at the largest node."""
+        q = np.abs(self.q).max(axis=1)
+        Q = self.Q if self.Q.ndim == 1 else np.abs(self.Q).max(axis=(1, 2))
+        return float((q / np.where(Q > 0, Q, np.inf)).max()), float(q.max())
+
+    @property
     def quadratic(self) -> QuadraticForm:
         return QuadraticForm(self.Q, self.q)
 
@@ -98,7 +110,7 @@ class Averaging(Quadratic):
         if s.size == 0:
             raise InvalidCost("s is empty; every node needs at least one number.")
         if not np.isfinite(s).all():
-            raise InvalidCost("s must be finite. Remove or impute the missing values first.")
+            raise InvalidCost("s must be finite (it has NaN or inf). Remove or impute the missing values first.")
         self._fill(shape, Q=np.full(len(s), 2.0), q=-2.0 * s, r=np.einsum("kd,kd->k", s, s))
 
     @classmethod
@@ -108,7 +120,7 @@ class Averaging(Quadratic):
         if rows.ndim not in (1, 2):
             raise InvalidCost(f"s must have one row per node, (n,) or (n, d); got shape {rows.shape}.")
         cost = cls.__new__(cls)
-        cost._fill_data(rows.reshape(len(rows), -1), rows.shape[1:])
+        cost._fill_data(rows.reshape(len(rows), -1) if rows.size else rows, rows.shape[1:])
         return cost
 
     @property
@@ -128,6 +140,8 @@ class LeastSquares(Quadratic):
         extra = float(nonnegative(ridge, "ridge")[0])
         d = matrix.shape[1]
         Q = 2.0 * (matrix.T @ matrix + extra * np.eye(d))
+        if not np.isfinite(Q).all():
+            raise InvalidCost("A'A overflows. Divide the columns of A by numbers of their size.")
         Q = Q[None] if d > 1 else Q.reshape(1)
         self._fill((d,), Q=Q, q=(-2.0 * matrix.T @ target)[None], r=np.array([target @ target]))
 

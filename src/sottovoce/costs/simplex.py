@@ -19,6 +19,10 @@ class Simplex(Indicator):
         shape = as_shape(dim)
         self._fill(shape, total=positive(total, "total"))
 
+    @property
+    def sizes(self) -> tuple[float, float]:
+        return float(self.total.max()), 0.0
+
     def project(self, v: Array) -> Array:
         """``max(v - tau, 0)`` with the ``tau`` that makes the sum right, found by sorting and refined once."""
         total = self.total[:, None]

@@ -109,7 +109,8 @@ class CompiledRun(Run):
         by_draw = self.to_stacked(x), self.to_stacked(self._x)
         violation = spread(by_draw[0], self.d)
         nothing = np.zeros((1, self.draws))
-        primal = kkt_residual(*by_draw, nothing, nothing, violation)
+        floors = self.problem.floors
+        primal = kkt_residual(floors, *by_draw, nothing, nothing, violation)
         if primal > enough:
             return primal
         Wx = np.empty_like(x)
@@ -117,7 +118,8 @@ class CompiledRun(Run):
         Dx = self.degrees[:, None] * x
         subgradient = -(g + self.c * Dx)
         stationarity = 0.5 * (g - self.other_sums() + self.c * (Dx + Wx))
-        return kkt_residual(*by_draw, self.to_stacked(subgradient), self.to_stacked(stationarity), violation)
+        dual = self.to_stacked(subgradient), self.to_stacked(stationarity)
+        return kkt_residual(floors, *by_draw, *dual, violation)
 
 
 class NodeSpaceRun(CompiledRun):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +63,8 @@ class Sheet:
         if column in self.header:
             return self.header.index(column)
         others = [mark for mark in (";", ",", "\t") if mark != self.delimiter and mark in self.header[0]]
-        hint = f" Is the file separated by {others[0]!r}? Then set delimiter = {others[0]!r}." if others else ""
+        mark = json.dumps(others[0]) if others else ""  # as TOML writes it
+        hint = f" Is the file separated by {mark}? Then set delimiter = {mark}." if others else ""
         has = f"It has: {', '.join(self.header)}."
         raise InvalidFile(f"{self.path} has no column {column!r}{nearest(column, self.header)} {has}{hint}")
 
