@@ -112,3 +112,44 @@ def test_median(run, data):
         reach = 2 * run["tol"] * max(1, np.abs(result.x).max())
         # Subgradients sum to at most n tol, over a distance of at most the spread of the data.
         assert problem.value(result.x) <= best + slope * reach + n * run["tol"] * (np.ptp(s) + 1) + 1e-9
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(run=runs(), data=st.data())
+def test_general_constraints(run, data):
+    """``a x_i + b x_j = e`` on a tree, in any units: the feasible set is a line, and the optimum known."""
+    network = sv.Network.from_edges(run["network"].n, spanning_tree(run["network"]))
+    exponents, signs = st.floats(-3, 3), st.sampled_from([-1.0, 1.0])
+    A, b = {}, {}
+    for i, j in network.edges.tolist():
+        A[i, j] = [[data.draw(signs) * 10 ** data.draw(exponents)]]
+        A[j, i] = [[data.draw(signs) * 10 ** data.draw(st.floats(-1, 1)) * abs(A[i, j][0][0])]]
+        b[i, j] = [data.draw(st.floats(-3, 3)) * abs(A[i, j][0][0])]
+    s = np.array(data.draw(st.lists(st.floats(-10, 10), min_size=network.n, max_size=network.n)))
+    result = solve(sv.Problem(network.with_constraints(A, b), [sv.Averaging([v]) for v in s]), run)
+    if result.status is sv.Status.CONVERGED:
+        rows = np.zeros((network.m, network.n))
+        for row, (i, j) in enumerate(network.edges.tolist()):
+            rows[row, i], rows[row, j] = A[i, j][0][0], A[j, i][0][0]
+        size = np.abs(rows).max(axis=1, keepdims=True)
+        K, e = rows / size, np.array([b[i, j][0] for i, j in network.edges.tolist()]) / size[:, 0]
+        inverse = np.linalg.pinv(K)
+        x_star = s + inverse @ (e - K @ s)
+        # Constraints are off by tol max(1, |x|) each and gradients by tol max(1, |u|): the distance to the optimum is
+        # at most that of the feasible sets, and that of the minimisers within one.
+        x = np.ravel(result.x)
+        primal = 3 * run["tol"] * max(1, np.abs(x).max())
+        dual = run["tol"] * max(1, 2 * np.abs(x - s).max())
+        allowed = np.sqrt(network.n) * (np.linalg.norm(inverse, 2) * primal * (1 + np.sqrt(network.n)) + dual)
+        assert np.abs(x - x_star).max() <= 1.1 * allowed + 1e-9
+
+
+def spanning_tree(network):
+    seen, edges, queue = {0}, [], [0]
+    for i in queue:
+        for j in network.neighbours(i).tolist():
+            if j not in seen:
+                seen.add(j)
+                queue.append(j)
+                edges.append((i, j))
+    return edges
