@@ -8,73 +8,26 @@ Multiplying by +-1 is exact, so the gauge changes no bit. Rows have ``L`` column
 ``pairs[2e], pairs[2e+1]`` are the two values of edge ``e``, see ``layout``. No kernel uses fast math: sums are taken in
 the order of the neighbours, as in the reference.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator,call-arg"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator,call-arg,operator,assignment"
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit, prange
 
-from ..randomness import FACTOR_1, FACTOR_2, STEP_INDEX, STEP_K, UNIT
+from .primitives import by_degree, chosen, first_upper, hash_of, prefetch, step, uniform
 
 # Typed constants: mixing signed and unsigned integers would silently give floating point.
-_STEP_K, _STEP_INDEX = np.uint64(STEP_K), np.uint64(STEP_INDEX)
-_FACTOR_1, _FACTOR_2 = np.uint64(FACTOR_1), np.uint64(FACTOR_2)
-_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
-_ONE, _0, _1, _2 = np.uint32(1), np.uint64(0), np.uint64(1), np.uint64(2)
+_ONE, _0, _1, _2, _7 = np.uint32(1), np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(7)
 
 AHEAD_NODES, AHEAD_ROWS, AHEAD_VALUES = np.uint64(32), np.uint64(16), np.uint64(8)  # activations, when prefetching
+AHEAD_SORTED = np.uint64(192)  # nodes, when prefetching in a synchronous iteration
 PREFETCH_FROM = 1 << 17  # values in ``pairs``, a megabyte: fewer lie in cache anyway
-RECENTRE = 50  # iterations
+SORT_FROM = 20_000  # nodes; of fewer the processor learns the degrees by heart
+SORT_TOGETHER = 128  # nodes
+BLOCK = 1024  # slots whose chances are hashed together
+RECENTRE = 10  # iterations
 CHUNKS = 64  # of nodes; a fixed number, so that results do not depend on the number of threads
-
-
-@intrinsic
-def prefetch(typingctx, array, index):
-    """Ask for ``array[index]`` before it is needed: into the second-level cache, which has far more requests under way
-    than the first (measured: 1.5 times the random accesses a second, and twice the asynchronous kernel)."""
-    if not isinstance(array, types.Array):
-        return None
-
-    def codegen(context, builder, signature, args):
-        from llvmlite import ir
-
-        kind = signature.args[0]
-        view = context.make_array(kind)(context, builder, args[0])
-        at = context.cast(builder, args[1], signature.args[1], types.intp)
-        pointer = cgutils.get_item_pointer(context, builder, kind, view, [at], wraparound=False)
-        i32 = ir.IntType(32)
-        address = builder.bitcast(pointer, ir.PointerType(ir.IntType(8)))
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32]), "llvm.prefetch.p0"
-        )
-        builder.call(function, [address, i32(0), i32(2), i32(1)])  # for reading, second level, data
-        return context.get_dummy_value()
-
-    return types.void(array, index), codegen
-
-
-# Random choices: the twins of ``randomness`` and ``schedules``
-
-
-@njit(inline="always")
-def mix(v):
-    v = (v ^ (v >> _30)) * _FACTOR_1
-    v = (v ^ (v >> _27)) * _FACTOR_2
-    return v ^ (v >> _31)
-
-
-@njit(inline="always")
-def uniform(at_k, index):
-    """The number in [0, 1) of ``index``, given the hash of the iteration."""
-    return (mix(at_k + np.uint64(index) * _STEP_INDEX) >> _11) * UNIT
-
-
-@njit(inline="always")
-def hash_of(key, k):
-    return mix(key + np.uint64(k) * _STEP_K)
 
 
 @njit(cache=True)
@@ -89,24 +42,6 @@ def wakes(key, first, n, cumulative, number, nodes):
         nodes[t] = np.uint32(uniform(hash_of(key, first + t), 0) * n)
     for t in range(len(nodes)):
         nodes[t] = number[nodes[t]]
-
-
-# One node's step
-
-
-@njit(inline="always")
-def step(i, g, x, q, curvature, inverse, d):
-    """``x = -(Q_i + rho_i)^{-1} (q_i + g)`` for every draw in a row; an empty ``inverse`` is ``Q_i = a_i I``."""
-    if len(inverse) == 0:
-        for l in range(len(g)):
-            x[l] = -(q[i, l] + g[l]) / curvature[i]
-    else:
-        for first in range(0, len(g), d):
-            for r in range(d):
-                total = 0.0
-                for s in range(d):
-                    total += inverse[i, r, s] * (q[i, first + s] + g[first + s])
-                x[first + r] = -total
 
 
 # Synchronous, in node space: z(k) = p z(0) + q P z(0) + C a + P C b
@@ -181,26 +116,58 @@ def node_space_parallel(
 
 
 @njit(inline="always")
-def node_space_scalars(low, high, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
-    """``node_space_rows`` for one column and ``Q_i = a_i I``: no row buffers."""
-    for i in range(low, high):
-        g = 0.0
-        for h in range(indptr[i], indptr[i + 1]):
-            g -= b[indices[h]]
-        if len(g0):
-            g += p * g0[i] + r * h0[i]
-        g += float(indptr[i + 1] - indptr[i]) * a[i]
-        x_i = -(q[i] + g) / curvature[i]
-        x[i] = x_i
-        new_b[i] = (1 - theta) * b[i] + theta * (a[i] + 2 * c * x_i)
-        a[i] = (1 - theta) * a[i] + theta * b[i]
+def node_space_scalars(low, high, order, last, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
+    """``node_space_rows`` for one column and ``Q_i = a_i I``, without row buffers: the nodes ``order[low] ..``, by two.
+
+    ``x`` is written in the ``last`` iteration only: no other one reads it.
+    """
+    is_sorted, is_masked, n, high = len(order) > 0, len(g0) > 0, np.uint64(len(a)), np.uint64(high)
+    for t in range(np.uint64(low), high, _2):
+        i, j = t, min(t + _1, high - _1)  # at an odd end twice the same, which does no harm
+        if is_sorted:
+            # Out of order, the processor no longer sees that memory is read from one end to the other.
+            i, j, later = np.uint64(order[i]), np.uint64(order[j]), t + AHEAD_SORTED
+            if later + _1 < n:
+                prefetch(indices, indptr[later])
+                prefetch(indices, indptr[later + _1])
+                if later & _7 < _2:
+                    prefetch(a, later)
+                    prefetch(new_b, later)
+                    prefetch(q, later)
+                    prefetch(curvature, later)
+                    if is_masked:
+                        prefetch(g0, later)
+                        prefetch(h0, later)
+        g_i, g_j = 0.0, 0.0
+        row_i, row_j = indptr[i], indptr[j]
+        degree_i, degree_j = indptr[i + _1] - row_i, indptr[j + _1] - row_j
+        if degree_i == degree_j:
+            for h in range(degree_i):
+                g_i -= b[indices[row_i + h]]
+                g_j -= b[indices[row_j + h]]
+        else:
+            for h in range(degree_i):
+                g_i -= b[indices[row_i + h]]
+            for h in range(degree_j):
+                g_j -= b[indices[row_j + h]]
+        if is_masked:
+            g_i += p * g0[i] + r * h0[i]
+            g_j += p * g0[j] + r * h0[j]
+        a_i, a_j, b_i, b_j = a[i], a[j], b[i], b[j]
+        x_i = -(q[i] + (g_i + float(degree_i) * a_i)) / curvature[i]
+        x_j = -(q[j] + (g_j + float(degree_j) * a_j)) / curvature[j]
+        if last:
+            x[i], x[j] = x_i, x_j
+        new_b[i], a[i] = (1 - theta) * b_i + theta * (a_i + 2 * c * x_i), (1 - theta) * a_i + theta * b_i
+        new_b[j], a[j] = (1 - theta) * b_j + theta * (a_j + 2 * c * x_j), (1 - theta) * a_j + theta * b_j
 
 
 @njit(cache=True)
 def node_space_scalar(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
-    n = len(indptr) - 1
+    n, order = len(a), by_degree(indptr, SORT_FROM, SORT_TOGETHER)
     for k in range(first, first + count):
-        node_space_scalars(0, n, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta)
+        last = k == first + count - 1
+        node_space_scalars(0, n, order, last, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta)
         b, new_b = new_b, b
         p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
         if (k + 1) % RECENTRE == 0:
@@ -210,11 +177,14 @@ def node_space_scalar(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, 
 
 @njit(cache=True, parallel=True)
 def node_space_scalar_parallel(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
-    n = len(indptr) - 1
+    n, order = len(a), by_degree(indptr, SORT_FROM, SORT_TOGETHER)
     for k in range(first, first + count):
+        last = k == first + count - 1
         for chunk in prange(CHUNKS):
             low, high = n * chunk // CHUNKS, n * (chunk + 1) // CHUNKS
-            node_space_scalars(low, high, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta)
+            node_space_scalars(
+                low, high, order, last, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta
+            )
         b, new_b = new_b, b
         p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
         if (k + 1) % RECENTRE == 0:
@@ -322,12 +292,6 @@ def asynchronous_parallel(bounds, nodes, indptr, slots, pairs, x, q, curvature, 
 
 
 @njit(inline="always")
-def chosen(key_k, index, threshold):
-    """``uniform(key_k, index) < p`` in integers, with ``threshold = ceil(2^53 p)``."""
-    return (mix(key_k + np.uint64(index) * _STEP_INDEX) >> _11) < threshold
-
-
-@njit(inline="always")
 def wake_up(key_k, threshold, by_node, active):
     """Which nodes wake; all of them where chance is on the edges. Returns how many."""
     if not by_node:
@@ -339,12 +303,41 @@ def wake_up(key_k, threshold, by_node, active):
     return awake
 
 
+@njit(inline="always")
+def bernoulli_edges(by_node, key_k, threshold, arrives, indptr, upper, indices, pairs, g, x, active, c, theta):
+    """Half-edges whose message arrives are updated; ``g`` becomes the new row sums."""
+    e = _0
+    for i in range(_0, np.uint64(len(upper))):
+        g_i = g[i]
+        push_i = 2 * c * x[i]
+        for h in range(upper[i], indptr[i + _1]):
+            j = indices[h]
+            at = e & np.uint64(BLOCK - 1)
+            if not by_node and at == _0:  # the chances of the next slots, all at once: LLVM vectorises the hashes
+                for s in range(_0, np.uint64(BLOCK)):
+                    arrives[s] = chosen(key_k, e + s, threshold)
+            # Both outcomes are computed and one is selected: a branch on chance would be mispredicted.
+            w_ij, w_ji = pairs[e], pairs[e + _1]
+            new_ij = (1 - theta) * w_ij - theta * (w_ji + 2 * c * x[j])
+            new_ji = (1 - theta) * w_ji - theta * (w_ij + push_i)
+            to_i = active[j] if by_node else arrives[at]
+            to_j = active[i] if by_node else arrives[at + _1]
+            w_ij = new_ij if to_i else w_ij
+            w_ji = new_ji if to_j else w_ji
+            pairs[e], pairs[e + _1] = w_ij, w_ji
+            g_i += w_ij
+            g[j] += w_ji
+            e += _2
+        g[i] = g_i
+
+
 @njit(cache=True)
 def bernoulli_scalar(
     count, key, first, threshold, by_node, indptr, indices, pairs, g, x, active, q, curvature, c, theta
 ):
     """``count`` iterations for one column and ``Q_i = a_i I``; ``g`` holds the row sums. Returns wakes and messages."""
     n = len(indptr) - 1
+    upper, arrives = first_upper(indptr, indices), np.empty(BLOCK, np.bool_)
     activations, messages = 0, 0
     for k in range(first, first + count):
         key_k = hash_of(key, k)
@@ -354,26 +347,10 @@ def bernoulli_scalar(
                 x[i] = -(q[i] + g[i]) / curvature[i]
                 messages += indptr[i + 1] - indptr[i]
             g[i] = 0.0
-        e = np.uint64(0)
-        for i in range(n):
-            g_i = g[i]
-            push_i = 2 * c * x[i]
-            for h in range(indptr[i], indptr[i + 1]):
-                j = indices[h]
-                if j > i:
-                    # Both outcomes are computed and one is selected: a branch on chance would be mispredicted.
-                    w_ij, w_ji = pairs[e], pairs[e + _1]
-                    new_ij = (1 - theta) * w_ij - theta * (w_ji + 2 * c * x[j])
-                    new_ji = (1 - theta) * w_ji - theta * (w_ij + push_i)
-                    to_i = active[j] if by_node else chosen(key_k, e, threshold)
-                    to_j = active[i] if by_node else chosen(key_k, e + _1, threshold)
-                    w_ij = new_ij if to_i else w_ij
-                    w_ji = new_ji if to_j else w_ji
-                    pairs[e], pairs[e + _1] = w_ij, w_ji
-                    g_i += w_ij
-                    g[j] += w_ji
-                    e += _2
-            g[i] = g_i
+        if by_node:
+            bernoulli_edges(True, key_k, threshold, arrives, indptr, upper, indices, pairs, g, x, active, c, theta)
+        else:
+            bernoulli_edges(False, key_k, threshold, arrives, indptr, upper, indices, pairs, g, x, active, c, theta)
     return activations, messages
 
 

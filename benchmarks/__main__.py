@@ -1,0 +1,92 @@
+"""Run the benchmarks: ``python -m benchmarks [--quick] [--only NAME ...] [--json PATH]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numba
+from rich.console import Console
+from rich.table import Table
+
+from . import overhead, speed, tuning
+from .measure import ROOT, Group, Row, machine, write_json
+
+BENCHMARKS = {
+    "native": speed.against_native,
+    "roof": speed.against_memory,
+    "node-space": speed.against_edge_major,
+    "numpy": speed.against_numpy,
+    "solve": overhead.solve_overhead,
+    "million": overhead.million,
+    "import": overhead.importing,
+    "auto": tuning.automatic,
+    "batch": speed.batches,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, as ratios within one run.")
+    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds: checks that everything runs")
+    parser.add_argument("--only", action="append", choices=list(BENCHMARKS), help="one benchmark; may be repeated")
+    parser.add_argument("--json", type=Path, default=ROOT / "results" / "latest.json", metavar="PATH")
+    options = parser.parse_args(arguments)
+    numba.set_num_threads(1)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    groups: dict[str, Group] = {}
+    for name in options.only or BENCHMARKS:
+        started = time.perf_counter()
+        with console.status(f"{name} ...") if sys.stdout.isatty() else _nothing():
+            groups[name] = BENCHMARKS[name](options.quick)
+        for row in groups[name].rows:
+            row.group = name
+            row.holds = None if options.quick else row.holds
+        console.print(f"{name}: {time.perf_counter() - started:.0f} s", style="dim")
+        write_json(options.json, groups, options.quick)
+    for group in groups.values():
+        if group.table:
+            console.print(details(group.table))
+    console.print(summary([row for group in groups.values() for row in group.rows], options.quick))
+    console.print(f"written to {options.json}")
+    return 0
+
+
+class _nothing:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def summary(rows: list[Row], quick: bool) -> Table:
+    here = machine()
+    title = f"{here['cpu']}, {here['cores']} cores, load {here['load']:.1f}"
+    table = Table(title=title + (": QUICK, too small to be judged" if quick else ""))
+    table.add_column("what", ratio=4)
+    for column in ("measured", "quartiles", "bar", ""):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("how", ratio=7)
+    for row in rows:
+        unit = f" {row.unit}" if row.unit and row.unit != "x" else ""
+        measured = "not measured" if row.measured is None else f"{row.measured:.3g}{unit}"
+        spread = "" if row.quartiles is None else f"{row.quartiles[0]:.3g} .. {row.quartiles[1]:.3g}"
+        bar = "" if row.bar is None else f"{'<=' if row.sense == 'at most' else '>='} {row.bar:g}{unit}"
+        verdict = {True: "[green]holds", False: "[bold red]MISSED", None: ""}[row.holds]
+        table.add_row(row.name, measured, spread, bar, verdict, row.how)
+    return table
+
+
+def details(rows: list[dict[str, Any]]) -> Table:
+    table = Table(title="c='auto'; rounds: iterations, or activations per node")
+    for column in rows[0]:
+        table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right", no_wrap=True)
+    for row in rows:
+        cells = [value if isinstance(value, str) else f"{value:.3g}" for value in row.values()]
+        table.add_row(*cells, style="bold red" if not row["ratio"] <= 1.5 else None)
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

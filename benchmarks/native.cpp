@@ -1,0 +1,208 @@
+// The engine's three scalar loops in C++, the same algorithm on the same arrays, and the roofs that memory sets.
+// Built by native.py with the system compiler. Names and loops follow src/sottovoce/engine/kernels.py.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace {
+
+constexpr uint64_t STEP_K = 0x9E3779B97F4A7C15, STEP_INDEX = 0xD1342543DE82EF95;
+constexpr uint64_t FACTOR_1 = 0xBF58476D1CE4E5B9, FACTOR_2 = 0x94D049BB133111EB;
+
+inline uint64_t mix(uint64_t v) {
+    v = (v ^ (v >> 30)) * FACTOR_1;
+    v = (v ^ (v >> 27)) * FACTOR_2;
+    return v ^ (v >> 31);
+}
+
+// Without a branch: the compiler would make one of `condition ? yes : no`, and chance cannot be predicted.
+inline double choose(bool condition, double yes, double no) {
+    const uint64_t mask = -uint64_t(condition);
+    return std::bit_cast<double>((std::bit_cast<uint64_t>(yes) & mask) | (std::bit_cast<uint64_t>(no) & ~mask));
+}
+
+inline void prefetch(const void* address) { __builtin_prefetch(address, 0, 2); }
+
+std::vector<uint32_t> by_degree(const uint64_t* indptr, int64_t n, int64_t together) {
+    constexpr int64_t DEGREES = 64;
+    std::vector<uint32_t> order(n);
+    const auto degree = [&](int64_t i) { return std::min(int64_t(indptr[i + 1] - indptr[i]), DEGREES - 1); };
+    for (int64_t low = 0; low < n; low += together) {
+        const int64_t high = std::min(low + together, n);
+        int64_t ends[DEGREES + 1] = {};
+        for (int64_t i = low; i < high; ++i) ++ends[degree(i) + 1];
+        for (int64_t d = 0; d < DEGREES; ++d) ends[d + 1] += ends[d];
+        for (int64_t i = low; i < high; ++i) order[low + ends[degree(i)]++] = uint32_t(i);
+    }
+    return order;
+}
+
+template <bool SORTED>
+inline void node_space_once(int64_t n, const uint32_t* order, bool last, const uint64_t* indptr, const uint32_t* indices, double p,
+                            double r, const double* g0, const double* h0, double* a, const double* b, double* new_b,
+                            double* x, const double* q, const double* curvature, double c, double theta,
+                            int64_t ahead) {
+    for (int64_t t = 0; t < n; ++t) {
+        const int64_t i = SORTED ? order[t] : t, later = t + ahead;
+        if (SORTED && later < n) {
+            prefetch(indices + indptr[later]);
+            if (later % 8 == 0) {
+                prefetch(a + later);
+                prefetch(new_b + later);
+                prefetch(q + later);
+                prefetch(curvature + later);
+                if (g0) {
+                    prefetch(g0 + later);
+                    prefetch(h0 + later);
+                }
+            }
+        }
+        const uint64_t low = indptr[i], high = indptr[i + 1];
+        double g = 0;
+        for (uint64_t h = low; h < high; ++h) g -= b[indices[h]];
+        if (g0) g += p * g0[i] + r * h0[i];
+        g += double(high - low) * a[i];
+        const double x_i = -(q[i] + g) / curvature[i];
+        if (last) x[i] = x_i;
+        new_b[i] = (1 - theta) * b[i] + theta * (a[i] + 2 * c * x_i);
+        a[i] = (1 - theta) * a[i] + theta * b[i];
+    }
+}
+
+template <int LEVEL>
+inline void exchange(const uint32_t* edges, int64_t count, double* pairs, int64_t ahead) {
+    for (int64_t t = 0; t < count; ++t) {
+        if (t + ahead < count) __builtin_prefetch(pairs + 2 * uint64_t(edges[t + ahead]), LEVEL == 1, LEVEL == 1 ? 3 : 2);
+        double* pair = pairs + 2 * uint64_t(edges[t]);
+        std::swap(pair[0], pair[1]);
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+// Synchronous, node space; `recentre` iterations between two corrections of the drift of a and b. From `sort_from`
+// nodes on they are visited by degree within groups of `together`.
+void node_space(int64_t count, int64_t first, int64_t n, const uint64_t* indptr, const uint32_t* indices, double p,
+                double r, const double* g0, const double* h0, double* a, double* b, double* new_b, double* x,
+                const double* q, const double* curvature, double c, double theta, int64_t recentre, int64_t sort_from,
+                int64_t together, int64_t ahead) {
+    const std::vector<uint32_t> order = n >= sort_from ? by_degree(indptr, n, together) : std::vector<uint32_t>();
+    for (int64_t k = first; k < first + count; ++k) {
+        const bool last = k == first + count - 1;
+        if (order.empty())
+            node_space_once<false>(n, nullptr, last, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c,
+                                   theta, 0);
+        else
+            node_space_once<true>(n, order.data(), last, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c,
+                                  theta, ahead);
+        std::swap(b, new_b);
+        const double new_p = (1 - theta) * p + theta * r;
+        r = (1 - theta) * r + theta * p;
+        p = new_p;
+        if ((k + 1) % recentre == 0) {
+            double total = 0;
+            for (int64_t i = 0; i < n; ++i) total += a[i] + b[i];
+            const double middle = total / (2 * double(n));
+            for (int64_t i = 0; i < n; ++i) {
+                a[i] -= middle;
+                b[i] -= middle;
+            }
+        }
+    }
+}
+
+// Asynchronous, edge-major, with prefetch where the network is large; the distances are the caller's.
+void asynchronous(const uint32_t* nodes, int64_t count, const uint64_t* indptr, const uint32_t* slots, double* pairs,
+                  double* x, const double* q, const double* curvature, double c, double theta, int64_t large,
+                  int64_t ahead_nodes, int64_t ahead_rows, int64_t ahead_values) {
+    for (int64_t t = 0; t < count; ++t) {
+        if (large) {
+            if (t + ahead_nodes < count) {
+                const uint32_t later = nodes[t + ahead_nodes];
+                prefetch(indptr + later);
+                prefetch(x + later);
+                prefetch(q + later);
+                prefetch(curvature + later);
+            }
+            if (t + ahead_rows < count) {
+                const uint32_t later = nodes[t + ahead_rows];
+                prefetch(slots + indptr[later]);
+                prefetch(slots + indptr[later + 1] - 1);
+            }
+            if (t + ahead_values < count) {
+                const uint32_t later = nodes[t + ahead_values];
+                for (uint64_t h = indptr[later]; h < indptr[later + 1]; ++h) prefetch(pairs + slots[h]);
+            }
+        }
+        const uint32_t i = nodes[t];
+        const uint64_t low = indptr[i], high = indptr[i + 1];
+        double g = 0;
+        for (uint64_t h = low; h < high; ++h) g += pairs[slots[h]];
+        const double x_i = -(q[i] + g) / curvature[i];
+        x[i] = x_i;
+        const double push = 2 * c * x_i;
+        for (uint64_t h = low; h < high; ++h) {
+            const uint32_t s = slots[h];
+            pairs[s ^ 1] = (1 - theta) * pairs[s ^ 1] - theta * (pairs[s] + push);
+        }
+    }
+}
+
+// Every node computes, every message arrives with probability threshold / 2^53.
+void edge_bernoulli(int64_t count, uint64_t key, int64_t first, uint64_t threshold, int64_t n, const uint64_t* indptr,
+                    const uint32_t* indices, double* pairs, double* g, double* x, const double* q,
+                    const double* curvature, double c, double theta) {
+    constexpr uint64_t BLOCK = 1024;
+    bool arrives[BLOCK];
+    std::vector<uint64_t> upper(n);
+    for (int64_t i = 0; i < n; ++i) {
+        upper[i] = indptr[i];
+        for (uint64_t h = indptr[i]; h < indptr[i + 1]; ++h) upper[i] += indices[h] < i;
+    }
+    for (int64_t k = first; k < first + count; ++k) {
+        const uint64_t key_k = mix(key + uint64_t(k) * STEP_K);
+        for (int64_t i = 0; i < n; ++i) {
+            x[i] = -(q[i] + g[i]) / curvature[i];
+            g[i] = 0;
+        }
+        uint64_t e = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            double g_i = g[i];
+            const double push_i = 2 * c * x[i];
+            for (uint64_t h = upper[i]; h < indptr[i + 1]; ++h) {
+                const uint32_t j = indices[h];
+                const uint64_t at = e & (BLOCK - 1);
+                if (at == 0)
+                    for (uint64_t s = 0; s < BLOCK; ++s)
+                        arrives[s] = (mix(key_k + (e + s) * STEP_INDEX) >> 11) < threshold;
+                double w_ij = pairs[e], w_ji = pairs[e + 1];
+                const double new_ij = (1 - theta) * w_ij - theta * (w_ji + 2 * c * x[j]);
+                const double new_ji = (1 - theta) * w_ji - theta * (w_ij + push_i);
+                w_ij = choose(arrives[at], new_ij, w_ij);
+                w_ji = choose(arrives[at + 1], new_ji, w_ji);
+                pairs[e] = w_ij;
+                pairs[e + 1] = w_ji;
+                g_i += w_ij;
+                g[j] += w_ji;
+                e += 2;
+            }
+            g[i] = g_i;
+        }
+    }
+}
+
+// The roof: each 16-byte pair of the list is read, and written back with its two numbers exchanged. No arithmetic,
+// nothing else is touched but the list, which streams; `ahead` entries of it are prefetched into cache `level`.
+void read_modify_write(const uint32_t* edges, int64_t count, double* pairs, int64_t ahead, int64_t level) {
+    if (level == 1)
+        exchange<1>(edges, count, pairs, ahead);
+    else
+        exchange<2>(edges, count, pairs, ahead);
+}
+
+}  // extern "C"
