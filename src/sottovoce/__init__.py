@@ -11,6 +11,9 @@ neighbours only. The method is stochastic PDMM with subspace perturbation.
 ('converged', [3.9, 3.9, 3.9])
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from .costs import (
     AbsoluteDeviation,
     Averaging,
@@ -47,6 +50,14 @@ from .schedules import (
 from .solve import Result, State, Status, iterate, solve
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``sv.privacy`` and ``sv.paper`` without an import of their own, loaded when first used."""
+    if name in ("paper", "privacy"):
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "AbsoluteDeviation",

@@ -171,7 +171,7 @@ def demo(
 def paper(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the figures.")] = Path("paper"),
     seed: Annotated[int, typer.Option(min=0, help="Of the graph, the data, the sequence and the draws.")] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and shorter runs.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws.")] = False,
     json: Json = False,
 ) -> int | None:
     """Figures 1 to 3 of the paper as PNG, PDF and JSON, and each of its claims measured.

@@ -192,12 +192,13 @@ def print_claims(found: list[Claim], out: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    colours = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red"}
+    colours = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red", "undecided": "magenta"}
     table = Table(title="The paper's claims, measured", title_justify="left", show_lines=True)
     for column in ("claim", "metric", "verdict", "because"):
         table.add_column(column, overflow="fold")
     for claim in found:
-        table.add_row(claim.claim, claim.metric, Text(claim.verdict, style=colours[claim.verdict]), claim.because)
+        verdict = Text(claim.verdict, style=colours[claim.verdict])
+        table.add_row(Text(claim.claim), claim.metric, verdict, Text(claim.because))
     console = Console()
     console.print(table)
-    console.print(f"Figures, data and claims.json are in {out}", soft_wrap=True)
+    console.print(f"Figures, data and claims.json are in {out}", soft_wrap=True, markup=False, emoji=False)

@@ -73,9 +73,9 @@ def projector(network):
 
 PATHS = {
     "dense": {},
-    "conjugate gradients": {"DENSE": 0, "STEPS": 10_000},
-    "factorisation": {"DENSE": 0, "STEPS": 1},
-    "factorisation, one draw at a time": {"DENSE": 0, "STEPS": 1, "CHUNK": 1},
+    "conjugate gradients": {"DENSE": 0, "BAND": 0.0},
+    "factorisation": {"DENSE": 0, "BAND": 1e9},
+    "factorisation, one draw at a time": {"DENSE": 0, "BAND": 0.0, "STEPS": 1, "CHUNK": 1},
     "chunks": {"CHUNK": 50},
 }
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..costs import Averaging
 from ..costs.base import Array
-from ..errors import InvalidInput, Unsupported
+from ..errors import InvalidInput, Unsupported, is_number
 from ..masks import GaussianMask
 from ..network import Network
 from ..pdmm import Run
@@ -31,7 +31,7 @@ from ..schedules import (
     Trace,
     key_of,
 )
-from ..solve import solve
+from ..solve import positive_integer, solve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,10 +73,22 @@ class Experiment:
     draws: int = DRAWS
     seed: int = SEED
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, Problem) or not isinstance(self.schedule, Schedule):
+            raise InvalidInput(
+                f"an experiment needs a Problem and a schedule; got {self.problem!r}, {self.schedule!r}."
+            )
+        if not isinstance(self.draws, int) or self.draws < 2:
+            raise InvalidInput(f"draws must be an integer >= 2; got {self.draws!r}.")
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise InvalidInput(f"seed must be an integer >= 0; got {self.seed!r}.")
+        if not self.thetas or not all(is_number(theta) and 0 < theta <= 1 for theta in self.thetas):
+            raise InvalidInput(f"thetas must be numbers in (0, 1], one at least; got {self.thetas!r}.")
+
     @classmethod
     def paper(cls, seed: int = SEED, n: int = NODES) -> Experiment:
         """A random geometric graph, and ``s ~ N(0, 1)``, from one seed."""
-        network = Network.random_geometric(n, seed=seed)
+        network = Network.random_geometric(n, seed=seed)  # refuses a bad seed
         s = np.random.default_rng([seed, 2]).standard_normal(n)
         return cls(averaging(network, s), seed=seed)
 
@@ -130,6 +142,7 @@ def figure1(
     **changes: Any,
 ) -> Panel:
     """Error of ``x``, variance of ``Z_Psi`` and of ``Z_perp`` against ``k`` for each theta."""
+    positive_integer(iterations, "iterations")
     experiment = replace(experiment or Experiment.paper(), **changes)
     curves = {}
     for theta in experiment.thetas:
@@ -145,16 +158,17 @@ def figure1(
     return Panel(data, draw_figure1(data))
 
 
-def exact_curves(experiment: Experiment, theta: float, sigma2: float, iterations: int) -> dict[str, list[float]] | None:
+def exact_curves(
+    experiment: Experiment, theta: float, sigma2: float, iterations: int, dtype: npt.DTypeLike = WIDE
+) -> dict[str, list[float]] | None:
     """Exact ``x_error``, ``var_z_psi`` and ``var_z_perp``; None where the iteration is not affine."""
     problem = experiment.problem
     if problem.quadratic is None:
         return None
-    run = LinearRun(
-        problem, experiment.trace(iterations), theta=theta, c=experiment.c, seed=experiment.seed, dtype=WIDE
-    )
-    basis, optimum = psi_basis(problem, WIDE), experiment.optimum.astype(WIDE)
-    constant = np.concatenate([problem.quadratic.q.ravel(), [1.0]]).astype(WIDE)
+    schedule = experiment.trace(iterations)
+    run = LinearRun(problem, schedule, theta=theta, c=experiment.c, seed=experiment.seed, dtype=dtype)
+    basis, optimum = psi_basis(problem, dtype), experiment.optimum.astype(dtype)
+    constant = np.concatenate([problem.quadratic.q.ravel(), [1.0]]).astype(dtype)
     seen: dict[str, list[float]] = {"x_error": [], "var_z_psi": [], "var_z_perp": []}
     for _ in play(run, iterations):
         x = run.stacked_x()
@@ -232,6 +246,7 @@ def figure2(
     **changes: Any,
 ) -> Panel:
     """Variance of ``Z_perp``: the experiment's schedule against the synchronous one, and the bound of section 5."""
+    positive_integer(iterations, "iterations")
     experiment = replace(experiment or Experiment.paper(), **changes)
     problem, network = experiment.problem, experiment.problem.network
     mu, k = experiment.schedule.mu(network), np.arange(iterations + 1)
@@ -244,7 +259,7 @@ def figure2(
             curve[name] = sampled_curves(experiment, schedule, theta, sigma2, iterations)["var_z_perp"]
             curve[name]["exact"] = None
             if problem.quadratic is not None:
-                exact = sequence_variances(problem, schedule, seed=experiment.seed, dtype=WIDE, **run)
+                exact = sequence_variances(problem, schedule, seed=experiment.seed, **run)
                 curve[name]["exact"] = exact.z_perp.tolist()
         if mu is not None:
             curve["bound"] = perp_variance(problem, theta=theta, mu=mu, variance=sigma2, k=k).tolist()
@@ -272,6 +287,7 @@ def figure3(
 
     ``node`` defaults to the one with most neighbours, ``honest_neighbour`` to the first of them.
     """
+    positive_integer(iterations, "iterations")
     experiment = replace(experiment or Experiment.paper(), **changes)
     problem, network = experiment.problem, experiment.problem.network
     if problem.quadratic is None:
@@ -318,8 +334,10 @@ def sampled_information(
 ) -> dict[str, list[float]]:
     """``-ln(1 - r^2)/2`` from the sample correlation of ``S_i`` and eq. 8 over draws of all secrets and pads."""
     network = experiment.problem.network
-    if not isinstance(experiment.problem.groups[0][1], Averaging) or experiment.problem.dim != 1:
-        return {}
+    problem = experiment.problem
+    plain = len(problem.groups) == 1 and isinstance(problem.groups[0][1], Averaging) and problem.consensus
+    if not plain or problem.dim != 1:
+        return {}  # the draws below are of averaging; elsewhere the exact curve stands alone
     rng = np.random.default_rng([experiment.seed, 3])
     held = int(network.indptr[node]) + int(np.searchsorted(network.neighbours(node), honest))
     span, sign = slice(network.indptr[node], network.indptr[node + 1]), network.C.data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra
@@ -79,7 +80,7 @@ def draw_figure1(data: dict[str, Any]) -> Figure:
     k = data["iterations"]
     some = slice(None, None, max(1, len(k) // 25))
     for axes, (name, label) in zip(panels, labels.items(), strict=True):
-        for theta, colour, style in zip(data["curves"], COLOURS, STYLES, strict=False):
+        for theta, colour, style in zip(data["curves"], cycle(COLOURS), cycle(STYLES), strict=False):
             curve, text = data["curves"][theta][name], rf"$\theta = {float(theta):g}$"
             exact = curve["exact"] is not None
             if exact:
@@ -131,7 +132,7 @@ def draw_figure3(data: dict[str, Any]) -> Figure:
     k = data["iterations"]
     some = slice(None, None, max(1, len(k) // 15))
     for axes, name, label in zip(panels, ("nats", "normalised"), ("nats", r"$1 - e^{-2I}$"), strict=True):
-        for (sigma2, curve), colour in zip(data["curves"].items(), COLOURS, strict=False):
+        for (sigma2, curve), colour in zip(data["curves"].items(), cycle(COLOURS), strict=False):
             for which, text, style in (("async", schedule_name(data), "-"), ("sync", "synchronous", "--")):
                 axes.plot(
                     k, curve[which][name], color=colour, ls=style, label=rf"$\sigma^2 = {float(sigma2):g}$, {text}"

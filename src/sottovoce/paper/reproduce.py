@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import tempfile
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..atomic import write_whole
-from ..errors import InvalidInput
-from .claims import Claim, claims
-from .experiments import DRAWS, Experiment, Panel, Progress, figure1, figure2, figure3
+from ..errors import InvalidInput, MissingExtra
+from .claims import MEASUREMENTS, Claim, claims
+from .experiments import DRAWS, THETAS, VARIANCES, Experiment, Panel, Progress, figure1, figure2, figure3
 
-STAGES = 3 + 3 + 2 + 13  # thetas of Figures 1 and 2, variances of Figure 3, claims: for a progress bar
+STAGES = 2 * len(THETAS) + len(VARIANCES) + len(MEASUREMENTS) + 1  # for a progress bar
 
 
 def reproduce(
     out: Path, seed: int, *, quick: bool = False, progress: Progress = lambda stage: None
 ) -> tuple[dict[str, Panel], list[Claim]]:
-    """Figures 1 to 3 as PNG, PDF and JSON, and ``claims.json``; files appear only when they are complete."""
-    folder = writable_folder(out)
+    """Figures 1 to 3 as PNG, PDF and JSON, and ``claims.json``: all of one run, or nothing new."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtra("drawing the figures", "matplotlib", "plot")
     experiment = replace(Experiment.paper(seed), draws=30 if quick else DRAWS)
+    folder = writable_folder(out)
     panels = {
         "figure1": figure1(experiment, progress=progress),
         "figure2": figure2(experiment, progress=progress),
         "figure3": figure3(experiment, progress=progress),
     }
-    found = claims(experiment, quick=quick, progress=progress)
-    for name, panel in panels.items():
-        write_json(folder / f"{name}.json", panel.data)
-        for kind in ("png", "pdf"):
-            write_whole(folder / f"{name}.{kind}", partial(panel.figure.savefig, dpi=300))
-    write_json(folder / "claims.json", [claim.to_dict() for claim in found])
+    found = claims(experiment, progress=progress)
+    progress("writing")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".paper-") as temporary:
+        ready = Path(temporary)
+        for name, panel in panels.items():
+            write_json(ready / f"{name}.json", panel.data)
+            for kind in ("png", "pdf"):
+                panel.figure.savefig(ready / f"{name}.{kind}", dpi=300)
+        write_json(ready / "claims.json", [claim.to_dict() for claim in found])
+        for path in sorted(ready.iterdir()):
+            try:
+                path.replace(folder / path.name)
+            except OSError as error:
+                raise InvalidInput(f"{folder / path.name} cannot be written: {error.strerror or error}.") from None
     return panels, found
 
 
@@ -48,5 +58,4 @@ def writable_folder(out: Path) -> Path:
 
 
 def write_json(path: Path, value: Any) -> None:
-    text = json.dumps(value, allow_nan=False) + "\n"
-    write_whole(path, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
+    path.write_text(json.dumps(value, allow_nan=False) + "\n", encoding="utf-8")

@@ -32,11 +32,13 @@ class Information:
     nats: Array
     stderr: Array
     method: str
+    dim: int = 1  # of the secret
 
     @property
     def normalised(self) -> Array:
-        """``1 - exp(-2 I)``: for Gaussian variables the share of the variance of ``S_i`` that ``Y_i`` explains."""
-        return -np.expm1(-2 * self.nats)
+        """``1 - exp(-2 I/d)``: for Gaussian variables the share of the variance of ``S_i`` that ``Y_i`` explains (for
+        ``d > 1`` the geometric mean over independent directions of the share that is not explained, from 1)."""
+        return -np.expm1(-2 * self.nats / self.dim)
 
 
 def snapshot_information(
@@ -85,7 +87,7 @@ def snapshot_information(
         noise = variance * from_z @ from_z.T + from_q @ others @ from_q.T
         nats.append(gaussian_information(signal, noise))
     values = np.array(nats)
-    return Information(np.array([k for k, _ in seen]), values, np.zeros_like(values), "exact, linear-Gaussian")
+    return Information(np.array([k for k, _ in seen]), values, np.zeros_like(values), "exact, linear-Gaussian", d)
 
 
 def play_values(

@@ -247,8 +247,11 @@ class RandomMoments:
         # What is decided by one coin: the entries written by one node, or those of one message.
         messages = [np.arange(*span) for span in pairwise(self.problem.rows)]
         together = self.written if isinstance(self.schedule, NodeBernoulli) else messages
-        everything = np.arange(len(F))
-        return [(everything, p * p * both)] + [(rows, (p - p * p) * both[np.ix_(rows, rows)]) for rows in together]
+        everything, scaled = np.arange(len(F)), p * p * both
+        if together is messages and self.problem.rows[-1] == len(messages):  # messages of one number: the diagonal
+            scaled[everything, everything] = p * np.diag(both)
+            return [(everything, scaled)]
+        return [(everything, scaled)] + [(rows, (p - p * p) * both[np.ix_(rows, rows)]) for rows in together]
 
 
 def random_variances(

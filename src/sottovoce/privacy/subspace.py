@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
 from ..costs.base import Array
@@ -26,7 +27,8 @@ from ..network import Network
 
 DENSE = 400  # unknowns up to which the pseudo-inverse is simply computed
 CHUNK = 1 << 24  # numbers of z that are projected at a time: bounds the memory of a batch
-STEPS = 100  # of conjugate gradients, before a factorisation takes over
+BAND = 10.0  # times sqrt(n): a network of this bandwidth or less lies in a plane, about, and is factorised at once
+STEPS = 5000  # of conjugate gradients, before a factorisation takes over
 PRECISION = 1e-13  # relative residual of the linear systems
 ROUNDING = 1e-14  # relative to z, what may be left of a residual: K'z itself is known to a few eps only
 SHIFT = 1e-8  # share of the diagonal that makes a system with an unknown null space regular; refinement removes it
@@ -157,9 +159,9 @@ class Solver:
     the norm of the ``z`` that ``r = K'z`` was made from, times the largest entry of ``K``: it says how much of ``r`` is
     rounding.
 
-    Small systems get a pseudo-inverse. Large ones conjugate gradients, which are quick on expanders, and where those
-    take too long (geometric graphs) a sparse factorisation with one unknown fixed per null vector, or a little added
-    to the diagonal where it is not known.
+    Small systems get a pseudo-inverse. Large ones that can be numbered with a small bandwidth (geometric graphs) get a
+    sparse factorisation, with one unknown fixed per null vector, or a little added to the diagonal where it is not
+    known. On all others (expanders, small worlds) that would fill up, and conjugate gradients are quick.
     """
 
     def __init__(self, H: Any, nullity: int | None) -> None:
@@ -167,11 +169,13 @@ class Solver:
         diagonal = self.H.diagonal()
         self.diagonal = np.where(diagonal > 0, diagonal, 1.0)  # 0 is an unknown in no constraint: any value will do
         self.scale = 1 / self.diagonal
-        self.factorise = False
+        self.factorise: bool | None = None
 
     def __call__(self, r: Array, size: Array) -> Array:
         if self.H.shape[0] <= DENSE:
             return np.asarray(self._pseudo_inverse @ r)
+        if self.factorise is None:
+            self.factorise = self._bandwidth() <= BAND * np.sqrt(self.H.shape[0])
         rounding = ROUNDING * size
         x = None if self.factorise else self._conjugate_gradients(r, rounding)
         if x is not None:
@@ -191,6 +195,13 @@ class Solver:
                 "the projection's linear system could not be solved to 1e-9: it is singular to rounding."
             )
         return x
+
+    def _bandwidth(self) -> int:
+        order = csgraph.reverse_cuthill_mckee(self.H, symmetric_mode=True)
+        number = np.empty_like(order)
+        number[order] = np.arange(len(order), dtype=order.dtype)
+        entries = self.H.tocoo()
+        return int(np.abs(number[entries.coords[0]].astype(np.int64) - number[entries.coords[1]]).max())
 
     @cached_property
     def _pseudo_inverse(self) -> Array:

@@ -12,8 +12,8 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
-from ..costs.base import Array
-from ..errors import Unsupported
+from ..costs.base import Array, QuadraticForm
+from ..errors import InvalidInput, Unsupported
 from ..problem import Problem
 from ..schedules import NodeSchedule, Schedule, Synchronous
 from .moments import LinearRun, quadratic_of
@@ -34,9 +34,12 @@ def transcript_information(
     seed: int | None = None,
 ) -> Array:
     """``I(S_i; view)`` in nats for every node, ``nan`` for corrupt ones, after ``iterations`` iterations."""
-    form = quadratic_of(problem)
-    if problem.dim != 1 or form.Q.ndim != 1 or not isinstance(schedule, NodeSchedule | Synchronous):
-        raise Unsupported("the transcript is implemented for scalar costs under synchronous and one-node schedules.")
+    form = _scalar_form(problem, corrupt, variance, secret_variance)
+    if not isinstance(schedule, NodeSchedule | Synchronous):
+        raise Unsupported("the transcript is implemented for synchronous and one-node schedules.")
+    length = schedule.length()
+    if length is not None and length < iterations:
+        raise InvalidInput(f"the trace has {length} steps; got iterations={iterations}.")
     network = problem.network
     run = LinearRun(problem, schedule, theta=theta, c=c, seed=seed)
     rows, N = run.rows, run.N
@@ -62,6 +65,18 @@ def transcript_information(
     return nats
 
 
+def _scalar_form(problem: Problem, corrupt: Collection[int], variance: float, secret_variance: float) -> QuadraticForm:
+    form = quadratic_of(problem)
+    if problem.dim != 1 or not problem.consensus:
+        raise Unsupported("implemented for consensus on scalars; entries of vectors are independent of each other.")
+    for i in corrupt:
+        if isinstance(i, bool) or not isinstance(i, int | np.integer) or not 0 <= i < problem.network.n:
+            raise InvalidInput(f"corrupt must name nodes in 0 .. {problem.network.n - 1}; got {i!r}.")
+    if not (variance > 0 and secret_variance > 0):
+        raise InvalidInput(f"variances must be positive; got {variance} and {secret_variance}.")
+    return form
+
+
 def _awake(run: LinearRun, k: int) -> npt.NDArray[np.int64]:
     if isinstance(run.schedule, NodeSchedule):
         return run.schedule.nodes(run.problem.network, run.key, k, 1)
@@ -72,6 +87,8 @@ def _row_space(basis: Array, view: list[Array], prior: Array) -> Array:
     """Orthonormal rows that span the old basis and the new functionals, scaled by the prior; the constant is known."""
     new = np.array(view).reshape(len(view), len(prior) + 1)[:, :-1] * prior
     functionals = np.concatenate([basis, new])
+    if not functionals.any():
+        return basis  # nothing was seen
     norms = np.linalg.norm(functionals, axis=1)
     _, singular, right = np.linalg.svd(functionals[norms > 0] / norms[norms > 0, None], full_matrices=False)
     return np.asarray(right[singular > RANK * singular[0]])
@@ -82,13 +99,14 @@ def coalition_closed_form(
 ) -> Array:
     """``-1/2 ln(1 - [(I + rho L_h)^{-1}]_ii)``, ``rho = sigma^2 / (2 a^2 sigma_s^2)``: coalition and tapped channels,
     once every directed edge has carried one message, for ``f_i = (a/2)||x - s_i||^2`` (THEORY 4, exact)."""
-    form = quadratic_of(problem)
-    if form.Q.ndim != 1 or len(set(form.Q)) != 1:
-        raise Unsupported("the closed form is for averaging with one curvature.")
+    form = _scalar_form(problem, corrupt, variance, secret_variance)
+    if not len(set(corrupt)) or len(set(form.Q)) != 1:
+        raise Unsupported("the closed form is for averaging with one curvature, and at least one corrupt node.")
     honest = [i for i in range(problem.network.n) if i not in set(corrupt)]
     W = problem.network.adjacency.toarray()[np.ix_(honest, honest)]
     rho = variance / (2 * form.Q[0] ** 2 * secret_variance)
     posterior = np.linalg.inv(np.eye(len(honest)) + rho * (np.diag(W.sum(axis=1)) - W))
     nats = np.full(problem.network.n, np.nan)
-    nats[honest] = -0.5 * np.log1p(-np.diag(posterior))
+    with np.errstate(divide="ignore"):  # a node without honest neighbours is disclosed: inf
+        nats[honest] = -0.5 * np.log1p(-np.minimum(np.diag(posterior), 1.0))
     return nats
