@@ -29,7 +29,8 @@ DENSE = 400  # unknowns up to which the pseudo-inverse is simply computed
 CHUNK = 1 << 24  # numbers of z that are projected at a time: bounds the memory of a batch
 BAND = 10.0  # times sqrt(n): a network of this bandwidth or less lies in a plane, about, and is factorised at once
 STEPS = 5000  # of conjugate gradients, before a factorisation takes over
-PRECISION = 1e-13  # relative residual of the linear systems
+PRECISION = 1e-13  # relative residual of the linear systems, by conjugate gradients
+GOOD = 3e-11  # relative residual of a factorisation's first answer that needs no refinement, which doubles the time
 ROUNDING = 1e-14  # relative to z, what may be left of a residual: K'z itself is known to a few eps only
 SHIFT = 1e-8  # share of the diagonal that makes a system with an unknown null space regular; refinement removes it
 
@@ -187,7 +188,7 @@ class Solver:
             x[self._free] += self._factor.solve(np.ascontiguousarray(residual[self._free]))
             residual = r - self.H @ x
             left = np.abs(residual).max()
-            if not left < before / 2:
+            if not left < before / 2 or left <= GOOD * np.abs(r).max():
                 break
             before = left
         if not (np.abs(residual).max(axis=0) <= np.maximum(1e-9 * np.abs(r).max(axis=0), rounding)).all():
