@@ -19,7 +19,15 @@ from ..masks import GaussianMask
 from ..network import Network
 from ..pdmm import Run
 from ..privacy.information import snapshot_information
-from ..privacy.moments import LinearRun, perp_variance, play, psi_basis, random_variances, sequence_variances
+from ..privacy.moments import (
+    LinearRun,
+    monte_carlo,
+    perp_variance,
+    play,
+    psi_basis,
+    random_variances,
+    sequence_variances,
+)
 from ..problem import Problem, averaging
 from ..schedules import (
     Asynchronous,
@@ -194,47 +202,26 @@ class PerDraw:
         return np.array([values.mean(), values.std(ddof=1) / np.sqrt(len(values))])
 
 
-def variance_contributions(z: Array) -> Array:
-    """One number per draw (column), whose mean is the sample variance, mean over the entries."""
-    draws = z.shape[1]
-    return np.asarray(((z - z.mean(axis=1, keepdims=True)) ** 2).mean(axis=0) * draws / (draws - 1))
-
-
 def sampled_curves(
     experiment: Experiment, schedule: Schedule, theta: float, sigma2: float, iterations: int
 ) -> dict[str, dict[str, list[float]]]:
     """The same curves by Monte Carlo over the draws of ``z(0)``, with standard errors."""
-    basis, optimum = psi_basis(experiment.problem), experiment.optimum
-
-    def psi(run: Run) -> Array:
-        z = run.stacked_z()
-        return np.asarray(basis @ (basis.T @ z))
-
-    recorders = [
-        PerDraw("x_error", lambda run: ((run.stacked_x() - optimum) ** 2).mean(axis=0)),
-        PerDraw("var_z_psi", lambda run: variance_contributions(psi(run))),
-        PerDraw("var_z_perp", lambda run: variance_contributions(run.stacked_z() - psi(run))),
-    ]
+    problem, optimum, seed = experiment.problem, experiment.optimum, experiment.seed
+    drawn = monte_carlo(
+        problem, schedule, theta=theta, c=experiment.c, variance=sigma2, draws=experiment.draws,
+        iterations=iterations, seed=seed,
+    )  # fmt: skip
+    error = PerDraw("x_error", lambda run: ((run.stacked_x() - optimum) ** 2).mean(axis=0))
     result = solve(
-        experiment.problem,
-        schedule=schedule,
-        theta=theta,
-        c=experiment.c,
-        mask=GaussianMask(sigma2),
-        seed=experiment.seed,
-        batch=experiment.draws,
-        tol=0,
-        max_iter=iterations,
-        record=recorders,
-        progress=False,
-    )
-    return {
-        recorder.name: {
-            "monte_carlo": result.history[recorder.name][:, 0].tolist(),
-            "stderr": result.history[recorder.name][:, 1].tolist(),
-        }
-        for recorder in recorders
+        problem, schedule=schedule, theta=theta, c=experiment.c, mask=GaussianMask(sigma2), seed=seed,
+        batch=experiment.draws, tol=0, max_iter=iterations, record=[error], progress=False,
+    )  # fmt: skip
+    found: dict[str, tuple[Array, Array]] = {
+        "x_error": (result.history["x_error"][:, 0], result.history["x_error"][:, 1]),
+        "var_z_psi": (drawn.z_psi, drawn.z_psi_stderr),
+        "var_z_perp": (drawn.z_perp, drawn.z_perp_stderr),
     }
+    return {name: {"monte_carlo": mean.tolist(), "stderr": e.tolist()} for name, (mean, e) in found.items()}
 
 
 def figure2(
