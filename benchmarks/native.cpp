@@ -45,11 +45,13 @@ inline void node_space_once(int64_t n, const uint32_t* order, bool last, const u
                             double r, const double* g0, const double* h0, double* a, const double* b, double* new_b,
                             double* x, const double* q, const double* curvature, double c, double theta,
                             int64_t ahead) {
-    for (int64_t t = 0; t < n; ++t) {
-        const int64_t i = SORTED ? order[t] : t, later = t + ahead;
-        if (SORTED && later < n) {
+    for (int64_t t = 0; t < n; t += 2) {
+        const int64_t next = std::min(t + 1, n - 1), later = t + ahead;  // at an odd end twice the same node
+        const int64_t i = SORTED ? order[t] : t, j = SORTED ? order[next] : next;
+        if (SORTED && later + 1 < n) {
             prefetch(indices + indptr[later]);
-            if (later % 8 == 0) {
+            prefetch(indices + indptr[later + 1]);
+            if ((later & 7) < 2) {
                 prefetch(a + later);
                 prefetch(new_b + later);
                 prefetch(q + later);
@@ -60,15 +62,33 @@ inline void node_space_once(int64_t n, const uint32_t* order, bool last, const u
                 }
             }
         }
-        const uint64_t low = indptr[i], high = indptr[i + 1];
-        double g = 0;
-        for (uint64_t h = low; h < high; ++h) g -= b[indices[h]];
-        if (g0) g += p * g0[i] + r * h0[i];
-        g += double(high - low) * a[i];
-        const double x_i = -(q[i] + g) / curvature[i];
-        if (last) x[i] = x_i;
-        new_b[i] = (1 - theta) * b[i] + theta * (a[i] + 2 * c * x_i);
-        a[i] = (1 - theta) * a[i] + theta * b[i];
+        const uint32_t *row_i = indices + indptr[i], *row_j = indices + indptr[j];
+        const uint64_t degree_i = indptr[i + 1] - indptr[i], degree_j = indptr[j + 1] - indptr[j];
+        double g_i = 0, g_j = 0;
+        if (degree_i == degree_j) {
+            for (uint64_t h = 0; h < degree_i; ++h) {
+                g_i -= b[row_i[h]];
+                g_j -= b[row_j[h]];
+            }
+        } else {
+            for (uint64_t h = 0; h < degree_i; ++h) g_i -= b[row_i[h]];
+            for (uint64_t h = 0; h < degree_j; ++h) g_j -= b[row_j[h]];
+        }
+        if (g0) {
+            g_i += p * g0[i] + r * h0[i];
+            g_j += p * g0[j] + r * h0[j];
+        }
+        const double a_i = a[i], a_j = a[j], b_i = b[i], b_j = b[j];
+        const double x_i = -(q[i] + (g_i + double(degree_i) * a_i)) / curvature[i];
+        const double x_j = -(q[j] + (g_j + double(degree_j) * a_j)) / curvature[j];
+        if (last) {
+            x[i] = x_i;
+            x[j] = x_j;
+        }
+        new_b[i] = (1 - theta) * b_i + theta * (a_i + 2 * c * x_i);
+        a[i] = (1 - theta) * a_i + theta * b_i;
+        new_b[j] = (1 - theta) * b_j + theta * (a_j + 2 * c * x_j);
+        a[j] = (1 - theta) * a_j + theta * b_j;
     }
 }
 

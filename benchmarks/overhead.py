@@ -8,6 +8,8 @@ from statistics import median
 from typing import Any
 
 import sottovoce as sv
+from sottovoce.engine import kernels
+from sottovoce.engine.runs import PARALLEL_FROM
 
 from .measure import Group, Row, fresh, interleaved, nanoseconds, ratio_row, seconds
 from .networks import THETA, Arrays, C, forget, radius
@@ -24,7 +26,8 @@ def solve_overhead(quick: bool) -> Group:
     for name, schedule, count in (
         ("synchronous", sv.Synchronous(), 5 * rounds), ("asynchronous", sv.Asynchronous(), rounds * a.n),
     ):  # fmt: skip
-        kernel = sweep(a, count) if name == "synchronous" else play(a, a.wakes(count))
+        same = kernels.node_space_scalar_parallel if 2 * a.network.m >= PARALLEL_FROM else kernels.node_space_scalar
+        kernel = sweep(a, count, False, same) if name == "synchronous" else play(a, a.wakes(count))
         arguments: dict[str, Any] = {"schedule": schedule, "c": C, "theta": THETA, "seed": 1, "max_iter": count}
         tasks = {
             "kernel": kernel,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from .primitives import by_degree, chosen, first_upper, hash_of, prefetch, step, uniform
+from .primitives import chosen, first_upper, hash_of, prefetch, step, uniform
 
 # Typed constants: mixing signed and unsigned integers would silently give floating point.
 _ONE, _0, _1, _2, _7 = np.uint32(1), np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(7)
@@ -23,8 +23,6 @@ _ONE, _0, _1, _2, _7 = np.uint32(1), np.uint64(0), np.uint64(1), np.uint64(2), n
 AHEAD_NODES, AHEAD_ROWS, AHEAD_VALUES = np.uint64(32), np.uint64(16), np.uint64(8)  # activations, when prefetching
 AHEAD_SORTED = np.uint64(192)  # nodes, when prefetching in a synchronous iteration
 PREFETCH_FROM = 1 << 17  # values in ``pairs``, a megabyte: fewer lie in cache anyway
-SORT_FROM = 20_000  # nodes; of fewer the processor learns the degrees by heart
-SORT_TOGETHER = 128  # nodes
 BLOCK = 1024  # slots whose chances are hashed together
 RECENTRE = 10  # iterations
 CHUNKS = 64  # of nodes; a fixed number, so that results do not depend on the number of threads
@@ -163,8 +161,8 @@ def node_space_scalars(low, high, order, last, indptr, indices, p, r, g0, h0, a,
 
 
 @njit(cache=True)
-def node_space_scalar(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
-    n, order = len(a), by_degree(indptr, SORT_FROM, SORT_TOGETHER)
+def node_space_scalar(count, first, order, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
+    n = len(a)
     for k in range(first, first + count):
         last = k == first + count - 1
         node_space_scalars(0, n, order, last, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta)
@@ -176,8 +174,10 @@ def node_space_scalar(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, 
 
 
 @njit(cache=True, parallel=True)
-def node_space_scalar_parallel(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
-    n, order = len(a), by_degree(indptr, SORT_FROM, SORT_TOGETHER)
+def node_space_scalar_parallel(
+    count, first, order, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta
+):
+    n = len(a)
     for k in range(first, first + count):
         last = k == first + count - 1
         for chunk in prange(CHUNKS):

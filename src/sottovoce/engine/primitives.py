@@ -19,6 +19,8 @@ _FACTOR_1, _FACTOR_2 = np.uint64(FACTOR_1), np.uint64(FACTOR_2)
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _0, _1 = np.uint64(0), np.uint64(1)
 
+SORT_FROM = 20_000  # nodes; of fewer the processor learns the degrees by heart
+SORT_TOGETHER = 128  # nodes
 DEGREES = 64  # told apart when sorting
 
 
@@ -74,17 +76,17 @@ def chosen(key_k, index, threshold):
     return (mix(key_k + np.uint64(index) * _STEP_INDEX) >> _11) < threshold
 
 
-@njit
-def by_degree(indptr, least, together):
-    """The nodes, sorted by degree within groups of ``together``; empty for fewer than ``least``.
+@njit(cache=True)
+def by_degree(indptr):
+    """The nodes, sorted by degree within groups of ``SORT_TOGETHER``; empty where there are few.
 
     How often the loop over a row runs is then foreseeable: a wrong guess costs as much as half a row of ten.
     """
     n = len(indptr) - 1
-    order = np.empty(n if n >= least else 0, np.uint32)
+    order = np.empty(n if n >= SORT_FROM else 0, np.uint32)
     ends = np.empty(DEGREES + 1, np.int64)
-    for low in range(0, len(order), together):
-        high = min(low + together, n)
+    for low in range(0, len(order), SORT_TOGETHER):
+        high = min(low + SORT_TOGETHER, n)
         ends[:] = 0
         for i in range(low, high):
             ends[min(np.int64(indptr[i + 1] - indptr[i]), DEGREES - 1) + 1] += 1

@@ -18,6 +18,7 @@ from ..pdmm import Run, kkt_residual, spread
 from ..problem import Problem
 from ..schedules import Asynchronous, EdgeBernoulli, NodeBernoulli, NodeSchedule, Schedule, Synchronous
 from . import kernels as compiled
+from . import primitives
 
 kernels: Any = compiled  # Numba's dispatchers take what their sources take, which type checkers cannot see
 
@@ -140,6 +141,7 @@ class NodeSpaceRun(CompiledRun):
             C = self.network.C
             self.g0, self.h0 = self.to_memory(C.T @ self.z0), self.to_memory(C.T @ self.z0[self.network.twin])
         self.step = None if self.problem.quadratic is not None else self.problem.steps(self.c)
+        self.order = primitives.by_degree(self.layout.indptr) if self.scalar else None
 
     def advance(self, count: int) -> None:
         if self.step is not None:
@@ -152,15 +154,19 @@ class NodeSpaceRun(CompiledRun):
         self.messages += count * 2 * self.network.m
 
     def advance_compiled(self, count: int) -> None:
-        graph = (count, self.iteration, self.layout.indptr, self.layout.indices, self.p, self.r)
+        graph = (self.layout.indptr, self.layout.indices, self.p, self.r)
         state = (self.g0, self.h0, self.a, self.b, self.spare, self._x, self.q)
         if self.scalar:
             kernel = kernels.node_space_scalar_parallel if self.parallel else kernels.node_space_scalar
             flat = (array.reshape(-1) for array in state)
-            self.p, self.r = kernel(*graph, *flat, self.curvature, self.c, self.theta)
+            self.p, self.r = kernel(
+                count, self.iteration, self.order, *graph, *flat, self.curvature, self.c, self.theta
+            )
         else:
             kernel = kernels.node_space_parallel if self.parallel else kernels.node_space
-            self.p, self.r = kernel(*graph, *state, self.curvature, self.inverse, self.d, self.c, self.theta)
+            self.p, self.r = kernel(
+                count, self.iteration, *graph, *state, self.curvature, self.inverse, self.d, self.c, self.theta
+            )
         if count % 2:
             self.b, self.spare = self.spare, self.b
 
