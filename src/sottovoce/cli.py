@@ -120,7 +120,6 @@ def solve(
 def _solve(path: Path, json: bool, plot: Path | None, seed: int | None) -> int:
     from .files.problem_file import read_problem_file
     from .record import Residual
-    from .schedules import Delayed, NodeSchedule
     from .solve import Status
     from .solve import solve as run
     from .terminal import print_solved, solved_dict
@@ -132,8 +131,7 @@ def _solve(path: Path, json: bool, plot: Path | None, seed: int | None) -> int:
     solved = read_problem_file(path, seed)
     options = solved.options
     if plot is not None:  # one point a round
-        one_at_a_time = isinstance(options["schedule"], NodeSchedule | Delayed)
-        options |= {"record": [Residual()], "record_every": solved.problem.network.n if one_at_a_time else 1}
+        options |= {"record": [Residual()], "record_every": options["schedule"].round(solved.problem.network)}
     result = solved.in_units(run(solved.problem, **options))
     if json:
         print_json(solved_dict(solved, result))

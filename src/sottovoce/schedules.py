@@ -32,12 +32,19 @@ class Schedule:
         """The number of iterations after which there is nothing left to play, or None."""
         return None
 
+    def round(self, network: Network) -> int:
+        """Iterations in which every node wakes once on average: 1, or ``n`` where nodes wake one at a time."""
+        return 1
+
     def check(self, network: Network) -> None:
         """Refuse what does not fit the network."""
 
 
 class NodeSchedule(Schedule):
     """One node wakes per iteration, and all its messages arrive."""
+
+    def round(self, network: Network) -> int:
+        return network.n
 
     def nodes(self, network: Network, key: int, first: int, count: int) -> Nodes:
         """The nodes that wake at iterations ``first .. first + count - 1``."""
@@ -226,6 +233,9 @@ class Delayed(Schedule):
 
     def length(self) -> int | None:
         return self.wakes.length()
+
+    def round(self, network: Network) -> int:
+        return self.wakes.round(network)
 
     def check(self, network: Network) -> None:
         self.wakes.check(network)

@@ -167,8 +167,7 @@ def solve(
     check_recorders(record, batch)
     started = time.perf_counter()
     run, secret = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol)
-    one_at_a_time = isinstance(run.schedule, NodeSchedule | Delayed)
-    a_round = problem.network.n if one_at_a_time else 1
+    a_round = run.schedule.round(problem.network)
     limit = ROUNDS * a_round if max_iter is None else positive_integer(max_iter, "max_iter")
     length = run.schedule.length()
     limit = limit if length is None else min(limit, length)

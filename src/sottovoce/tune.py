@@ -170,7 +170,7 @@ def quadratic_model(problem: Problem, c: float) -> Problem | None:
     """The problem with its smooth costs replaced by their second-order models, near the optimum: far cheaper pilots."""
     from .solve import make_run
 
-    if problem.quadratic is not None or not problem.consensus or problem.network.n < 2:
+    if problem.quadratic is not None or not problem.consensus:
         return None
     origin = np.zeros((problem.network.n, problem.dim))
     if any(cost.hessian(origin[nodes]) is None for nodes, cost in problem.groups):
