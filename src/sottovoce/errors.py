@@ -6,9 +6,11 @@ SottovoceError
 │   ├── InvalidCost               a cost or its data
 │   └── InvalidFile               a problem file; names the key and the line
 ├── Unsupported                   a combination for which no exact step is known
+├── NotConverged                  a value that is not there, because its run did not converge
 └── MissingExtra (ImportError)    an optional dependency that is not installed
 
 SottovoceWarning (UserWarning)
+├── BadlyHidden                   data too large for its mask
 ├── NotGuaranteed                 the run may not converge, and why
 └── PrecisionLost                 the mask costs more digits than ``tol`` leaves
 """
@@ -43,6 +45,10 @@ class Unsupported(SottovoceError):
     """A combination for which no exact step is known; never approximated in silence."""
 
 
+class NotConverged(SottovoceError):
+    """A value is asked for that was not computed, because a run did not converge."""
+
+
 class MissingExtra(SottovoceError, ImportError):
     """An optional dependency is not installed."""
 
@@ -52,6 +58,10 @@ class MissingExtra(SottovoceError, ImportError):
 
 class SottovoceWarning(UserWarning):
     """Base of every warning that the package gives."""
+
+
+class BadlyHidden(SottovoceWarning):
+    """The data are too large for their mask to hide them well."""
 
 
 class NotGuaranteed(SottovoceWarning):

@@ -10,13 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidInput, is_number
+from .exact import grid, on_grid
 
 Array = npt.NDArray[np.float64]
+
+LOW_BITS = 20  # of a secret pad, drawn apart
 
 
 @dataclass(frozen=True)
 class GaussianMask:
     """``z(0)`` i.i.d. ``N(0, variance)``. Without a seed the pads come from the operating system's generator.
+
+    Pads are multiples of ``grid``, about ``2^-48 sigma``, so that their sums can be exact (see ``collapse``).
 
     Pads are for one run. The same seed on changed data uses them twice, and the difference of two transcripts then
     shows the difference of the data: seeds are for simulation.
@@ -37,11 +42,16 @@ class GaussianMask:
         """Standard deviation of a pad."""
         return math.sqrt(self.variance)
 
+    @property
+    def grid(self) -> float:
+        """The pads are multiples of it; a power of two."""
+        return grid(self.sigma)
+
     def draw(self, shape: tuple[int, ...], seed: int | None = None) -> Array:
         """Pads of the given shape: secret without a seed; reproducible, and therefore *not* secret, with one."""
         if seed is not None:
             # A stream of its own: the schedule uses the same seed.
-            return self.sigma * np.random.default_rng([seed, 1]).standard_normal(shape)
+            return on_grid(self.sigma * np.random.default_rng([seed, 1]).standard_normal(shape), self.grid)
         from scipy.special import ndtri
 
         count = math.prod(shape)
@@ -49,4 +59,47 @@ class GaussianMask:
         # 63 bits of tail probability and a sign bit: the tails keep full relative precision.
         tail = ((words >> np.uint64(1)).astype(np.float64) + 0.5) * 2.0**-64
         sign = np.where(words & np.uint64(1), 1.0, -1.0)
-        return np.asarray(self.sigma * sign * ndtri(tail)).reshape(shape)
+        # A step of the tail probability is up to g/13 in the pad, so that some multiples of g would be 8 % more likely
+        # than their neighbours. Over 2^20 of them the normal density is flat: bits of their own choose among those.
+        high = on_grid(self.sigma * sign * ndtri(tail), 2**LOW_BITS * self.grid)
+        low = np.frombuffer(os.urandom(4 * count), dtype=np.uint32) % 2**LOW_BITS
+        return np.asarray(high + self.grid * (low - 2.0 ** (LOW_BITS - 1))).reshape(shape)
+
+
+@dataclass(frozen=True)
+class UniformMask:
+    """``z(0)`` i.i.d. uniform on ``+-b``, ``b = sqrt(3 variance)``: a negative control. Use ``GaussianMask``.
+
+    It is worse at every variance, because sum and difference of two uniform pads are not independent. Messages show
+    ``e = z_{i|j}(0) - z_{j|i}(0)``; given ``e``, the half-sum that hides the data is uniform on ``+-(b - |e|/2)`` only.
+    With one honest neighbour the leak falls as ``1/sigma`` instead of ``1/sigma^2`` (``privacy.uniform_attack``).
+    """
+
+    variance: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", GaussianMask(self.variance).variance)  # what is refused there is refused
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of a pad."""
+        return math.sqrt(self.variance)
+
+    @property
+    def grid(self) -> float:
+        """The pads are multiples of it; a power of two."""
+        return grid(self.sigma)
+
+    def draw(self, shape: tuple[int, ...], seed: int | None = None) -> Array:
+        """Pads of the given shape: secret without a seed; reproducible, and therefore *not* secret, with one."""
+        steps = math.floor(math.sqrt(3.0) * self.sigma / self.grid)
+        if seed is not None:
+            pads = np.random.default_rng([seed, 1]).integers(-steps, steps, shape, endpoint=True).astype(np.float64)
+        else:
+            words = np.frombuffer(os.urandom(8 * math.prod(shape)), dtype=np.uint64)
+            # 64 bits on less than 2^50 steps each way: no multiple is more than 2^-13 likelier than another.
+            pads = (words % np.uint64(2 * steps + 1)).astype(np.float64).reshape(shape) - steps
+        return np.asarray(self.grid * pads, dtype=np.float64)
+
+
+Mask = GaussianMask | UniformMask

@@ -5,23 +5,29 @@ The form of THEORY 5. With ``z = z(0) + D`` a node collapses its pads once, into
     nu_i = sum_j A_ij' z_{i|j}(0)            a tilt of its cost, f_i(x) + nu_i'x
     e_ij = z_{i|j}(0) - z_{j|i}(0)           one offset per neighbour
 
-and forgets them. What it sends is ``r_{j|i} = y_{j|i} - z_{j|i}(0)``, which reveals exactly what the paper's
-differences reveal, but survives loss: the receiver forms ``D_{j|i} <- (1 - theta) D_{j|i} + theta r_{j|i}`` from the
-newest ``r`` alone, and a lost message is exactly ``U_{j|i} = 0``.
+and forgets them. A quadratic cost it collapses too, into ``w_i = q_i + nu_i`` by exact summation, and forgets ``q_i``:
+every float that follows is a function of ``(w_i, e)``, so rounding tells nobody more than ``(w_i, e)`` does. (Other
+costs keep their data, since their steps need them, and their rounding may tell.)
+
+What it sends is ``r_{j|i} = y_{j|i} - z_{j|i}(0)``, which reveals exactly what the paper's differences reveal, but
+survives loss: the receiver forms ``D_{j|i} <- (1 - theta) D_{j|i} + theta r_{j|i}`` from the newest ``r`` alone, and a
+lost message is exactly ``U_{j|i} = 0``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from .constraints import penalty
-from .costs import Cost
+from .costs import Cost, Quadratic
 from .costs.base import Array
 from .errors import InvalidInput, is_number
+from .exact import lattice, nearest, on_grid
 from .problem import Problem
 
 
@@ -46,9 +52,15 @@ class Link:
 
 
 class Node:
-    """Node ``i``: ``wake`` computes and returns messages, ``receive`` takes one in. ``x`` is its current answer."""
+    """Node ``i``: ``wake`` computes and returns messages, ``receive`` takes one in. ``x`` is its current answer.
 
-    def __init__(self, i: int, cost: Cost, links: Mapping[int, Link], *, c: float, theta: float) -> None:
+    ``grid`` is that of the pads, ``GaussianMask.grid``: ``q_i`` is rounded to it, for otherwise its bits below the grid
+    show. Data that lie on the grid anyway, such as integers under a mask that is not astronomical, do not need it.
+    """
+
+    def __init__(
+        self, i: int, cost: Cost, links: Mapping[int, Link], *, c: float, theta: float, grid: float = 0.0
+    ) -> None:
         if not (is_number(c) and 0 < c < np.inf and is_number(theta) and 0 < theta <= 1):
             raise InvalidInput(f"node {i}: c must be positive and theta in (0, 1]; got c={c!r}, theta={theta!r}.")
         if not links:
@@ -57,10 +69,14 @@ class Node:
         self.neighbours = sorted(links)
         self.A = {j: links[j].A for j in self.neighbours}
         self.b = {j: links[j].b for j in self.neighbours}
-        # The pads end here: only their sum and the differences are kept. (Of a single neighbour the sum is the pad.)
+        # The pads end here: only their sum and the differences are kept, and of quadratic costs the sum is hidden in w.
+        # (Of other costs with a single neighbour the sum is the pad.)
         self.nu = np.zeros(cost.dim)
-        for j in self.neighbours:
-            self.nu = self.nu + adjoint(self.A[j], links[j].held)
+        if cost.quadratic is not None:
+            cost = collapsed(cost, links, grid)
+        else:
+            for j in self.neighbours:
+                self.nu = self.nu + adjoint(self.A[j], links[j].held)
         self.e = {j: links[j].held - links[j].written for j in self.neighbours}
         self.D = {j: np.zeros(len(links[j].b)) for j in self.neighbours}
         self.newest = dict.fromkeys(self.neighbours, 0)
@@ -99,6 +115,20 @@ class Node:
         return True
 
 
+def collapsed(cost: Cost, links: Mapping[int, Link], grid: float) -> Quadratic:
+    """``x'Q_i x / 2 + w_i'x`` with ``w_i = q_i + sum_j A_ij' z_{i|j}(0)``, rounded once at most."""
+    assert cost.quadratic is not None
+    Q, q = cost.quadratic
+    blocks = [link.A * np.eye(cost.dim) if isinstance(link.A, float) else link.A for link in links.values()]
+    A, held = np.concatenate(blocks), [Fraction(v) for link in links.values() for v in link.held]
+    grids = lattice(grid, np.abs(A).max(axis=0))
+    w = np.empty_like(q)
+    for t, own in enumerate(on_grid(q[0], grids)):
+        nu = sum((Fraction(a) * v for a, v in zip(A[:, t], held, strict=True) if a), Fraction())
+        w[0, t] = nearest(Fraction(own) + nu, grids[t])
+    return Quadratic._make(cost.shape, Q=Q, q=w, r=np.zeros(1))
+
+
 def times(A: Array | float, v: Array) -> Array:
     return A * v if isinstance(A, float) else A @ v
 
@@ -107,7 +137,9 @@ def adjoint(A: Array | float, v: Array) -> Array:
     return A * v if isinstance(A, float) else A.T @ v
 
 
-def nodes_of(problem: Problem, *, c: float, theta: float, z0: npt.ArrayLike | None = None) -> list[Node]:
+def nodes_of(
+    problem: Problem, *, c: float, theta: float, z0: npt.ArrayLike | None = None, grid: float = 0.0
+) -> list[Node]:
     """Every party of a problem, with the pads of ``z0`` (in the order of ``network.half_edges``; None is 0)."""
     network, rows = problem.network, problem.rows
     z = np.zeros(rows[-1]) if z0 is None else problem.stack_z(z0, None)[:, 0]
@@ -126,6 +158,7 @@ def nodes_of(problem: Problem, *, c: float, theta: float, z0: npt.ArrayLike | No
             {int(network.indices[h]): link(h) for h in range(network.indptr[i], network.indptr[i + 1])},
             c=c,
             theta=theta,
+            grid=grid,
         )
         for i in range(network.n)
     ]

@@ -27,6 +27,7 @@ class Run(ABC):
     iteration: int = 0
     activations: int = 0  # nodes that computed
     messages: int = 0  # messages sent, arrived or not
+    u: Array | None = None  # the part of z that a collapsed run leaves out; P u = u, so it never changes
 
     def __init__(
         self, problem: Problem, schedule: Schedule, key: int, c: float, theta: float, batch: int | None = None
@@ -43,8 +44,12 @@ class Run(ABC):
         """``x(k)``: what each node computed when it last woke (0 before), ``(N, B)``."""
 
     @abstractmethod
+    def iterated_z(self) -> Array:
+        """What the iteration works on, ``(M, B)``: ``z(k)``, or ``z(k) - u`` in a collapsed run."""
+
     def stacked_z(self) -> Array:
         """``z(k)``, ``(M, B)``."""
+        return self.iterated_z() if self.u is None else self.iterated_z() + self.u
 
     @abstractmethod
     def residual(self, enough: float = np.inf) -> float:
@@ -153,7 +158,7 @@ class Reference(Run):
     def stacked_x(self) -> Array:
         return self._x
 
-    def stacked_z(self) -> Array:
+    def iterated_z(self) -> Array:
         return self._z
 
     def residual(self, enough: float = np.inf) -> float:
@@ -166,8 +171,9 @@ class Reference(Run):
             assert self.problem.network.constraints is not None
             rows = self.problem.network.constraints.row_sizes[:, None]
             violation = (np.abs(C @ x + (C @ x)[self.P] - b) / rows).max(axis=0)
-        stationarity = 0.5 * (C.T @ (dual - dual[self.P]))
-        return kkt_residual(self.problem.floors, x, self._x, -(C.T @ dual), stationarity, violation)
+        subgradient = -(C.T @ dual) - self.problem.tilt
+        stationarity = 0.5 * (C.T @ (dual - dual[self.P])) + self.problem.lost
+        return kkt_residual(self.problem.floors, x, self._x, subgradient, stationarity, violation)
 
 
 class Party:

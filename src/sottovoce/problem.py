@@ -30,6 +30,8 @@ class Problem:
     network: Network
     shape: tuple[int, ...] | None  # of one node's variable; None where nodes differ
     groups: list[tuple[npt.NDArray[np.intp], Cost]]  # nodes, and their costs as one batch
+    tilt: Array | float = 0.0  # what the linear terms have more than the user's, ``(N, 1)``; see ``collapse.Tilted``
+    lost: Array | float = 0.0  # the part of it that is rounding
 
     def __init__(self, network: Network, costs: Cost | Sequence[Cost]) -> None:
         self.network = network
@@ -180,6 +182,16 @@ class Problem:
             Q[nodes] = form.Q[:, None, None] * np.eye(d) if dense and form.Q.ndim == 1 else form.Q
             q[nodes] = form.q
         return QuadraticForm(Q, q)
+
+    @cached_property
+    def q(self) -> Array | None:
+        """The linear terms of all nodes, stacked ``(N,)``, where every cost is quadratic."""
+        q = np.empty(self.columns[-1])
+        for nodes, cost in self.groups:
+            if cost.quadratic is None:
+                return None
+            q[self._positions(nodes, cost.dim)] = cost.quadratic.q
+        return q
 
     def value(self, x: npt.ArrayLike | Sequence[npt.ArrayLike]) -> float:
         """``sum_i f_i(x_i)``, for ``x`` shaped like ``Result.x``."""

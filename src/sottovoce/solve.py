@@ -14,8 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .collapse import Arithmetic, choose_arithmetic, collapse
 from .errors import InvalidInput, NotGuaranteed, PrecisionLost, Unsupported, is_number
-from .masks import GaussianMask
+from .masks import Mask
+from .modular import ModularMask, solve_modular
 from .pdmm import Reference, Run
 from .problem import Problem
 from .progress import Progress
@@ -68,6 +70,7 @@ class Result:
     theta: float
     seed: int | None
     secret: bool | None = field(default=None)  # whether the pads are secret; None without a mask
+    arithmetic: Arithmetic = "plain"
 
     def summary(self) -> str:
         """A few lines for people."""
@@ -98,6 +101,7 @@ class Result:
             "theta": self.theta,
             "seed": self.seed,
             "secret": self.secret,
+            "arithmetic": self.arithmetic,
             "wall_time": self.wall_time,
             "x": plain(self.x),
             "history": {name: plain(values) for name, values in self.history.items()},
@@ -110,14 +114,15 @@ def iterate(
     schedule: Schedule | None = None,
     theta: float | None = None,
     c: float | Literal["auto"] = "auto",
-    mask: GaussianMask | None = None,
+    mask: Mask | None = None,
     z0: Any = None,
     seed: int | None = None,
     batch: int | None = None,
     engine: Engine = "auto",
+    arithmetic: Arithmetic | None = None,
 ) -> Iterator[State]:
     """Yield the state before the first iteration, and after each one, without end (or to the end of a trace)."""
-    run, _ = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol=0.0)
+    run, _ = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, 0.0, arithmetic)
     limit = run.schedule.length()
     while True:
         yield State(run.iteration, run.activations, run.messages, run.x, run.z)
@@ -132,7 +137,7 @@ def solve(
     schedule: Schedule | None = None,
     theta: float | None = None,
     c: float | Literal["auto"] = "auto",
-    mask: GaussianMask | None = None,
+    mask: Mask | ModularMask | None = None,
     z0: Any = None,
     seed: int | None = None,
     tol: float = 1e-9,
@@ -142,6 +147,7 @@ def solve(
     record: Sequence[Recorder] = (),
     record_every: int = 1,
     engine: Engine = "auto",
+    arithmetic: Arithmetic | None = None,
     progress: bool | None = None,
 ) -> Result:
     """Solve ``problem`` by stochastic PDMM.
@@ -150,6 +156,7 @@ def solve(
     is guaranteed, else 1/2. ``c``: the step parameter, default tuned by pilot runs (see ``tune``).
 
     ``mask`` draws ``z(0)``, or ``z0`` gives it in the order of ``network.half_edges``; neither is ``z(0) = 0``.
+    ``ModularMask`` hides integers before an unmasked run instead, see ``modular.solve_modular``.
     ``seed`` fixes schedule and pads; without it the pads are secret. ``batch=B`` runs ``B`` draws of ``z(0)`` under
     one activation sequence.
 
@@ -160,13 +167,22 @@ def solve(
     ``record``: recorders, called every ``record_every`` iterations; their values are in ``Result.history``.
     ``engine``: ``"auto"``, or ``"reference"`` or ``"compiled"`` by name. ``progress``: a bar after two seconds; default
     on a terminal only.
+
+    ``arithmetic``: ``"plain"`` is the iteration on ``z``. ``"collapsed"`` keeps rounding from telling secrets (see
+    ``collapse``): the default for masked runs, where it applies, which is quadratic costs without ``batch``.
     """
     if not (is_number(tol) and math.isfinite(tol) and tol >= 0):
         raise InvalidInput(f"tol must be a number >= 0; got {tol!r}. Use tol=0 to run exactly max_iter iterations.")
     positive_integer(record_every, "record_every")
     check_recorders(record, batch)
+    if isinstance(mask, ModularMask):
+        return solve_modular(
+            problem, mask, z0=z0, batch=batch, seed=seed, tol=tol, record=record,
+            schedule=schedule, theta=theta, c=c, max_iter=max_iter, check_every=check_every,
+            record_every=record_every, engine=engine, arithmetic=arithmetic, progress=progress,
+        )  # fmt: skip
     started = time.perf_counter()
-    run, secret = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol)
+    run, secret = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol, arithmetic)
     a_round = run.schedule.round(problem.network)
     limit = ROUNDS * a_round if max_iter is None else positive_integer(max_iter, "max_iter")
     length = run.schedule.length()
@@ -216,6 +232,7 @@ def solve(
         theta=run.theta,
         seed=None if seed is None else int(seed),
         secret=secret,
+        arithmetic="plain" if run.u is None else "collapsed",
     )
 
 
@@ -224,12 +241,13 @@ def start(
     schedule: Schedule | None,
     theta: float | None,
     c: float | Literal["auto"],
-    mask: GaussianMask | None,
+    mask: Mask | None,
     z0: Any,
     seed: int | None,
     batch: int | None,
     engine: Engine,
     tol: float,
+    arithmetic: Arithmetic | None = None,
 ) -> tuple[Run, bool | None]:
     """A run at ``k = 0``, with every argument checked; and whether its pads are secret."""
     schedule = Synchronous() if schedule is None else schedule
@@ -240,11 +258,12 @@ def start(
         raise InvalidInput(f"seed must be an integer >= 0, or None; got {seed!r}.")
     if batch is not None:
         positive_integer(batch, "batch")
-    if mask is not None and not isinstance(mask, GaussianMask):
+    if mask is not None and not isinstance(mask, Mask):
         raise InvalidInput(f"mask must be a mask such as sv.GaussianMask(variance=1e6); got {mask!r}.")
     if mask is not None and z0 is not None:
         raise InvalidInput("give either mask or z0, not both: both set z(0).")
-    theta = _theta(problem, theta)
+    arithmetic = choose_arithmetic(problem, arithmetic, mask is not None, z0, batch)
+    theta = settled_theta(problem, theta)
     rows, draws = int(problem.rows[-1]), batch or 1
     stacked = None
     if mask is not None:
@@ -254,9 +273,14 @@ def start(
     elif z0 is not None:
         stacked = problem.stack_z(z0, batch)
     sigma = mask.sigma if mask else float(np.abs(stacked).max()) if stacked is not None else 0.0
-    if tol and np.finfo(float).eps * sigma > tol:
+    played, u = problem, None
+    if arithmetic == "collapsed":
+        assert stacked is not None
+        played, stacked, u = collapse(problem, stacked, sigma)
+    rounding = np.finfo(float).eps * sigma + float(np.max(np.abs(played.lost)))
+    if tol and rounding > tol:
         warnings.warn(
-            f"rounding at the size of z(0) is about {np.finfo(float).eps * sigma:.1e}, above tol={tol:g}: "
+            f"rounding at the size of z(0) is about {rounding:.1e}, above tol={tol:g}: "
             "the run may not reach it. Use a smaller mask or a larger tol.",
             PrecisionLost,
             stacklevel=3,
@@ -267,7 +291,8 @@ def start(
         c = tune(problem, schedule, theta, tol or 1e-9)
     if not (is_number(c) and math.isfinite(c) and c > 0):
         raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
-    run = make_run(problem, schedule, key_of(seed), float(c), theta, batch, stacked, engine)
+    run = make_run(played, schedule, key_of(seed), float(c), theta, batch, stacked, engine)
+    run.u = u
     return run, None if mask is None else seed is None
 
 
@@ -295,7 +320,8 @@ def make_run(
     return Reference(problem, schedule, key, c, theta, batch, z0)
 
 
-def _theta(problem: Problem, theta: float | None) -> float:
+def settled_theta(problem: Problem, theta: float | None) -> float:
+    """The ``theta`` of a run: as asked, with a warning where it may not converge, or 1 where it must, else 1/2."""
     reason = problem.irregular
     if theta is None:
         return 0.5 if reason else 1.0

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from numbers import Rational
+
 import numpy as np
 import pytest
 from helpers import shards
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput
+from sottovoce.exact import lattice, nearest, on_grid
 from sottovoce.node import Link
 
 N, EPS = 12, np.finfo(float).eps
@@ -103,12 +107,69 @@ def test_optimum_to_1e_12_at_thirty_percent_loss(network, rng):
     assert max(abs(float(node.x[0]) - s.mean()) for node in nodes) < 1e-12
 
 
-def test_the_pads_are_forgotten(network, rng):
-    z0 = rng.normal(size=2 * network.m)
-    node = sv.nodes_of(sv.averaging(network, rng.normal(size=N)), c=0.4, theta=1.0, z0=z0)[0]
-    kept = np.concatenate([node.nu, *node.e.values(), *node.D.values(), node.x])
-    assert len(network.neighbours(0)) > 1
-    assert not np.isin(kept, z0).any()
+def numbers_within(thing, seen=None):
+    """Every number that can be reached from an object: attributes, containers, closures, and what views are made of."""
+    seen = {} if seen is None else seen
+    if id(thing) in seen or isinstance(thing, type):
+        return np.empty(0)
+    seen[id(thing)] = thing  # keeps it alive, so that its id is not given away
+    if isinstance(thing, np.ndarray):
+        parts, numbers = [thing.base], np.ravel(thing) if thing.dtype.kind == "f" else []
+    elif isinstance(thing, Rational | float):
+        parts, numbers = [], [float(thing)]
+    elif isinstance(thing, dict):
+        parts, numbers = thing.values(), []
+    elif isinstance(thing, list | tuple | set):
+        parts, numbers = thing, []
+    else:
+        cells = [cell.cell_contents for cell in getattr(thing, "__closure__", None) or ()]
+        bound = [getattr(thing, name, None) for name in ("__self__", "__func__", "__dict__", "__defaults__")]
+        parts, numbers = [*cells, *bound], []
+    return np.concatenate([numbers, *(numbers_within(part, seen) for part in parts)])
+
+
+@pytest.mark.parametrize("name", ["averaging", "vectors", "least_squares", "general"])
+def test_secrets_and_pads_are_forgotten(network, rng, name):
+    problem = problems(network, rng)[name]
+    z0 = rng.normal(size=int(problem.rows[-1]))
+    secrets = np.abs(np.concatenate([z0, problem.q, problem.q / 2, problem.cost(0).r, problem.groups[0][1].r]))
+    nodes = sv.nodes_of(problem, c=0.4, theta=1.0, z0=z0)
+    play(nodes, range(N))
+    for node in nodes:
+        kept = np.abs(numbers_within(node))
+        assert len(kept) > 10
+        assert not np.isin(secrets[secrets > 0], kept).any()
+
+
+def test_whoever_looks_for_secrets_finds_them(network, rng):
+    # The control: a cost that is not quadratic needs its data, and a collapsed one is where it should be.
+    s, z0 = rng.normal(size=N), rng.normal(size=2 * network.m)
+    node = sv.nodes_of(sv.Problem(network, sv.Huber.many(s)), c=0.4, theta=0.5, z0=z0)[0]
+    assert s[0] in numbers_within(node)
+    problem = sv.averaging(network, s)
+    w = -2 * s + network.C.T @ z0
+    for i, node in enumerate(sv.nodes_of(problem, c=0.4, theta=1.0, z0=z0)):
+        # Summed in another order: rounded at each of at most 11 neighbours.
+        assert np.abs(numbers_within(node) - w[i]).min() < 12 * EPS * 10
+
+
+@pytest.mark.parametrize("name", ["averaging", "vectors", "least_squares", "general"])
+@pytest.mark.parametrize("grid", [0.0, 2.0**-40])
+def test_the_collapsed_sum_is_exact(network, rng, name, grid):
+    problem = problems(network, rng)[name]
+    z0 = on_grid(1e3 * rng.normal(size=int(problem.rows[-1])), grid)
+    C = problem.C.toarray()
+    z = [Fraction(v) for v in z0]
+    columns = problem.columns
+    for i, node in enumerate(sv.nodes_of(problem, c=0.4, theta=1.0, z0=z0, grid=grid)):
+        x = node.step(np.zeros((1, problem.dims[i])))[0]  # -(Q + rho)^{-1} w
+        w = []
+        for t in range(columns[i], columns[i + 1]):
+            steps = lattice(grid, np.abs(C[:, t]).max())
+            own = Fraction(float(on_grid(problem.q[t : t + 1], steps)[0]))
+            w.append(nearest(own + sum(Fraction(a) * v for a, v in zip(C[:, t], z, strict=True)), float(steps)))
+        exact = sv.Quadratic.many(problem.cost(i).quadratic.Q, np.array([w])).bind(problem.penalty(0.4, i))
+        np.testing.assert_array_equal(x, exact(np.zeros((1, problem.dims[i])))[0])
 
 
 def test_messages_are_checked_before_use(network):

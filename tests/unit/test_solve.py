@@ -201,6 +201,8 @@ def test_theta_one_warns_where_convergence_is_not_guaranteed(network):
 
 def test_a_mask_that_costs_the_tolerance_warns(problem):
     with pytest.warns(PrecisionLost, match=r"2.2e-08, above tol=1e-09"):
+        sv.solve(problem, c=0.4, mask=sv.GaussianMask(1e16), seed=0, max_iter=50, arithmetic="plain")
+    with pytest.warns(PrecisionLost, match=r"1.\de-07, above tol=1e-09"):  # and half a step of the grid, 2^(26 - 49)
         sv.solve(problem, c=0.4, mask=sv.GaussianMask(1e16), seed=0, max_iter=50)
     with pytest.warns(PrecisionLost):
         sv.solve(problem, c=0.4, z0=np.full(2 * problem.network.m, 1e8), max_iter=50)
@@ -212,9 +214,40 @@ def test_float_floor_is_about_eps_sigma(problem, s):
     assert np.abs(result.x - s.mean()).max() < 10 * np.finfo(float).eps * 1e6
 
 
+def test_masked_runs_of_quadratic_costs_are_collapsed(problem, network, s):
+    huber = sv.Problem(network, sv.Huber.many(s))
+    mask, z0 = sv.GaussianMask(1.0), np.ones(2 * network.m)
+    for expected, which, arguments in [
+        ("collapsed", problem, {"mask": mask}),
+        ("collapsed", problem, {"z0": z0, "arithmetic": "collapsed"}),
+        ("plain", problem, {"mask": mask, "arithmetic": "plain"}),
+        ("plain", problem, {"mask": mask, "batch": 2}),
+        ("plain", problem, {"z0": z0}),
+        ("plain", problem, {}),
+        ("plain", huber, {"mask": mask, "theta": 0.5}),
+    ]:
+        result = sv.solve(which, c=0.4, max_iter=20, **arguments)
+        assert result.arithmetic == result.to_dict()["arithmetic"] == expected
+
+
+def test_collapsed_arithmetic_is_refused_where_it_does_not_apply(problem, network, s):
+    huber = sv.Problem(network, sv.Huber.many(s))
+    mask = sv.GaussianMask(1.0)
+    for which, arguments, sentence in [
+        (problem, {}, "no pads; give mask= or z0="),
+        (problem, {"mask": mask, "batch": 2}, "batch share one q"),
+        (huber, {"mask": mask, "theta": 0.5}, "not quadratic"),
+    ]:
+        with pytest.raises(Unsupported, match=sentence):
+            sv.solve(which, c=0.4, arithmetic="collapsed", **arguments)
+        with pytest.raises(Unsupported, match=sentence):
+            next(sv.iterate(which, c=0.4, arithmetic="collapsed", **arguments))
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        ({"arithmetic": "exact"}, "arithmetic must be 'collapsed', 'plain' or None; got 'exact'"),
         ({"theta": 1.3}, r"theta must be in \(0, 1\]; got 1.3. Use theta=1 for PDMM, 0.5 for ADMM"),
         ({"theta": 0}, "got 0"),
         ({"theta": "1"}, "theta"),

@@ -78,6 +78,10 @@ class CompiledRun(Run):
         by_draw = stacked.reshape(count, self.d, self.draws).transpose(0, 2, 1)
         return np.ascontiguousarray(by_draw).reshape(count, self.L)
 
+    def by_node(self, stacked: Array | float) -> Array | float:
+        """What a tilted problem holds, in memory order; 0 in others."""
+        return self.to_memory(self.from_stacked(stacked)) if isinstance(stacked, np.ndarray) else stacked
+
     def stacked_x(self) -> Array:
         return self.to_stacked(self._x if self.layout.user is None else self._x[self.layout.number])
 
@@ -117,8 +121,8 @@ class CompiledRun(Run):
         Wx = np.empty_like(x)
         kernels.adjacency(self.layout.indptr, self.layout.indices, x, Wx)
         Dx = self.degrees[:, None] * x
-        subgradient = -(g + self.c * Dx)
-        stationarity = 0.5 * (g - self.other_sums() + self.c * (Dx + Wx))
+        subgradient = -(g + self.c * Dx) - self.by_node(self.problem.tilt)
+        stationarity = 0.5 * (g - self.other_sums() + self.c * (Dx + Wx)) + self.by_node(self.problem.lost)
         dual = self.to_stacked(subgradient), self.to_stacked(stationarity)
         return kkt_residual(floors, *by_draw, *dual, violation)
 
@@ -202,7 +206,7 @@ class NodeSpaceRun(CompiledRun):
         total = self.degrees[:, None] * a - Wb
         return total if self.z0 is None else total + p * self.g0 + r * self.h0
 
-    def stacked_z(self) -> Array:
+    def iterated_z(self) -> Array:
         a, b = (v if self.layout.user is None else v[self.layout.number] for v in (self.a, self.b))
         z = self.signs * (a[self.network.holders] - b[self.network.indices])
         if self.z0 is not None:
@@ -231,7 +235,7 @@ class EdgeMajorRun(CompiledRun):
     def other_sums(self) -> Array:
         return self.sums()[1]
 
-    def stacked_z(self) -> Array:
+    def iterated_z(self) -> Array:
         return self.to_stacked(self.signs * self.pairs[self.layout.slot])
 
 

@@ -1,0 +1,188 @@
+"""Zero-excess averaging of integers: uniform pads modulo ``2^bits`` (THEORY, section 5).
+
+Every edge ``{i, j}`` has a uniform pad ``p_ij``. Party ``i`` forms
+
+    m_i = s_i + sum_{j > i} p_ij - sum_{j < i} p_ij        modulo 2^bits
+
+and forgets ``s_i`` and its pads. The ``m_i`` of a connected group of honest parties are uniform on all values with the
+right sum: whoever sees them, and the pads that corrupt neighbours hold, learns the sum of the group's secrets modulo
+``2^bits`` and nothing else. So the ``m_i`` are public, and are averaged by PDMM without another mask.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .costs import Averaging
+from .errors import InvalidInput, Unsupported
+from .network import Network
+from .problem import Problem, averaging
+from .record import Error, Recorder
+
+if TYPE_CHECKING:
+    from .solve import Result
+
+log = logging.getLogger(__name__)
+
+Words = npt.NDArray[np.uint64]
+
+LARGEST_BITS = 52  # |sum| < 2^51, so that round(n * x) is the exact sum although x = sum/n is a float64
+LIMB_BITS = 23
+TOTAL_BITS = 28  # n limbs add up to at most 2^28 ...
+NEAR = 0.1  # ... and their sum is decoded where n x is this close to an integer
+# For averaging, CONVERGED means |x_i - mean| <= tol (2 |x| + |x - s|) <= 3 tol 2^width, and n times that may be NEAR.
+# The tol that follows, 1.2e-10, is well above rounding, which leaves a residual of 8e-12 on a path of 1,000 nodes.
+TOLERANCE = NEAR / (3 * 2**TOTAL_BITS)
+
+
+@dataclass(frozen=True)
+class ModularMask:
+    """Uniform pads modulo ``2^bits`` for integer secrets: the sum of each honest component is revealed, nothing else.
+
+    ``sv.solve(sv.averaging(network, integers), mask=sv.ModularMask())`` gives the exact mean. It needs
+    ``n |s_i| < 2^(bits-1)`` at every party, or the sum could wrap around. Without a seed the pads come from the
+    operating system's generator. As with every mask, they are for one run.
+    """
+
+    bits: int = 46
+
+    def __post_init__(self) -> None:
+        integer = isinstance(self.bits, (int, np.integer)) and not isinstance(self.bits, bool)
+        if not (integer and 2 <= self.bits <= LARGEST_BITS):
+            raise InvalidInput(
+                f"bits must be an integer in 2 .. {LARGEST_BITS}; got {self.bits!r}. Sums lie below 2^(bits-1), and "
+                f"float64 can hold their mean exactly enough up to {LARGEST_BITS}."
+            )
+        object.__setattr__(self, "bits", int(self.bits))
+
+    def draw(self, shape: tuple[int, ...], seed: int | None = None) -> Words:
+        """Pads of the given shape: secret without a seed; reproducible, and therefore *not* secret, with one."""
+        if seed is not None:
+            # A stream of its own: the schedule uses the same seed.
+            return np.random.default_rng([check_seed(seed), 2]).integers(0, 2**self.bits, size=shape, dtype=np.uint64)
+        count = int(np.prod(shape))
+        # 2^bits divides 2^64: the low bits of uniform words are uniform.
+        return self.reduce(np.frombuffer(os.urandom(8 * count), dtype=np.uint64)).reshape(shape)
+
+    def reduce(self, words: Words) -> Words:
+        """Modulo ``2^bits``. Sums of words wrap modulo ``2^64``, a multiple of it, so they need no care."""
+        return words & np.uint64(2**self.bits - 1)
+
+    def hide(self, network: Network, s: npt.NDArray[np.int64], pads: Words) -> Words:
+        """``m`` from secrets ``(n, d)`` and pads ``(m, d)``, in the order of ``network.edges``."""
+        hidden = s.astype(np.uint64)
+        np.add.at(hidden, network.edges[:, 0], pads)
+        np.subtract.at(hidden, network.edges[:, 1], pads)
+        return self.reduce(hidden)
+
+    def centre(self, words: Words) -> npt.NDArray[np.int64]:
+        """Residues as integers in ``[-2^(bits-1), 2^(bits-1))``."""
+        residues = self.reduce(words).astype(np.int64)
+        return np.where(residues >= 2 ** (self.bits - 1), residues - 2**self.bits, residues)
+
+
+def solve_modular(
+    problem: Problem,
+    mask: ModularMask,
+    *,
+    z0: Any,
+    batch: int | None,
+    seed: int | None,
+    tol: float,
+    record: Sequence[Recorder],
+    **options: Any,
+) -> Result:
+    """``solve`` under a ``ModularMask``. ``x`` is the exact mean, or NaN where the run did not converge; ``z``,
+    ``residual`` and records are those of the run on the limbs of ``m``, ``(n, d * limbs)``.
+
+    Words of 46 bits do not average exactly in float64. So ``m`` is split into limbs of a few bits, at most 23, whose
+    sums stay below ``2^28``; ``tol`` is lowered to what decodes them with certainty.
+    """
+    from .solve import Status, solve
+
+    if z0 is not None or batch is not None:
+        raise Unsupported(
+            "ModularMask hides the data before the run, which then starts at z(0) = 0, once: it takes neither z0 nor "
+            "batch. Use GaussianMask for those."
+        )
+    if any(isinstance(recorder, Error) for recorder in record):
+        raise Unsupported("under ModularMask the run is on limbs of hidden words: Error has nothing to compare with.")
+    n, s = problem.network.n, _secrets(problem, mask)
+    if n > 2 ** (TOTAL_BITS - 1):
+        raise Unsupported(f"ModularMask is exact up to {2 ** (TOTAL_BITS - 1)} nodes; got {n}.")
+    width = limb_width(mask.bits, n)
+    hidden = mask.hide(problem.network, s, mask.draw((problem.network.m, s.shape[1]), seed))
+    limbs = split(hidden, mask.bits, width)
+    # tol = 0 asks for a given number of iterations, unlooked at: it stays, and nothing is decoded.
+    run = solve(averaging(problem.network, limbs), seed=seed, tol=min(tol, TOLERANCE), record=record, **options)
+    scaled = n * run.x
+    status = run.status
+    if status is Status.CONVERGED and not (np.abs(scaled - np.rint(scaled)) < NEAR).all():
+        log.warning("the sums of the limbs are not integers to within %g: nothing is decoded. Lower tol.", NEAR)
+        status = Status.MAX_ITER
+    mean = np.full(s.shape, np.nan)
+    if status is Status.CONVERGED:
+        mean = mask.centre(joined(np.rint(scaled).astype(np.uint64), s.shape[1], width)) / n
+    x = problem.shape_x(mean.reshape(-1, 1), None)
+    return replace(run, x=x, status=status, secret=seed is None)
+
+
+def check_seed(seed: int) -> int:
+    """A seed that NumPy takes, or a sentence."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InvalidInput(f"seed must be an integer >= 0, or None; got {seed!r}.")
+    return int(seed)
+
+
+def limb_width(bits: int, n: int) -> int:
+    """The fewest limbs with ``n 2^width <= 2^28``, of even width."""
+    widest = min(LIMB_BITS, TOTAL_BITS - (n - 1).bit_length())
+    return -(-bits // -(-bits // widest))
+
+
+def split(words: Words, bits: int, width: int) -> npt.NDArray[np.float64]:
+    """``(n, d)`` words as ``(n, d * limbs)`` numbers below ``2^width``, the lowest limb first."""
+    shifts = np.arange(0, bits, width, dtype=np.uint64)
+    limbs = (words[:, :, None] >> shifts) & np.uint64(2**width - 1)
+    return limbs.reshape(len(words), -1).astype(np.float64)
+
+
+def joined(limbs: Words, d: int, width: int) -> Words:
+    """The inverse of ``split`` for sums of limbs, which may exceed their width: they carry, modulo ``2^64``."""
+    limbs = limbs.reshape(len(limbs), d, -1)
+    shifts = np.arange(limbs.shape[2], dtype=np.uint64) * np.uint64(width)
+    return np.asarray((limbs << shifts).sum(axis=2, dtype=np.uint64))
+
+
+def _secrets(problem: Problem, mask: ModularMask) -> npt.NDArray[np.int64]:
+    """The secrets ``(n, d)`` of an averaging problem, refused where the sum could be wrong."""
+    if not problem.consensus or any(type(cost) is not Averaging for _, cost in problem.groups):
+        raise Unsupported(
+            f"ModularMask is for averaging under consensus, sv.averaging(network, integers); got {problem!r}."
+        )
+    n = problem.network.n
+    s = np.empty((n, problem.dim))
+    for nodes, cost in problem.groups:
+        assert isinstance(cost, Averaging)
+        s[nodes] = cost.s
+    if (fraction := s != np.rint(s)).any():
+        i, k = np.argwhere(fraction)[0]
+        raise InvalidInput(
+            f"ModularMask takes integers; node {i} holds {s[i, k]:.12g}. Multiply by a public number and round first "
+            "(cents instead of euros), or use GaussianMask."
+        )
+    largest = (2 ** (mask.bits - 1) - 1) // n
+    if (np.abs(s) > largest).any():
+        i, k = np.unravel_index(np.abs(s).argmax(), s.shape)
+        raise InvalidInput(
+            f"the sum could wrap around: with bits={mask.bits} and {n} nodes every |s_i| must be at most {largest}, "
+            f"below 2^(bits-1)/n; node {i} holds {s[i, k]:.0f}. Use more bits (up to {LARGEST_BITS}) or larger units."
+        )
+    return s.astype(np.int64)
