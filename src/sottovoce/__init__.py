@@ -32,7 +32,8 @@ from .costs import (
     Quadratic,
     Simplex,
 )
-from .masks import GaussianMask
+from .masks import GaussianMask, UniformMask
+from .modular import ModularMask
 from .network import Network
 from .node import Message, Node, nodes_of
 from .problem import Problem, averaging, least_squares, logistic
@@ -48,6 +49,13 @@ from .schedules import (
     Trace,
 )
 from .solve import Result, State, Status, iterate, solve
+from .statistics import (
+    private_covariance,
+    private_histogram,
+    private_least_squares,
+    private_mean,
+    private_variance,
+)
 
 __version__ = "0.1.0"
 
@@ -80,6 +88,7 @@ __all__ = [
     "Logistic",
     "Message",
     "Messages",
+    "ModularMask",
     "Network",
     "Node",
     "NodeBernoulli",
@@ -95,11 +104,17 @@ __all__ = [
     "Status",
     "Synchronous",
     "Trace",
+    "UniformMask",
     "Variance",
     "averaging",
     "iterate",
     "least_squares",
     "logistic",
     "nodes_of",
+    "private_covariance",
+    "private_histogram",
+    "private_least_squares",
+    "private_mean",
+    "private_variance",
     "solve",
 ]

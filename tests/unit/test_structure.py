@@ -20,17 +20,17 @@ PROJECT = ROOT.parent.parent
 
 # From the ground up: a module imports from floors below its own (or from its own floor, within a room).
 FLOORS = [
-    ["errors", "randomness"],
+    ["errors", "exact", "randomness"],
     ["atomic"],
     ["graphs", "constraints", "layout", "network", "costs", "masks", "progress"],
     ["schedules", "problem"],
-    ["node", "pdmm"],
+    ["collapse", "node", "pdmm"],
     ["engine", "record"],
-    ["solve", "tune"],
-    ["files", "plotting", "privacy"],
+    ["modular", "solve", "tune"],
+    ["files", "plotting", "privacy", "statistics"],
     ["paper"],
     ["terminal"],
-    ["demo"],
+    ["audited", "demo"],
     ["cli", "__main__"],
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,0 +1,38 @@
+"""Statistics of pooled rows that stay apart: private agreements on sufficient statistics (THEORY, section 4).
+
+Masking ``z(0)`` hides the constant of a gradient and nothing else, so a regression solved on its own costs shows every
+``A_i'A_i``. Sums do better: each party reduces its rows to a few numbers, the parties agree on their mean by private
+averaging, and everybody computes the answer from it. What that reveals is the sum over each honest component.
+
+The functions share these arguments. ``mask``: a ``GaussianMask``, default variance 1e8. The numbers that travel are of
+size 1 if ``scale`` brings the data there, so a pad is 10,000 times as large as what it hides, and its rounding, about
+``2^-48 sigma``, is 3e-11: below ``tol``. ``schedule``, ``seed``, ``tol``, ``max_iter`` and ``progress`` go to
+``sv.solve``, for every run; a seed gives each run pads of its own.
+"""
+
+from .histogram import Histogram, private_histogram
+from .least_squares import private_least_squares
+from .moments import (
+    PooledCovariance,
+    PooledMean,
+    PooledVariance,
+    private_covariance,
+    private_mean,
+    private_variance,
+)
+from .regression import Regression
+from .statistic import Statistic
+
+__all__ = [
+    "Histogram",
+    "PooledCovariance",
+    "PooledMean",
+    "PooledVariance",
+    "Regression",
+    "Statistic",
+    "private_covariance",
+    "private_histogram",
+    "private_least_squares",
+    "private_mean",
+    "private_variance",
+]

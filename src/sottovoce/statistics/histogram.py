@@ -1,0 +1,85 @@
+"""Counts per bin, exact and without excess: integers under a ``ModularMask``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array, as_floats
+from ..errors import InvalidCost, InvalidInput, NotConverged
+from ..modular import ModularMask
+from ..network import Network
+from ..schedules import Schedule
+from .agreements import Agreements, Integers, check_mask
+from .shards import read_rows
+from .statistic import Statistic
+
+DEFAULT_MASK = ModularMask()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Histogram(Statistic):
+    """``counts[k]`` values lie in ``edges[k] <= x < edges[k+1]``; the last bin has both its edges. The others lie
+    ``below`` and ``above``."""
+
+    edges: Array
+    counts: Integers
+    below: int
+    above: int
+
+    @property
+    def observations(self) -> int:
+        """All values, in the bins or not."""
+        return int(self.counts.sum()) + self.below + self.above
+
+
+def private_histogram(
+    network: Network,
+    shards: Sequence[npt.ArrayLike],
+    *,
+    bins: npt.ArrayLike,
+    mask: ModularMask = DEFAULT_MASK,
+    schedule: Schedule | None = None,
+    seed: int | None = None,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    progress: bool | None = None,
+) -> Histogram:
+    """How many values of all parties fall into each bin, exactly. ``shards``: a number or a vector per party.
+
+    ``bins`` are the edges, public and agreed on before: the range of the pooled data is not known to anybody. Values
+    outside are counted in ``below`` and ``above``.
+
+    Revealed, of each honest component: its own histogram. A component of one party shows that party's counts, and small
+    counts may point to persons.
+    """
+    rows, shape = read_rows(network, shards)
+    if shape:
+        raise InvalidInput(
+            f"private_histogram counts one variable; got rows of {shape[0]} columns. Call it once for each."
+        )
+    edges = _edges(bins)
+    check_mask(mask, ModularMask)
+    agreements = Agreements(network, schedule, seed, tol, max_iter, progress)
+    counts = [[(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()] for x in rows]
+    try:
+        total = agreements.total(np.array(counts, dtype=np.int64), mask)
+    except NotConverged:
+        return Histogram.unfinished(agreements)
+    return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]))
+
+
+def _edges(bins: npt.ArrayLike) -> Array:
+    try:
+        edges = as_floats(bins, "bins")
+    except InvalidCost:
+        edges = np.empty(0)
+    if edges.ndim != 1 or len(edges) < 2 or not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
+        raise InvalidInput(
+            f"bins must be two or more finite edges in increasing order; got {bins!r}. A number of bins would need the "
+            "range of the pooled data, which nobody knows."
+        )
+    return edges

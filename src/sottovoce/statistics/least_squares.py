@@ -1,0 +1,160 @@
+"""Regression by private agreement on its sufficient statistics: the cure for what a masked regression shows.
+
+With rows ``t = (x, y)`` in units of ``scale``, weights ``w``, and ``n/N`` in front of every party's sums:
+
+    N = sum 1                       agreement 1, integers
+    m = sum w t / sum w             agreement 2, with an intercept: centring keeps the digits of what follows
+    S = sum w (t - m)(t - m)' / N   agreement 3
+    sum w (y - x'beta)^2 / N        agreement 4, of the agreed beta: S alone would give it by cancellation
+
+Then everybody solves ``(S_xx + ridge/N) beta = S_xy``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array
+from ..errors import InvalidInput, NotConverged, is_number
+from ..masks import GaussianMask
+from ..network import Network
+from ..schedules import Schedule
+from .agreements import DEFAULT_MASK, Agreements, check_mask, resolution
+from .moments import agreed_count, agreed_products
+from .regression import Regression
+from .shards import in_units, read_regression, read_scale
+
+RIGHT = 1e-2  # refuse coefficients that are not known to two digits
+
+
+def private_least_squares(
+    network: Network,
+    shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]],
+    *,
+    ridge: float = 0.0,
+    weights: Sequence[npt.ArrayLike] | None = None,
+    intercept: bool = True,
+    names: Sequence[str] | None = None,
+    scale: npt.ArrayLike | None = None,
+    mask: GaussianMask = DEFAULT_MASK,
+    schedule: Schedule | None = None,
+    seed: int | None = None,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    progress: bool | None = None,
+) -> Regression:
+    """The regression of ``b`` on the columns of ``A``, over the pooled rows of shards ``(A_i, b_i)``.
+
+    Minimises ``sum w (b - intercept - A x)^2 + ridge ||x||^2``; the intercept is not penalised. ``weights``: per party,
+    a positive number per row, proportional to the inverse variance of its error (WLS); about 1, as they hide behind the
+    same mask. ``names`` of the columns, for the summary. ``scale``: ``d + 1`` public numbers that bring the columns,
+    and last the target, to size 1 (or one number for all). Answers are in the units of the data.
+
+    Revealed, of each honest component: its number of rows, its sums of ``w``, ``w x`` and ``w y``, its matrix
+    ``sum w (t - m)(t - m)'`` for ``t = (x, y)``, and, which follows from these, its sum of squared residuals.
+    """
+    rows, row_weights = read_regression(network, shards, weights)
+    d, intercept = rows[0].shape[1] - 1, bool(intercept)
+    columns = _names(names, d, intercept)
+    unit = read_scale(scale, d + 1, "column of A and one for the target")
+    if not (is_number(ridge) and math.isfinite(ridge) and ridge >= 0):
+        raise InvalidInput(f"ridge must be a finite number >= 0; got {ridge!r}.")
+    check_mask(mask, GaussianMask)
+    agreements = Agreements(network, schedule, seed, tol, max_iter, progress)
+    rows = in_units(rows, unit, mask)
+    try:
+        N = agreed_count(agreements, rows)
+        if d + intercept > N and not ridge:
+            raise InvalidInput(f"{N} observations do not determine {d + intercept} coefficients. Use ridge > 0.")
+        total, m = np.ones(network.n), np.zeros((network.n, d + 1))
+        if intercept:
+            total, m = _weighted_means(agreements, N, rows, row_weights, weights is not None, mask)
+        centred = [part - centre for part, centre in zip(rows, m, strict=True)]
+        weighted = [part * w[:, None] for part, w in zip(centred, row_weights, strict=True)]
+        S = agreed_products(agreements, N, weighted, centred, mask)
+        penalty = np.diag(ridge / N / unit[:d] ** 2)
+        H = S[:, :d, :d] + penalty
+        # What CONVERGED leaves open in an entry of S, with room for parties that hold more than the mean.
+        condition = _condition(H[0], 10 * tol * float(np.abs(S[0]).max()) + resolution(mask), columns)
+        beta = np.linalg.solve(H, S[:, :d, d:])
+        left = [part[:, d] - part[:, :d] @ own[:, 0] for part, own in zip(centred, beta, strict=True)]
+        squares = np.array([[w @ residual**2] for residual, w in zip(left, row_weights, strict=True)])
+        residual = agreements.mean(network.n / N * squares, mask)
+    except NotConverged:
+        return Regression.unfinished(agreements)
+    slopes = beta[0, :, 0] * unit[d] / unit[:d]
+    means = m[0] * unit
+    inverse = np.linalg.inv(H[0]) / np.outer(unit[:d], unit[:d]) / N
+    return Regression(
+        *agreements.made,
+        observations=N,
+        names=columns,
+        coefficients=slopes,
+        intercept=float(means[d] - means[:d] @ slopes) if intercept else 0.0,
+        fitted_intercept=intercept,
+        ridge=float(ridge),
+        residual_sum_of_squares=max(0.0, float(residual[0, 0] * N * unit[d] ** 2)),
+        total_sum_of_squares=float(S[0, d, d] * N * unit[d] ** 2),
+        inverse_information=_with_intercept(inverse, means[:d], total[0] * N) if intercept else inverse,
+        condition_number=condition,
+    )
+
+
+def _weighted_means(
+    agreements: Agreements,
+    N: int,
+    rows: Sequence[Array],
+    row_weights: Sequence[Array],
+    weighted: bool,
+    mask: GaussianMask,
+) -> tuple[Array, Array]:
+    """``sum w / N`` and ``sum w t / sum w`` as each party holds them; without weights the former is 1, and not sent."""
+    sums = [np.append(w @ part, w.sum() if weighted else []) for part, w in zip(rows, row_weights, strict=True)]
+    agreed = agreements.mean(agreements.network.n / N * np.array(sums), mask)
+    total = agreed[:, -1] if weighted else np.ones(len(agreed))
+    return total, agreed[:, : rows[0].shape[1]] / total[:, None]
+
+
+def _condition(H: Array, error: float, names: Sequence[str]) -> float:
+    """The condition number of the columns brought to one length, ``sqrt(lambda_max / lambda_min)``; refused where an
+    ``error`` in the entries of ``H`` could make it infinite."""
+    size = np.diag(H)
+    if (flat := size * RIGHT <= error).any():
+        raise InvalidInput(
+            f"column {names[int(flat.argmax())]!r} does not vary over the parties, to the precision of the agreement. "
+            "Drop it (an intercept stands for a constant), or correct its scale."
+        )
+    values, vectors = np.linalg.eigh(H / np.sqrt(np.outer(size, size)))
+    # Entries of the scaled matrix are wrong by at most error / sqrt(size_j size_k): in norm, by error sum_j 1/size_j.
+    if values[0] * RIGHT <= error * float((1 / size).sum()):
+        share = np.abs(vectors[:, 0])
+        among = ", ".join(repr(name) for name, part in zip(names, share, strict=True) if part > 0.1 * share.max())
+        raise InvalidInput(
+            f"the pooled columns {among} are linearly dependent, to the precision of the agreement. Drop one of them, "
+            "use ridge > 0, or lower tol (and the mask) if they are only nearly so."
+        )
+    return float(np.sqrt(values[-1] / values[0]))
+
+
+def _with_intercept(inverse: Array, means: Array, total: float) -> Array:
+    """``(X'WX)^{-1}`` with the column of ones in front, from that of the centred columns."""
+    cross = -(inverse @ means)
+    corner = np.array([[1 / total - means @ cross]])
+    return np.block([[corner, cross[None, :]], [cross[:, None], inverse]])
+
+
+def _names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"x{k}" for k in range(d))
+    columns = tuple(names)
+    if len(columns) != d or len(set(columns)) != d or not all(isinstance(name, str) for name in columns):
+        raise InvalidInput(f"names must be {d} different strings, one per column of A; got {names!r}.")
+    if intercept and "intercept" in columns:
+        raise InvalidInput(
+            "a column is called 'intercept', but there is one already. Rename it, or use intercept=False."
+        )
+    return columns

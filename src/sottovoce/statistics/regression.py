@@ -1,0 +1,154 @@
+"""The result of a regression, with the quantities that statisticians report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array, as_floats
+from ..errors import InvalidInput, Unsupported, is_number
+from ..solve import Status
+from .statistic import Statistic, plain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Statistic):
+    """``b = intercept + A coefficients + error``, as party 0 holds it, the others to within ``tol``.
+
+    ``standard_errors``, ``t_values``, ``p_values`` and ``confidence_interval`` have an entry per term, in the order of
+    ``terms``: the intercept first, where there is one. With weights, sums of squares are weighted, as in WLS. Without
+    an intercept the total sum of squares, and with it ``r_squared``, is taken about 0 and not about the mean.
+    """
+
+    observations: int
+    names: tuple[str, ...]
+    coefficients: Array
+    intercept: float
+    fitted_intercept: bool
+    ridge: float
+    residual_sum_of_squares: float
+    total_sum_of_squares: float
+    inverse_information: Array  # (X'WX + ridge)^{-1}, in the order of terms
+    condition_number: float  # of the columns brought to one length, centred if there is an intercept
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return ("intercept", *self.names) if self.fitted_intercept else self.names
+
+    @property
+    def parameters(self) -> Array:
+        """Intercept and coefficients, in the order of ``terms``."""
+        return np.append(self.intercept, self.coefficients) if self.fitted_intercept else self.coefficients
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Of the residuals: observations less terms."""
+        return self.observations - len(self.terms)
+
+    @property
+    def r_squared(self) -> float:
+        """NaN for a target that does not vary."""
+        total = self.total_sum_of_squares
+        return 1 - self.residual_sum_of_squares / total if total > 0 else float("nan")
+
+    @property
+    def adjusted_r_squared(self) -> float:
+        self._check_inference("adjusted_r_squared")
+        return 1 - (1 - self.r_squared) * (self.observations - self.fitted_intercept) / self.degrees_of_freedom
+
+    @property
+    def residual_variance(self) -> float:
+        """``sum w residual^2 / degrees_of_freedom``, the unbiased estimate."""
+        self._check_inference("residual_variance")
+        return self.residual_sum_of_squares / self.degrees_of_freedom
+
+    @property
+    def standard_errors(self) -> Array:
+        """``sqrt(diag((X'WX)^{-1}) residual_variance)``: errors independent, of variance proportional to ``1/w``."""
+        self._check_inference("standard_errors")
+        return np.sqrt(np.diag(self.inverse_information) * self.residual_variance)
+
+    @property
+    def t_values(self) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):  # a perfect fit has standard errors of 0
+            return np.asarray(self.parameters / self.standard_errors)
+
+    @property
+    def p_values(self) -> Array:
+        """Two-sided, from Student's t."""
+        from scipy.special import stdtr
+
+        return np.asarray(2 * stdtr(self.degrees_of_freedom, -np.abs(self.t_values)))
+
+    def confidence_interval(self, level: float = 0.95) -> Array:
+        """``(terms, 2)``: lower and upper ends."""
+        from scipy.special import stdtrit
+
+        if not (is_number(level) and 0 < level < 1):
+            raise InvalidInput(f"level must lie between 0 and 1, such as 0.95; got {level!r}.")
+        reach = stdtrit(self.degrees_of_freedom, (1 + level) / 2) * self.standard_errors
+        return np.column_stack([self.parameters - reach, self.parameters + reach])
+
+    def _check_inference(self, name: str) -> None:
+        if self.ridge > 0:
+            raise Unsupported(
+                f"{name} is not given for ridge > 0: the estimate is biased, and the classical formulas would "
+                "understate its error. Use ridge=0."
+            )
+        if self.degrees_of_freedom < 1:
+            raise Unsupported(
+                f"{name} needs more observations than terms; there are {self.observations} and {len(self.terms)}."
+            )
+
+    @property
+    def _has_inference(self) -> bool:
+        return self.ridge == 0 and self.degrees_of_freedom > 0
+
+    def predict(self, A: npt.ArrayLike) -> Any:
+        """``intercept + A coefficients`` for rows ``(k, d)``, or for one row ``(d,)``."""
+        rows = as_floats(A, "A")
+        if rows.ndim not in (1, 2) or rows.shape[-1] != len(self.names):
+            raise InvalidInput(f"A must have {len(self.names)} columns, as in the regression; got shape {rows.shape}.")
+        return self.intercept + rows @ self.coefficients
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
+        if self.status is not Status.CONVERGED:
+            return super().to_dict()
+        derived = ["terms", "r_squared"]
+        if self._has_inference:
+            derived += [
+                "degrees_of_freedom",
+                "adjusted_r_squared",
+                "residual_variance",
+                "standard_errors",
+                "t_values",
+                "p_values",
+            ]
+        return {**super().to_dict(), **{name: plain(getattr(self, name)) for name in derived}}
+
+    def summary(self) -> str:
+        """A table for people."""
+        if self.status is not Status.CONVERGED:
+            return f"{self.status.value}: no regression to report."
+        method = f"Ridge regression ({self.ridge:g})" if self.ridge else "Least squares"
+        parties = self.problems[0].network.n
+        fit = [f"R-squared {self.r_squared:.4f}", f"condition number {self.condition_number:.3g}"]
+        columns: list[tuple[str, str, Array]] = [("coefficient", "13.6g", self.parameters)]
+        if self._has_inference:
+            lower, upper = self.confidence_interval(0.95).T
+            fit.insert(1, f"adjusted {self.adjusted_r_squared:.4f}")
+            fit.append(
+                f"residual variance {self.residual_variance:.5g} on {self.degrees_of_freedom} degrees of freedom"
+            )
+            columns += [("std. error", "11.4g", self.standard_errors), ("t", "9.3f", self.t_values)]
+            columns += [("P>|t|", "8.4f", self.p_values), ("[0.025", "11.5g", lower), ("0.975]", "11.5g", upper)]
+        width = max(len(term) for term in self.terms)
+        lines = [" " * width + "".join(f" {head:>{form.split('.')[0]}}" for head, form, _ in columns)]
+        for k, term in enumerate(self.terms):
+            lines.append(f"{term:{width}}" + "".join(f" {values[k]:{form}}" for _, form, values in columns))
+        heading = f"{method}: {self.observations} observations of {parties} parties"
+        return "\n".join([heading, ", ".join(fit), "", *lines])

@@ -1,0 +1,82 @@
+"""What every statistic carries: how its runs ended, what they agreed on, and its values once they converged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ..errors import NotConverged
+from ..masks import GaussianMask
+from ..modular import ModularMask
+from ..problem import Problem
+from ..solve import Result, Status
+
+if TYPE_CHECKING:
+    from ..privacy.report import Report
+    from .agreements import Agreements
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Statistic:
+    """``problems[k]`` was solved under ``masks[k]`` and came to ``runs[k]``: each is an averaging problem, so an audit
+    of it says what it reveals. Where ``status`` is not ``CONVERGED``, asking for a value raises ``NotConverged``."""
+
+    status: Status
+    runs: tuple[Result, ...]
+    problems: tuple[Problem, ...]
+    masks: tuple[GaussianMask | ModularMask, ...]
+
+    @classmethod
+    def unfinished(cls, agreements: Agreements) -> Self:
+        """The statistic without its values."""
+        statistic = object.__new__(cls)
+        for field, value in zip(fields(Statistic), agreements.made, strict=True):
+            object.__setattr__(statistic, field.name, value)
+        return statistic
+
+    if not TYPE_CHECKING:  # a type checker must still know a misspelt name
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for what was never set."""
+            if name not in (field.name for field in fields(self)) or "status" not in vars(self):
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            run = self.runs[-1]
+            raise NotConverged(
+                f"{name} is not known: run {len(self.runs)} ended as {run.status.value} after {run.iterations} "
+                f"iterations, with residual {run.residual:.1e}. Raise max_iter, or tol."
+            )
+
+    def audit(self, **arguments: Any) -> tuple[Report, ...]:
+        """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``.
+
+        The secrets are what a party contributes; over one honest component their sum is all that is disclosed.
+        """
+        from ..privacy.audit import audit
+
+        pairs = zip(self.problems, self.masks, strict=True)
+        return tuple(audit(problem, mask=mask, **arguments) for problem, mask in pairs)
+
+    @property
+    def _values(self) -> dict[str, Any]:
+        common = {field.name for field in fields(Statistic)}
+        return {name: value for name, value in vars(self).items() if name not in common}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
+        return {"status": self.status.value, **{name: plain(value) for name, value in self._values.items()}}
+
+    def __repr__(self) -> str:
+        values = "".join(f", {name}={value!r}" for name, value in self._values.items())
+        return f"{type(self).__name__}({self.status.value}{values})"
+
+
+def plain(value: Any) -> Any:
+    """For JSON, which knows neither arrays nor NaN."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, tuple | list):
+        return [plain(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
