@@ -12,7 +12,7 @@ import numba
 from rich.console import Console
 from rich.table import Table
 
-from . import overhead, speed, tuning
+from . import auditing, overhead, speed, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -25,6 +25,7 @@ BENCHMARKS = {
     "import": overhead.importing,
     "auto": tuning.automatic,
     "batch": speed.batches,
+    "audit": auditing.audits,
 }
 
 

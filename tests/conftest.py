@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# Two workers share two cores: threads of the linear algebra would wait for each other. Before NumPy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 

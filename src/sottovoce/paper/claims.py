@@ -13,9 +13,9 @@ import numpy as np
 from ..costs.base import Array
 from ..errors import Unsupported
 from ..masks import GaussianMask
+from ..privacy.audit import audit
 from ..privacy.moments import LinearRun, perp_covariance, perp_variance, play, psi_basis, random_variances
 from ..privacy.subspace import Subspace
-from ..privacy.transcript import transcript_information
 from ..schedules import Asynchronous, EdgeBernoulli, NodeSchedule, Schedule, Synchronous
 from ..solve import solve
 from .experiments import INFORMATION_ITERATIONS, VARIANCE, VARIANCES, Experiment, Progress, exact_curves
@@ -357,10 +357,11 @@ def transcript_order(bench: Bench) -> Claim:
         ("synchronous, 1 iteration", Synchronous(), 1),
         ("synchronous, 5 iterations", Synchronous(), 5),
     ):
-        nats = transcript_information(
-            bench.problem, schedule, corrupt=corrupt, theta=1.0, c=bench.c, variance=1.0, iterations=iterations
-        )
-        values[name] = float(nats[bench.node])
+        report = audit(
+            bench.problem, mask=GaussianMask(1.0), corrupt=corrupt, method="elimination",
+            schedule=schedule, theta=1.0, c=bench.c, iterations=iterations,
+        )  # fmt: skip
+        values[name] = float(report.leakage[bench.node])
     complete = values["asynchronous, all edges used"]
     gap = values["synchronous, 5 iterations"] - complete
     return Claim(

@@ -1,5 +1,20 @@
-"""What a run reveals: subspaces, exact moments, information in one iteration and in the whole transcript."""
+"""What a run reveals: the auditor, its attacks and calibration; subspaces, exact moments, information."""
 
+from .adversary import Adversary, Coalition, Eavesdropper
+from .attacks import (
+    RecoveredChanges,
+    RecoveredGradients,
+    RecoveredHessians,
+    changes_between,
+    gradient_attack,
+    pad_reuse_attack,
+    recover_hessians,
+    regression_attack,
+)
+from .audit import audit
+from .calibrate import CalibratedMask, calibrate
+from .eavesdropper import Transcript, gradient_differences, record_transcript
+from .exposure import Exposure, Suggestion, exposure, suggest_edges
 from .information import Information, estimated_information, snapshot_information
 from .moments import (
     LinearRun,
@@ -13,24 +28,49 @@ from .moments import (
     random_variances,
     sequence_variances,
 )
+from .pads import CorrelatedPads
+from .report import Report
 from .subspace import Subspace
-from .transcript import coalition_closed_form, transcript_information
+from .uniform import UniformLeak, uniform_attack
 
 __all__ = [
+    "Adversary",
+    "CalibratedMask",
+    "Coalition",
+    "CorrelatedPads",
+    "Eavesdropper",
+    "Exposure",
     "Information",
     "LinearRun",
     "RandomMoments",
+    "RecoveredChanges",
+    "RecoveredGradients",
+    "RecoveredHessians",
+    "Report",
     "SampledVariances",
     "Subspace",
+    "Suggestion",
+    "Transcript",
+    "UniformLeak",
     "Variances",
-    "coalition_closed_form",
+    "audit",
+    "calibrate",
+    "changes_between",
     "covariance",
     "estimated_information",
+    "exposure",
+    "gradient_attack",
+    "gradient_differences",
     "monte_carlo",
+    "pad_reuse_attack",
     "perp_covariance",
     "perp_variance",
     "random_variances",
+    "record_transcript",
+    "recover_hessians",
+    "regression_attack",
     "sequence_variances",
     "snapshot_information",
-    "transcript_information",
+    "suggest_edges",
+    "uniform_attack",
 ]

@@ -78,7 +78,7 @@ def snapshot_information(
         q_cov[block, block] = secret_variance * Q[i] @ Q[i]
     others = q_cov.copy()
     others[own, own] = 0
-    picked = _honest_rows(problem, node, honest)
+    picked = honest_rows(problem, node, honest)
     nats = []
     seen = list(play_values(run, iterations, every, Q[node], own, picked))
     for _, Y in seen:
@@ -97,7 +97,7 @@ def play_values(
     return [(k, Q @ run.fresh()[own] + run.q[own] + picked @ run.stacked_z()) for k in play(run, iterations, every)]
 
 
-def _honest_rows(problem: Problem, node: int, honest: Collection[int]) -> Array:
+def honest_rows(problem: Problem, node: int, honest: Collection[int]) -> Array:
     """The matrix that takes ``z`` to ``sum_{j honest} A_ij' z_{i|j}``."""
     network, own = problem.network, slice(problem.columns[node], problem.columns[node + 1])
     picked = np.zeros((problem.dim, int(problem.rows[-1])))

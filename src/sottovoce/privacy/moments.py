@@ -54,8 +54,37 @@ def inverse_penalised(problem: Problem, c: float, dtype: npt.DTypeLike = np.floa
     return np.asarray(inverse)
 
 
-class LinearRun(Reference):
-    """The reference iteration played on the map itself: one column per entry of ``z(0)``, of ``q``, and one for 1.
+class AffineRun(Reference):
+    """The reference iteration played on maps: ``z(0)`` and ``q`` are linear in some unknowns, one column each."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        start: npt.NDArray[Any],
+        q: npt.NDArray[Any],
+        *,
+        theta: float,
+        c: float,
+        seed: int | None = None,
+    ) -> None:
+        _check(theta=theta, c=c)
+        self.blocks = inverse_penalised(problem, c, q.dtype)
+        inverse = sparse.csr_array(sparse.block_diag(list(self.blocks)))
+        self.q = q
+        schedule.check(problem.network)
+        super().__init__(problem, schedule, key_of(seed), c, theta, q.shape[1], start)
+        # Python's floats would be rounded products of each other; in the wider type c and theta are what they are.
+        self.c, self.theta = q.dtype.type(c), q.dtype.type(theta)
+        self._x = self._x.astype(q.dtype)
+        self.step = lambda g: -(inverse @ (g + self.q))
+
+    def step_one(self, party: Party, g: Array) -> Array:
+        return np.asarray(-(self.blocks[party.i] @ (g + self.q[party.own])))
+
+
+class LinearRun(AffineRun):
+    """One column per entry of ``z(0)``, of ``q``, and one for 1.
 
     The state is ``z(k) = M z(0) + L q + t`` as the matrix ``[M, L, t]``, and likewise for ``x(k)``.
     """
@@ -70,26 +99,15 @@ class LinearRun(Reference):
         seed: int | None = None,
         dtype: npt.DTypeLike = np.float64,
     ) -> None:
-        _check(theta=theta, c=c)
         rows, N = int(problem.rows[-1]), int(problem.columns[-1])
-        self.blocks = inverse_penalised(problem, c, dtype)
-        inverse = sparse.csr_array(sparse.block_diag(list(self.blocks)))
-        self.q = np.zeros((N, rows + N + 1), dtype=dtype)
-        self.q[:, rows : rows + N] = np.eye(N)
+        q = np.zeros((N, rows + N + 1), dtype=dtype)
+        q[:, rows : rows + N] = np.eye(N)
         start = np.zeros((rows, rows + N + 1), dtype=dtype)
         start[:, :rows] = np.eye(rows)
-        schedule.check(problem.network)
-        super().__init__(problem, schedule, key_of(seed), c, theta, rows + N + 1, start)
-        # Python's floats would be rounded products of each other; in the wider type c and theta are what they are.
-        self.c, self.theta = self.q.dtype.type(c), self.q.dtype.type(theta)
-        self._x = self._x.astype(dtype)
+        super().__init__(problem, schedule, start, q, theta=theta, c=c, seed=seed)
         self.b = np.zeros((rows, rows + N + 1), dtype=dtype)
         self.b[:, -1] = np.broadcast_to(problem.b[:, 0], rows)
-        self.step = lambda g: -(inverse @ (g + self.q))
         self.rows, self.N = rows, N
-
-    def step_one(self, party: Party, g: Array) -> Array:
-        return np.asarray(-(self.blocks[party.i] @ (g + self.q[party.own])))
 
     @property
     def M(self) -> Array:

@@ -1,0 +1,91 @@
+"""The auditor: what does each party give away, to whom, by which channel (THEORY, sections 4 and 5)?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy.typing as npt
+
+from ..errors import InvalidInput, Unsupported
+from ..masks import GaussianMask, UniformMask
+from ..modular import ModularMask
+from ..problem import Problem
+from ..schedules import Schedule
+from ..solve import positive_integer
+from .adversary import Adversary, Channels, Coalition, Eavesdropper
+from .case import Case, Method, View, setting_of
+from .pads import CorrelatedPads
+from .report import Report
+from .secrets import secrets_of
+from .uncertified import uncertified
+from .worst import worst_case
+
+
+def audit(
+    problem: Problem,
+    *,
+    mask: GaussianMask | UniformMask | ModularMask | CorrelatedPads | None = None,
+    corrupt: Iterable[int] = (),
+    adversary: Adversary | None = None,
+    channels: Channels = "open",
+    prior: npt.ArrayLike = 1.0,
+    schedule: Schedule | None = None,
+    theta: float | None = None,
+    c: float | Literal["auto"] = "auto",
+    seed: int | None = None,
+    view: View = "transcript",
+    iterations: int | None = None,
+    runs: int = 1,
+    pads: Literal["fresh", "reused"] = "fresh",
+    nodes: Iterable[int] | None = None,
+    max_corrupt: int | None = None,
+    method: Method = "auto",
+) -> Report:
+    """Exact leakage ``I(S_i; view)`` of every node, in nats.
+
+    ``corrupt`` are the nodes that collude; over ``channels="open"`` they also tap every channel (``adversary=`` states
+    another combination: ``Eavesdropper()``, ``Coalition({0, 3})``, or both with ``|``). ``max_corrupt=t`` asks for the
+    worst coalition of at most ``t`` nodes for each node instead.
+
+    ``prior``: the variance of a secret (one number, or one per node), or a covariance. ``mask=None`` is ``z(0) = 0``.
+    ``view``: the ``"transcript"``, of ``iterations`` iterations or whole, or the paper's ``"snapshot"`` at one of them.
+    ``runs``: how often the agreement was repeated on the same data, with fresh pads; ``pads="reused"`` asks what two
+    runs with one set of pads show of the change in the data. ``nodes``: only these, for networks too large for all.
+    ``method``: ``"closed form"`` or ``"elimination"``, to compare them; by default the fastest that applies.
+    """
+    if channels not in ("open", "encrypted"):
+        raise InvalidInput(f"channels must be 'open' or 'encrypted'; got {channels!r}.")
+    if pads not in ("fresh", "reused"):
+        raise InvalidInput(f"pads must be 'fresh' or 'reused'; got {pads!r}.")
+    if method not in ("auto", "closed form", "elimination"):
+        raise InvalidInput(f"method must be 'auto', 'closed form' or 'elimination'; got {method!r}.")
+    positive_integer(runs, "runs")
+    if pads == "reused" and runs < 2:
+        raise InvalidInput("pads='reused' compares two runs; give runs=2 or more.")
+    adversary = _adversary(problem, adversary, corrupt, max_corrupt)
+    setting = setting_of(problem, schedule, theta, c, seed, view, iterations)
+    without = uncertified(problem, mask, adversary, channels, setting, prior)
+    if without is not None:
+        if max_corrupt is not None:
+            raise Unsupported("no worst case without a certificate: " + next(iter(without.flags.values())))
+        return without
+    assert not isinstance(mask, UniformMask)
+    secrets = secrets_of(problem, prior)
+    case = Case(secrets, mask, channels, setting, runs, pads, method)
+    if max_corrupt is not None:
+        return worst_case(case, max_corrupt)
+    return case.report(adversary, nodes)
+
+
+def _adversary(
+    problem: Problem, adversary: Adversary | None, corrupt: Iterable[int], max_corrupt: int | None
+) -> Adversary:
+    named = Coalition(corrupt).corrupt
+    if adversary is not None and not isinstance(adversary, Adversary):
+        raise InvalidInput(f"adversary must be Eavesdropper(), Coalition(...), or both with |; got {adversary!r}.")
+    if (adversary is not None) + bool(named) + (max_corrupt is not None) > 1:
+        raise InvalidInput("give one of corrupt, adversary and max_corrupt: each says who is corrupt.")
+    found = Coalition(named) | Eavesdropper() if adversary is None else adversary
+    found.check(problem.network)
+    return found

@@ -1,0 +1,298 @@
+"""One audit: a problem, a mask, channels and a view; what does any adversary learn?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array
+from ..errors import InvalidInput, Unsupported, is_number
+from ..masks import GaussianMask, UniformMask
+from ..modular import ModularMask
+from ..problem import Problem
+from ..schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchronous, key_of
+from ..solve import settled_theta
+from .adversary import Adversary, Channels, honest_components, node_set
+from .closed_form import OpenView
+from .elimination import Elimination, first_sweep
+from .pads import CorrelatedPads
+from .posterior import Posterior, diagonal_blocks
+from .report import Guarantee, Report
+from .secrets import Secrets
+from .snapshot import Snapshot
+from .views import Answer, Leaks
+from .views import leaks as leaks_of
+
+View = Literal["transcript", "snapshot"]
+Method = Literal["auto", "closed form", "elimination"]
+
+DENSE = 3_000  # entries of secrets up to which all nodes are done at once
+UNKNOWNS = 1_200  # secrets and pads up to which the elimination takes seconds
+SWEEP = 1_000  # rounds in which every node must have woken
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """How the run goes, as far as a view depends on it."""
+
+    problem: Problem
+    schedule: Schedule
+    theta: float
+    c_asked: float | Literal["auto"]
+    seed: int  # of the activation sequence
+    view: View
+    iterations: int | None  # None is the whole transcript
+
+    @cached_property
+    def c(self) -> float:
+        """Found by pilot runs only where a view depends on it."""
+        if isinstance(self.c_asked, str):
+            from ..tune import tune
+
+            return tune(self.problem, self.schedule, self.theta, 1e-9)
+        return float(self.c_asked)
+
+    def describe(self) -> str:
+        """The view, in words."""
+        if self.view == "snapshot":
+            return f"the snapshot of eq. 8 at iteration {self.iterations}"
+        return "the whole transcript" if self.iterations is None else f"the first {self.iterations} iterations"
+
+
+def setting_of(
+    problem: Problem,
+    schedule: Schedule | None,
+    theta: float | None,
+    c: float | Literal["auto"],
+    seed: int | None,
+    view: View,
+    iterations: int | None,
+) -> Setting:
+    """The setting, with every argument checked."""
+    schedule = Synchronous() if schedule is None else schedule
+    if not isinstance(schedule, Schedule):
+        raise InvalidInput(f"schedule must be a schedule such as sv.Asynchronous(); got {schedule!r}.")
+    schedule.check(problem.network)
+    if view not in ("transcript", "snapshot"):
+        raise InvalidInput(f"view must be 'transcript' or 'snapshot'; got {view!r}.")
+    if view == "snapshot" and iterations is None:
+        raise InvalidInput("a snapshot is of one iteration: give iterations=.")
+    if iterations is not None and (isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 0):
+        raise InvalidInput(f"iterations must be an integer >= 0; got {iterations!r}.")
+    length = schedule.length()
+    if length is not None and (iterations or 0) > length:
+        raise InvalidInput(f"the trace has {length} iterations; got iterations={iterations}. Ask for no more.")
+    if iterations is None and length is not None:
+        iterations = length
+    if c != "auto" and not (is_number(c) and 0 < c < np.inf):
+        raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    return Setting(problem, schedule, settled_theta(problem, theta), c, seed, view, iterations)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A linear-Gaussian audit, for any adversary."""
+
+    secrets: Secrets
+    mask: GaussianMask | CorrelatedPads | ModularMask | None
+    channels: Channels
+    setting: Setting
+    runs: int = 1
+    pads: Literal["fresh", "reused"] = "fresh"
+    method: Method = "auto"
+
+    @property
+    def variance(self) -> float:
+        """Of a pad, as far as it hides anything: repeated runs average it away, reused pads cancel."""
+        if self.mask is None or self.pads == "reused" or isinstance(self.mask, ModularMask):
+            return 0.0
+        return self.mask.variance / self.runs
+
+    def view(self, adversary: Adversary) -> tuple[Any, str, Guarantee]:
+        """An object with ``leaks(variance)``, its method, and what its numbers are."""
+        secrets, setting, corrupt = self.secrets, self.setting, adversary.corrupt
+        network, factor = secrets.problem.network, None
+        if isinstance(self.mask, CorrelatedPads):
+            factor = self.mask.factor(secrets.problem)
+        if self.variance == 0:
+            factor = np.zeros((int(secrets.problem.rows[-1]), 0))
+        if setting.view == "snapshot":
+            assert setting.iterations is not None
+            if factor is not None:
+                raise Unsupported("the snapshot is implemented for independent Gaussian pads.")
+            snapshot = Snapshot(secrets, setting.schedule, iteration=setting.iterations, **self.play(corrupt))
+            return snapshot, "linear-Gaussian", "exact"
+        sees_all = adversary.sees_all(self.channels)
+        simple = sees_all and (factor is None or not factor.shape[1])
+        if self.method == "closed form" and not simple:
+            raise Unsupported("the closed form is for open channels that are tapped, and independent pads.")
+        if simple and self.method != "elimination":
+            woken = self.woken()
+            # Where the coalition knows every x, c cancels.
+            c = 1.0 if corrupt and woken.all() else setting.c
+            return OpenView(secrets, corrupt, woken, c), "closed form", "exact"
+        unknowns = int(secrets.problem.rows[-1] + secrets.problem.columns[-1])
+        if unknowns > UNKNOWNS:
+            if (factor is not None and factor.shape[1]) or self.method == "elimination":
+                raise Unsupported(f"{unknowns:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
+            bound = OpenView(secrets, corrupt, np.ones(secrets.n, dtype=bool), 1.0 if corrupt else setting.c)
+            return bound, "closed form of open channels, which show more", "upper bound"
+        run = Elimination(secrets, setting.schedule, sees_all=sees_all, pads=factor, **self.play(corrupt))
+        if setting.iterations is not None:
+            run.play(setting.iterations)
+        else:
+            first_sweep(run, SWEEP * setting.schedule.round(network))
+            if not sees_all:
+                run.endless()
+        return run, "linear-Gaussian elimination", "exact"
+
+    def play(self, corrupt: frozenset[int]) -> dict[str, Any]:
+        """The arguments of a run that is played on maps."""
+        setting = self.setting
+        return {"theta": setting.theta, "c": setting.c, "seed": setting.seed, "corrupt": corrupt}
+
+    def woken(self) -> npt.NDArray[np.bool_]:
+        """Who has sent at least one message."""
+        setting, network = self.setting, self.secrets.problem.network
+        if setting.iterations is None or (isinstance(setting.schedule, Synchronous) and setting.iterations):
+            return np.ones(network.n, dtype=bool)
+        woken, schedule = np.zeros(network.n, dtype=bool), setting.schedule
+        schedule = schedule.wakes if isinstance(schedule, Delayed) else schedule
+        if isinstance(schedule, NodeSchedule):
+            woken[schedule.nodes(network, key_of(setting.seed), 0, setting.iterations)] = True
+        elif isinstance(schedule, MaskSchedule):
+            for k in range(setting.iterations):
+                active = schedule.masks(network, key_of(setting.seed), k)[0]
+                woken |= True if active is None else active
+        return woken
+
+    def leaks(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> tuple[Leaks, str, Guarantee]:
+        """What one adversary learns."""
+        view, method, guarantee = self.view(adversary)
+        if nodes is None:
+            return view.leaks(self.variance), method, guarantee
+        if not isinstance(view, OpenView):
+            raise Unsupported(
+                "nodes= is for the closed form of open channels; leave it out, all nodes are done at once."
+            )
+        return view.leaks(self.variance, nodes), method + ", one sparse solve a node", guarantee
+
+    def report(self, adversary: Adversary, nodes: Iterable[int] | None = None) -> Report:
+        """The report on one adversary."""
+        n, w = self.secrets.n, self.secrets.width
+        chosen = None if nodes is None else _chosen(nodes, adversary, n)
+        if chosen is None and n * w > DENSE:
+            raise Unsupported(f"{n} nodes are too many for a table of all; name those you ask about: nodes=[0, 1].")
+        if isinstance(self.mask, ModularMask):
+            method = "by construction: masked values are uniform given the sums"
+            return self.assemble(modular(self, adversary), method, "exact", adversary)
+        if not adversary.corrupt and not adversary.sees_all(self.channels):
+            return self.assemble(nothing(self.secrets), "nothing is seen", "exact", adversary)
+        leaks, method, guarantee = self.leaks(adversary, chosen)
+        return self.assemble(leaks, method, guarantee, adversary)
+
+    def assemble(self, leaks: Leaks, method: str, guarantee: Guarantee, adversary: Adversary, **more: Any) -> Report:
+        secrets = self.secrets
+        K = secrets.K if secrets.K.ndim == 1 else np.diag(secrets.K)
+        prior_std = np.sqrt(K.reshape(secrets.n, -1))
+        if guarantee == "upper bound":
+            leaks = replace(leaks, std=np.full_like(leaks.std, np.nan))
+        return Report(
+            network=secrets.problem.network,
+            leakage=leaks.leakage,
+            floor=leaks.floor,
+            excess=leaks.excess,
+            prior_std=np.repeat(prior_std, secrets.copies, axis=1),
+            posterior_std=np.repeat(leaks.std, secrets.copies, axis=1),
+            method=method,
+            guarantee=guarantee,
+            adversary=adversary,
+            channels=self.channels,
+            view=self.setting.describe(),
+            mask=describe_mask(self.mask, self.runs),
+            prior=describe_prior(K),
+            flags=flags(self, leaks, adversary),
+            **more,
+        )
+
+
+def flags(case: Case, leaks: Leaks, adversary: Adversary) -> dict[str, str]:
+    """What is wrong with the setting, by name."""
+    found, network = {}, case.secrets.problem.network
+    if case.mask is None:
+        found["no mask"] = "z(0) = 0 hides nothing: the first message of a node gives its data away."
+    if isinstance(case.mask, CorrelatedPads) and case.mask.hides_nothing(case.secrets.problem):
+        found["projected"] = (
+            "These pads lie in Psi_perp and hide nothing: C' Pi_perp = 0, so no node ever feels them. Draw z(0) with "
+            "independent entries."
+        )
+    if case.pads == "reused":
+        found["pads reused"] = (
+            f"Pads used for {case.runs} runs cancel in the difference of the transcripts: the numbers are what is "
+            "learned of the CHANGE in the data between the runs. Draw fresh pads for every run."
+        )
+    elif case.runs > 1:
+        found["repeated runs"] = (
+            f"{case.runs} runs on the same data with fresh pads divide the noise by {case.runs}: this counts as a mask "
+            f"of variance {case.variance:.4g}."
+        )
+    bad = np.isin(np.arange(network.n), list(adversary.corrupt))
+    alone = ~bad & (network.adjacency.astype(np.int64) @ ~bad == 0)
+    if adversary.corrupt and alone.any():
+        found["isolated"] = f"{int(alone.sum())} honest node(s) have no honest neighbour: no mask can help them."
+    if len(groups := honest_components(network, adversary.corrupt)) > 1:
+        found["cut"] = (
+            f"The corrupt nodes cut the honest ones into {len(groups)} groups: the sum of each is disclosed, not only "
+            "that of all."
+        )
+    return found
+
+
+def _chosen(nodes: Iterable[int], adversary: Adversary, n: int) -> npt.NDArray[np.int64]:
+    chosen = np.array(sorted(node_set(nodes, "nodes")), dtype=np.int64)
+    if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
+        raise InvalidInput(f"nodes must name some of the nodes 0 .. {n - 1}; got {chosen.tolist()}.")
+    if bad := sorted(adversary.corrupt & set(chosen.tolist())):
+        raise InvalidInput(f"node {bad[0]} is corrupt itself; ask about honest nodes.")
+    return chosen
+
+
+def nothing(secrets: Secrets) -> Leaks:
+    """What nobody learns."""
+    K = secrets.K if secrets.K.ndim == 1 else np.diag(secrets.K)
+    leakage, floor, excess = np.zeros((3, secrets.n))
+    return Leaks(leakage, floor, excess, np.sqrt(K.reshape(secrets.n, -1)))
+
+
+def modular(case: Case, adversary: Adversary) -> Leaks:
+    """Uniform pads modulo ``2^bits``: the view is the sum over each honest component, by construction (``modular``)."""
+    answer = Answer(case.secrets, adversary.corrupt)
+    given = diagonal_blocks(answer.given, case.secrets.width)
+    left = Posterior(given, given, np.zeros_like(given))
+    before = diagonal_blocks(answer.K, case.secrets.width)
+    seen = Posterior(before, given, before - given)
+    everybody = np.ones(case.secrets.n, dtype=bool)
+    return leaks_of(answer, answer.honest, seen, left, complete=True, heard=everybody)
+
+
+def describe_mask(mask: Any, runs: int = 1) -> str:
+    """In words."""
+    if mask is None:
+        return "no mask"
+    if isinstance(mask, ModularMask):
+        return f"uniform pads modulo 2^{mask.bits}"
+    kind = {GaussianMask: "Gaussian", UniformMask: "uniform", CorrelatedPads: "correlated Gaussian"}
+    name = next(name for family, name in kind.items() if isinstance(mask, family))
+    return f"{name} pads of variance {mask.variance:.4g}" + (f", {runs} runs" if runs > 1 else "")
+
+
+def describe_prior(variances: Array) -> str:
+    """In words."""
+    low, high = float(variances.min()), float(variances.max())
+    return f"Gaussian secrets of variance {low:.4g}" + (f" to {high:.4g}" if high > low else "")

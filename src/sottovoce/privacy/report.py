@@ -1,0 +1,248 @@
+"""What the auditor answers: numbers per node, and plain sentences about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..costs.base import Array
+from ..network import Network
+from .adversary import Adversary, Channels, honest_components
+
+Guarantee = Literal["exact", "upper bound", "none"]
+
+NAMED = 12  # nodes that a sentence names before it says how many more there are
+HIGH = 0.01  # nats of excess from which a mask is called small
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What each node gives away, to whom, by which method.
+
+    ``leakage``, ``floor`` and ``excess`` are in nats, one entry per node: ``nan`` for corrupt nodes (and where there is
+    no certificate), ``inf`` for disclosed ones. ``guarantee`` says what the numbers are: exact, an upper bound, or
+    nothing, in which case ``attack`` holds the best attack there is. ``flags`` name what is wrong with the setting.
+    """
+
+    network: Network
+    leakage: Array  # I(S_i; view)
+    floor: Array  # I(S_i; answer), what the exact answer gives away at any mask
+    excess: Array  # I(S_i; view | answer), what the protocol adds
+    prior_std: Array  # (n, d)
+    posterior_std: Array  # (n, d)
+    method: str
+    guarantee: Guarantee
+    adversary: Adversary
+    channels: Channels
+    view: str
+    mask: str
+    prior: str
+    flags: dict[str, str] = field(default_factory=dict)
+    attack: Any = None
+    coalitions: tuple[frozenset[int] | None, ...] | None = None  # worst case: the worst coalition for each node
+    overall: frozenset[int] | None = None  # worst case: the coalition that learns most of anybody
+
+    @property
+    def dim(self) -> int:
+        """Entries of one secret."""
+        return int(self.prior_std.shape[1])
+
+    @property
+    def share(self) -> Array:
+        """``1 - exp(-2 I/d)``: the share of the variance of ``S_i`` that the view explains."""
+        return -np.expm1(-2 * self.leakage / self.dim)
+
+    @property
+    def exposed(self) -> tuple[int, ...]:
+        """The honest nodes whose secrets are disclosed exactly."""
+        return tuple(int(i) for i in np.flatnonzero(np.isinf(self.leakage)))
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """The groups of honest nodes whose sums the adversary learns exactly; none for an eavesdropper."""
+        if self.coalitions is not None or not self.adversary.corrupt:
+            return []
+        return [group.tolist() for group in honest_components(self.network, self.adversary.corrupt)]
+
+    def name(self, i: int) -> str:
+        """The user's name of a node."""
+        return str(self.network.labels[i] if self.network.labels else i)
+
+    def names(self, nodes: Collection[int]) -> str:
+        """The names of some nodes, the first few of them."""
+        some = sorted(nodes)
+        more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+        return ", ".join(self.name(i) for i in some[:NAMED]) + more
+
+    # In words
+
+    def sentences(self) -> list[str]:
+        """Who is exposed and why, what is learned exactly, how much beyond that, and what would help."""
+        wrong = [sentence for flag, sentence in self.flags.items() if flag not in ("isolated", "cut")]  # said below
+        return [
+            self.setting(),
+            *wrong,
+            *self._exposed(),
+            *self._learned(),
+            *self._beyond(),
+            *self.advice(),
+        ]
+
+    def setting(self) -> str:
+        """The assumptions under which everything else holds."""
+        who = "the worst coalition for each node" if self.coalitions is not None else _who(self)
+        return (
+            f"Against {who}, {self.channels} channels, {self.view}; {self.mask}; {self.prior}. "
+            f"{_GUARANTEES[self.guarantee]} ({self.method})."
+        )
+
+    def _exposed(self) -> list[str]:
+        if not self.exposed:
+            return [] if self.guarantee == "none" else ["No node is disclosed exactly."]
+        found, alone = [], []
+        for i in self.exposed:
+            corrupt = self.adversary.corrupt if self.coalitions is None else (self.coalitions[i] or frozenset())
+            around = set(self.network.neighbours(i).tolist())
+            if around <= corrupt:
+                alone.append(f"{self.name(i)} (neighbours {self.names(around)})")
+            else:
+                found.append(i)
+        said = []
+        if alone:
+            more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
+            those = "; ".join(alone[:NAMED]) + more
+            said.append(f"DISCLOSED exactly, at any mask, because all neighbours are corrupt: {those}.")
+        if found:
+            said.append(f"DISCLOSED exactly: {self.names(found)}.")
+        return said
+
+    def _learned(self) -> list[str]:
+        if self.guarantee == "none" or self.coalitions is not None:
+            return []
+        if not self.adversary.corrupt:
+            hidden = "Nothing is learned exactly: without a corrupt node the answer itself stays hidden."
+            return [] if self.exposed else [hidden]
+        groups = [group for group in self.groups if not set(group) <= set(self.exposed)]
+        if not groups:
+            return []
+        if len(groups) == 1:
+            return [f"Learned exactly, whatever the mask: the sum over the honest nodes {self.names(groups[0])}."]
+        parts = "; ".join(f"{{{self.names(group)}}}" for group in groups[:NAMED])
+        return [f"The corrupt nodes cut the network: learned exactly is the sum over each of {parts}."]
+
+    def _beyond(self) -> list[str]:
+        left = np.where(np.isfinite(self.excess), self.excess, -1.0)
+        if self.guarantee == "none" or left.max(initial=-1.0) < 0:
+            return []
+        i = int(np.argmax(left))
+        most = "at most " if self.guarantee == "upper bound" else ""
+        before, after = float(self.prior_std[i].max()), float(self.posterior_std[i].max())
+        spread = f"; the adversary's standard deviation goes from {before:.4g} to {after:.4g}" if after == after else ""
+        return [
+            f"Beyond the answer, the protocol gives away {most}{left[i]:.3g} nats, most of it about node "
+            f"{self.name(i)} ({100 * float(self.share[i]):.3g} % of its variance is explained in all, "
+            f"{100 * -math.expm1(-2 * float(self.floor[i]) / self.dim):.3g} % by the answer alone{spread})."
+        ]
+
+    def advice(self) -> list[str]:
+        """What would help; every edge that is named was tried."""
+        said = []
+        if self.coalitions is None and self.adversary.corrupt:
+            for i in self.exposed[:3]:
+                partner = _hides(self.network, i, self.adversary.corrupt)
+                if partner is not None:
+                    j, size = partner
+                    said.append(
+                        f"An edge {self.name(i)} - {self.name(j)} would hide {self.name(i)} in a sum over {size}."
+                    )
+        worst = float(np.max(np.where(np.isfinite(self.excess), self.excess, 0.0), initial=0.0))
+        if self.guarantee != "none" and worst > HIGH:
+            said.append(
+                "The excess falls as one over the variance of the mask: sv.privacy.calibrate finds the smallest mask "
+                "that keeps it below a bound."
+            )
+        if self.channels == "open" and not self.adversary.corrupt and self.coalitions is None and worst > HIGH:
+            said.append("Encrypted channels would leave an eavesdropper nothing.")
+        return said
+
+    def summary(self) -> str:
+        """All sentences, as one text."""
+        return "\n".join(self.sentences())
+
+    # For machines, and for the eye
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON; infinite and missing values are the strings ``"inf"`` and None."""
+        names = None if self.network.labels is None else [str(label) for label in self.network.labels]
+        coalitions = None
+        if self.coalitions is not None:
+            coalitions = [None if nodes is None else sorted(nodes) for nodes in self.coalitions]
+        return {
+            "adversary": str(self.adversary),
+            "corrupt": sorted(self.adversary.corrupt),
+            "channels": self.channels,
+            "view": self.view,
+            "mask": self.mask,
+            "prior": self.prior,
+            "method": self.method,
+            "guarantee": self.guarantee,
+            "unit": "nats",
+            "labels": names,
+            "leakage": plain(self.leakage),
+            "floor": plain(self.floor),
+            "excess": plain(self.excess),
+            "share": plain(self.share),
+            "prior_std": plain(self.prior_std),
+            "posterior_std": plain(self.posterior_std),
+            "exposed": list(self.exposed),
+            "groups": self.groups,
+            "coalitions": coalitions,
+            "overall": None if self.overall is None else sorted(self.overall),
+            "flags": self.flags,
+            "sentences": self.sentences(),
+        }
+
+    def plot(self, path: str | Path) -> None:
+        """The network coloured by excess leakage, corrupt and exposed nodes marked (.png, .pdf or .svg)."""
+        from ..plotting import plot_report
+
+        plot_report(path, self)
+
+
+_GUARANTEES = {
+    "exact": "Exact",
+    "upper bound": "Upper bounds",
+    "none": "NO GUARANTEE; what follows is the best attack we have",
+}
+
+
+def _who(report: Report) -> str:
+    corrupt = report.adversary.corrupt
+    if not corrupt:
+        return "an eavesdropper" if report.adversary.taps else "nobody"
+    nodes = f"corrupt node{'s' if len(corrupt) > 1 else ''} {report.names(corrupt)}"
+    return f"{nodes} and taps on every channel" if report.adversary.taps and report.channels == "open" else nodes
+
+
+def _hides(network: Network, i: int, corrupt: frozenset[int]) -> tuple[int, int] | None:
+    """The honest node to which an edge from ``i`` joins the largest group, and the size of the group with ``i``."""
+    groups = [group for group in honest_components(network, corrupt) if i not in group]
+    if not groups:
+        return None
+    best = max(groups, key=len)
+    return int(best[np.argmin(network.degrees[best])]), len(best) + 1
+
+
+def plain(values: Array | Sequence[float]) -> Any:
+    """Nested lists in which ``nan`` is None and infinity a string, as JSON has neither."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if isinstance(values, list):
+        return [plain(value) for value in values]
+    number = float(values)  # type: ignore[arg-type]
+    return None if math.isnan(number) else "inf" if math.isinf(number) else number

@@ -1,0 +1,98 @@
+"""What is to be protected: the secrets ``s_i`` behind quadratic costs ``f_i(x) = x'Q_i x/2 - (Q_i s_i)'x``, and their
+prior. The Hessians ``Q_i`` count as public: traffic shows them (THEORY 4, "Regression"); only ``q_i = -Q_i s_i`` is
+masked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ..costs.base import Array
+from ..costs.quadratic import Quadratic
+from ..errors import InvalidInput, Unsupported
+from ..problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Secrets:
+    """``S ~ N(., K)``, and ``Y = Q S`` is what pads hide.
+
+    Entries of a vector secret that neither ``Q`` nor the prior couples are independent problems: then ``width`` is 1,
+    and what is computed for one entry counts ``copies`` times.
+    """
+
+    problem: Problem  # of ``width`` entries per node
+    Q: Array  # (n,), or (n, width, width)
+    K: Array  # (n,) variances of independent secrets, or the covariance (n width, n width)
+    copies: int
+
+    @property
+    def n(self) -> int:
+        return self.problem.network.n
+
+    @property
+    def width(self) -> int:
+        return self.problem.dim
+
+    def covariance(self) -> Array:
+        """``K`` as a matrix."""
+        return np.diag(self.K) if self.K.ndim == 1 else self.K
+
+    def hessian(self, nodes: npt.NDArray[np.int64]) -> sparse.csr_array[Any]:
+        """``blockdiag(Q_i)`` over some of the nodes."""
+        if self.Q.ndim == 1:
+            return sparse.csr_array(sparse.diags_array(self.Q[nodes]))
+        return sparse.csr_array(sparse.block_diag([self.Q[i] for i in nodes]))
+
+
+def entries(places: npt.ArrayLike, width: int) -> npt.NDArray[np.int64]:
+    """The positions of some nodes' entries where every node has ``width`` of them."""
+    return (np.asarray(places, dtype=np.int64)[:, None] * width + np.arange(width)).ravel()
+
+
+def secrets_of(problem: Problem, prior: npt.ArrayLike = 1.0) -> Secrets:
+    """The secrets of a problem with quadratic costs; ``prior`` is a variance, one per node, or a covariance.
+
+    A covariance is ``(n, n)``, the same for every entry of ``x``, or ``(n d, n d)`` in the order of the nodes.
+    """
+    if not problem.consensus:
+        raise Unsupported("the auditor covers consensus problems; this network has general edge constraints.")
+    form, n, d = problem.quadratic, problem.network.n, problem.dim
+    if form is None:
+        raise Unsupported(f"exact leakage exists for quadratic costs only; got {problem!r}.")
+    K = _covariance(prior, n, d)
+    smallest = form.Q if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q)[:, 0]
+    if (smallest <= 0).any():
+        i = int(np.argmin(smallest))
+        raise Unsupported(
+            f"node {i}: its quadratic form is singular, so its linear term does not stand for a secret s. Add a ridge."
+        )
+    if form.Q.ndim == 1 and len(K) == n:
+        return Secrets(Problem(problem.network, Quadratic.many(form.Q, np.zeros((n, 1)))), form.Q, K, d)
+    Q = form.Q if form.Q.ndim == 3 else form.Q[:, None, None] * np.eye(d)
+    full = np.asarray(np.kron(np.diag(K) if K.ndim == 1 else K, np.eye(d)), dtype=np.float64) if len(K) == n else K
+    return Secrets(Problem(problem.network, Quadratic.many(Q, np.zeros((n, d)))), Q, full, 1)
+
+
+def _covariance(prior: npt.ArrayLike, n: int, d: int) -> Array:
+    try:
+        K = np.array(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"prior must be a variance, one per node, or a covariance; got {prior!r:.80}.") from None
+    shapes = f"a number, ({n},), ({n}, {n})" + (f" or ({n * d}, {n * d})" if d > 1 else "")
+    if K.shape not in ((), (n,), (n, n), (n * d, n * d)):
+        raise InvalidInput(f"prior must have the shape {shapes}; got {K.shape}.")
+    if not np.isfinite(K).all():
+        raise InvalidInput("prior must be finite.")
+    if K.ndim < 2:
+        if not (K > 0).all():
+            raise InvalidInput(f"variances of the prior must be positive; got {K.min():g}.")
+        return np.full(n, float(K)) if K.ndim == 0 else K
+    scale = np.abs(np.diag(K)).max()
+    if np.abs(K - K.T).max() > 1e-12 * scale or np.linalg.eigvalsh(K)[0] <= 1e-12 * scale:
+        raise InvalidInput("a prior covariance must be symmetric and positive definite.")
+    return np.asarray((K + K.T) / 2)

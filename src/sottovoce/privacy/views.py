@@ -1,0 +1,110 @@
+"""From posteriors to leakage: what a view gives away, what the answer gives away anyway, and the difference.
+
+* ``leakage`` is ``I(S_i; view)``.
+* ``floor`` is ``I(S_i; answer)``: what the exact answer tells a coalition, whatever the mask. It knows its own secrets
+  and, from the answer and its own edges, ``sum Q_j s_j`` over each connected group of honest nodes (THEORY 4). An
+  eavesdropper without corrupt nodes is not told the answer: its floor is 0.
+* ``excess`` is ``I(S_i; view | answer)``, what the protocol adds. On a whole transcript ``leakage = floor + excess``; a
+  prefix or a snapshot does not hold the answer yet, and leakage may be less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array
+from .adversary import Nodes, honest_components
+from .posterior import Posterior, condition, diagonal_blocks
+from .secrets import Secrets, entries
+
+
+@dataclass(frozen=True, eq=False)
+class Leaks:
+    """Per node, in nats; ``nan`` for corrupt nodes and for those not asked for, ``inf`` for disclosed ones.
+
+    ``std`` is the posterior standard deviation of each entry, ``(n, width)``.
+    """
+
+    leakage: Array
+    floor: Array
+    excess: Array
+    std: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a coalition knows of a run that only gives the exact optimum."""
+
+    secrets: Secrets
+    corrupt: frozenset[int]
+
+    @cached_property
+    def honest(self) -> Nodes:
+        return np.setdiff1d(np.arange(self.secrets.n), list(self.corrupt))
+
+    @cached_property
+    def groups(self) -> list[Nodes]:
+        """The groups of honest nodes whose sums are disclosed; none for an eavesdropper."""
+        return honest_components(self.secrets.problem.network, self.corrupt) if self.corrupt else []
+
+    @cached_property
+    def sums(self) -> Array:
+        """``sum Q_j s_j`` over each group, as rows over the entries of the honest secrets."""
+        w, rows = self.secrets.width, []
+        for group in self.groups:
+            total = np.zeros((w, len(self.honest) * w))
+            blocks = [self.secrets.hessian(np.array([j])).toarray() for j in group]
+            total[:, entries(np.searchsorted(self.honest, group), w)] = np.hstack(blocks)
+            rows.append(total)
+        return np.vstack([np.zeros((0, len(self.honest) * w)), *rows])
+
+    @cached_property
+    def K(self) -> Array:
+        """``Cov(S_honest | S_corrupt)``: a prior may couple them."""
+        prior, w = self.secrets.covariance(), self.secrets.width
+        own, known = entries(self.honest, w), entries(sorted(self.corrupt), w)
+        return condition(prior, np.eye(len(prior))[known])[np.ix_(own, own)]
+
+    @cached_property
+    def given(self) -> Array:
+        """``Cov(S_honest | answer)``."""
+        return condition(self.K, self.sums)
+
+    @property
+    def alone(self) -> npt.NDArray[np.bool_]:
+        """Of all nodes, the honest ones all of whose neighbours are corrupt: their sum is themselves."""
+        alone = np.zeros(self.secrets.n, dtype=bool)
+        alone[[group[0] for group in self.groups if len(group) == 1]] = True
+        return alone
+
+
+def leaks(
+    answer: Answer, nodes: Nodes, seen: Posterior, left: Posterior, *, complete: bool, heard: npt.NDArray[np.bool_]
+) -> Leaks:
+    """Three informations per node, from the posterior given the view, and from that given the view and the answer.
+
+    ``complete`` says that the view holds the answer, and ``heard`` whose messages it holds.
+    """
+    n, w, copies = answer.secrets.n, answer.secrets.width, answer.secrets.copies
+    leakage, floor, excess = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    K = answer.secrets.K
+    prior = K[nodes][:, None, None] if K.ndim == 1 else diagonal_blocks(K, w)[nodes]
+    alone = answer.alone[nodes]
+    floor[nodes] = np.where(alone, np.inf, copies * Posterior(prior, left.before, prior - left.before).nats())
+    own = Posterior(prior, seen.before, prior - seen.before).nats()  # what the coalition's own secrets tell
+    leakage[nodes] = np.where(alone & heard[nodes], np.inf, copies * (own + seen.nats()))
+    excess[nodes] = np.where(alone, np.inf, copies * left.nats())
+    if complete and answer.corrupt:
+        # One of the three is redundant: replace the one that rounding hurts most.
+        small = excess < 1
+        leakage[small] = (floor + excess)[small]
+        rest = np.where(np.isinf(leakage), np.inf, leakage - np.where(np.isinf(floor), 0.0, floor))
+        excess[~small] = rest[~small]
+    std = np.full((n, w), np.nan)
+    std[nodes] = np.sqrt(np.maximum(np.diagonal(seen.after, axis1=1, axis2=2), 0))
+    std[np.isinf(leakage)] = 0.0
+    return Leaks(leakage, floor, excess, std)
