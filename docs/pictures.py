@@ -1,5 +1,7 @@
-"""Draws the picture of the README: ``python docs/pictures.py``."""
+"""Draws the pictures of the README and of docs/privacy.md: ``python docs/pictures.py``."""
 
+import os
+import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -51,5 +53,14 @@ def main() -> None:
     figure.savefig(Path(__file__).parent / "images" / "agreement.png", dpi=160)
 
 
+def run_page(page: Path) -> None:
+    """The Python blocks of a page, which write its pictures into the current directory."""
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    exec(compile("\n".join(blocks), str(page), "exec"), {"__name__": "page"})
+
+
 if __name__ == "__main__":
     main()
+    here = Path(__file__).resolve().parent
+    os.chdir(here / "images")
+    run_page(here / "privacy.md")

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
 from .terminal import Exit, one_line_each, print_json
+
+if TYPE_CHECKING:
+    from .privacy import CalibratedMask
 
 P = ParamSpec("P")
 
@@ -25,6 +28,13 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Fix every random choice. Pads from a seed are not secret.")]
+
+
+class Channels(StrEnum):
+    """Who reads what travels between honest parties: everybody, or nobody."""
+
+    open = "open"
+    encrypted = "encrypted"
 
 
 class Example(StrEnum):
@@ -77,6 +87,7 @@ def _root(
       sottovoce demo
       sottovoce solve --example averaging > problem.toml
       sottovoce solve problem.toml
+      sottovoce audit problem.toml
     """
 
 
@@ -142,6 +153,100 @@ def _solve(path: Path, json: bool, plot: Path | None, seed: int | None) -> int:
 
         plot_run(plot, result, solved.problem.network, options["tol"], f"{path.name}: {solved.cost.kind}")
     return 0 if result.status is Status.CONVERGED else 1
+
+
+@app.command(short_help="Measure what a run gives away, and to whom.")
+@tidy
+def audit(
+    problem: Annotated[Path, typer.Argument(metavar="PROBLEM.TOML", help="The problem file, with its mask.")],
+    corrupt: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Parties that collude, by name or number. Default: nobody.")
+    ] = None,
+    channels: Annotated[
+        Channels, typer.Option(help="Open: every channel is tapped. Encrypted: corrupt parties see their own.")
+    ] = Channels.open,
+    max_corrupt: Annotated[
+        int | None, typer.Option(min=0, metavar="T", help="For each party the worst coalition of at most T instead.")
+    ] = None,
+    prior: Annotated[
+        float | None, typer.Option(metavar="VARIANCE", help="Of a secret, in squared units of the data. Default: 1.")
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(min=1, metavar="R", help="How often the same data are agreed on, with fresh pads.")
+    ] = 1,
+    iterations: Annotated[
+        int | None, typer.Option(min=0, metavar="K", help="Only the first K iterations are seen. Default: all.")
+    ] = None,
+    snapshot: Annotated[
+        int | None, typer.Option(min=0, metavar="K", help="The paper's metric instead, one iteration: K. Understates.")
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(metavar="NATS", help="Also find the smallest mask whose excess is below, for --max-corrupt or 1."),
+    ] = None,
+    seed: Seed = None,
+    json: Json = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="OUT.PNG", help="Draw who gives away how much (.png, .pdf or .svg).")
+    ] = None,
+) -> int | None:
+    """Measure what a run of the problem gives away about each party, and to whom.
+
+    Network, cost, mask, schedule, theta and c are those of the file; without [mask] nothing is hidden.
+
+    \b
+    Examples:
+      sottovoce audit problem.toml
+      sottovoce audit problem.toml --corrupt 0,3 --channels encrypted
+      sottovoce audit problem.toml --corrupt Ada,Bo --prior 100 --plot leak.png
+      sottovoce audit problem.toml --max-corrupt 1 --delta 0.001 --json
+
+    \b
+    Exit status: 0 nobody is disclosed, and the numbers are a guarantee;
+    1 somebody is disclosed, or there is no guarantee, or the mask is not enough for --delta;
+    2 bad input, or a question without an exact answer.
+    """
+    from .audited import audit_notes, audited_dict, enough, print_report, safe
+    from .errors import InvalidInput, Unsupported
+    from .files.problem_file import read_problem_file
+    from .privacy import audit as run
+    from .privacy import calibrate
+    from .terminal import spinner
+
+    if corrupt is not None and max_corrupt is not None:
+        raise InvalidInput("give one of --corrupt and --max-corrupt: each says who is corrupt.")
+    if iterations is not None and snapshot is not None:
+        raise InvalidInput("give one of --iterations and --snapshot: each says what is seen.")
+    if plot is not None:
+        from .plotting import check_plot_path
+
+        check_plot_path(plot)
+    solved = read_problem_file(problem, seed)
+    mask = solved.options.get("mask")
+    setting: dict[str, Any] = {name: solved.options[name] for name in ("schedule", "theta", "c", "seed")}
+    setting |= {"channels": channels.value, "prior": 1.0 if prior is None else prior}
+    seen: dict[str, Any] = {"iterations": iterations}
+    if snapshot is not None:
+        seen = {"iterations": snapshot, "view": "snapshot"}
+    members = () if corrupt is None else solved.party_numbers(corrupt)
+    needed: CalibratedMask | str | None = None
+    with spinner("auditing ...", quiet=json):
+        report = run(solved.problem, mask=mask, corrupt=members, max_corrupt=max_corrupt, runs=runs, **seen, **setting)
+        if delta is not None:
+            try:
+                most = 1 if max_corrupt is None else max_corrupt
+                needed = calibrate(solved.problem, delta=delta, max_corrupt=most, **setting)
+            except Unsupported as reason:
+                needed = str(reason)
+    fits = needed is None or enough(mask, runs, needed)
+    notes = audit_notes(report, needed, fits, prior_given=prior is not None)
+    if json:
+        print_json(audited_dict(solved, report, needed, fits, notes))
+    else:
+        print_report(report, notes)
+    if plot is not None:
+        report.plot(plot)
+    return 0 if safe(report) and fits else 1
 
 
 @app.command(short_help="Watch ten parties agree on a mean.")

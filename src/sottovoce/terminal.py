@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from .paper.claims import Claim
     from .solve import Result
 
-SHOWN = 25  # entries of an answer in a table
+SHOWN = 25  # entries of an answer, or of an audit, in a table
+SPINNER_AFTER = 2.0  # seconds
 COLOURS = {"converged": "green", "max_iter": "yellow", "diverged": "red"}
 ENDINGS = {
     "converged": "converged",
@@ -184,6 +186,26 @@ def stages(count: int, quiet: bool) -> Iterator[Callable[[str], None]]:
             bar.update(task, description=stage, advance=1)
 
         yield begin
+
+
+@contextmanager
+def spinner(what: str, quiet: bool) -> Iterator[None]:
+    """Says what is under way, after two seconds, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(what)
+    timer = threading.Timer(SPINNER_AFTER, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
 
 
 def print_claims(found: list[Claim], out: Path) -> None:

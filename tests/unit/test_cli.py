@@ -76,7 +76,7 @@ def test_json_is_one_object_and_nothing_else(problem: Path) -> None:
 
 
 def test_a_seed_repeats_the_run(problem: Path) -> None:
-    problem.write_text(AVERAGING.replace("c = 1.0", "c = 1.0\nmax_iter = 30"))
+    problem.write_text(AVERAGING.replace("c = 1.0", "c = 1.0\nmax_iter = 5"))  # before all end at the same float
     one, two, other = (json.loads(sottovoce("solve", problem, "--json", "--seed", seed).stdout) for seed in (1, 1, 2))
     assert one["x"] == two["x"] != other["x"]
 

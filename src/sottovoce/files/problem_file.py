@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidFile, InvalidInput
-from ..masks import GaussianMask
+from ..masks import GaussianMask, Mask, UniformMask
+from ..modular import ModularMask
 from ..network import Network
 from ..problem import Problem
 from ..schedules import (
@@ -50,12 +52,13 @@ SCHEDULES: dict[str, tuple[str, ...]] = {
     "delayed": ("max_delay",),
     "trace": ("nodes",),
 }
+MASKS = ("gaussian", "modular", "uniform")
 KEYS: dict[str, tuple[str, ...]] = {  # every key that the parser knows
     "network": ("generator", "edge_list", "edges", "n", "radius", "rows", "columns", "p", "degree", "k", "seed"),
     "cost": COST_KEYS,
     "cost.parties": PARTY_KEYS,
     "pdmm": ("schedule", "rates", "p", "max_delay", "nodes", "theta", "c", "tol", "max_iter", "seed"),
-    "mask": ("variance",),
+    "mask": ("type", "variance", "bits"),
 }
 TABLES = ("network", "cost", "pdmm", "mask")
 
@@ -72,6 +75,24 @@ class ProblemFile:
     def in_units(self, result: Result) -> Result:
         """The result with ``x`` in the units of the data, whatever ``scale`` was."""
         return result if self.cost.scale is None else replace(result, x=result.x / self.cost.scale)
+
+    def party_numbers(self, names: str) -> frozenset[int]:
+        """The parties in a list such as ``"Ada,3"``: names of the file, or numbers."""
+        parties, found = self.cost.parties, set()
+        for word in (word.strip() for word in names.split(",")):
+            if word in parties:
+                found.add(parties.index(word))
+            elif word.isdecimal() and int(word) < len(parties):
+                found.add(int(word))
+            else:
+                raise InvalidInput(f"corrupt names {shown(word)}, which is no party of {self.path}{self._cure(word)}")
+        return frozenset(found)
+
+    def _cure(self, word: str) -> str:
+        parties = self.cost.parties
+        lower = {party.lower(): party for party in parties}
+        close = [] if word.isdecimal() else difflib.get_close_matches(word.lower(), lower, n=1)
+        return f"; did you mean {lower[close[0]]!r}?" if close else f"; they are numbered 0 .. {len(parties) - 1}."
 
     @property
     def pooled(self) -> Any:
@@ -105,7 +126,7 @@ def read_problem_file(path: str | Path, seed: int | None = None) -> ProblemFile:
     graph = _network(network, data.parties, file.path.parent, seed)
     options = _options(pdmm, graph)
     if "mask" in file.values:
-        options["mask"] = mask.call(GaussianMask, mask.number("variance"), at="variance")
+        options["mask"] = _mask(mask)
     return ProblemFile(file.path, Problem(graph, data.costs), {**options, "seed": seed}, data)
 
 
@@ -210,3 +231,16 @@ def _schedule(table: Table, network: Network) -> Schedule:
         schedule = Asynchronous(rates) if name == "asynchronous" else PoissonClocks(rates or ())
     table.call(schedule.check, network, at="nodes" if name == "trace" else "rates")
     return schedule
+
+
+def _mask(table: Table) -> Mask | ModularMask:
+    name = table.choice("type", MASKS, "gaussian")
+    mask: Mask | ModularMask
+    if name == "modular":
+        mask = table.call(ModularMask, table.integer("bits", ModularMask().bits), at="bits")
+    elif name == "uniform":
+        mask = table.call(UniformMask, table.number("variance"), at="variance")
+    else:
+        mask = table.call(GaussianMask, table.number("variance"), at="variance")
+    table.finish(f'type = "{name}"')
+    return mask

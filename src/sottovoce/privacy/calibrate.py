@@ -40,7 +40,7 @@ class CalibratedMask(GaussianMask):
 
     def __str__(self) -> str:
         return (
-            f"variance {self.variance:.4g} (sigma {self.sigma:.4g}): excess {self.excess:.3g} <= {self.delta:g} nats "
+            f"variance {self.variance:.8g} (sigma {self.sigma:.4g}): excess {self.excess:.3g} <= {self.delta:g} nats "
             f"against {self.against}; {self.prior}; float64 leaves an accuracy of about {self.accuracy:.1e}"
         )
 

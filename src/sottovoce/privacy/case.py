@@ -174,6 +174,8 @@ class Case:
 
     def leaks(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> tuple[Leaks, str, Guarantee]:
         """What one adversary learns."""
+        if isinstance(self.mask, ModularMask):
+            return modular(self, adversary), "by construction: masked values are uniform given the sums", "exact"
         view, method, guarantee = self.view(adversary)
         if nodes is None:
             return view.leaks(self.variance), method, guarantee
@@ -189,9 +191,6 @@ class Case:
         chosen = None if nodes is None else _chosen(nodes, adversary, n)
         if chosen is None and n * w > DENSE:
             raise Unsupported(f"{n} nodes are too many for a table of all; name those you ask about: nodes=[0, 1].")
-        if isinstance(self.mask, ModularMask):
-            method = "by construction: masked values are uniform given the sums"
-            return self.assemble(modular(self, adversary), method, "exact", adversary)
         if not adversary.corrupt and not adversary.sees_all(self.channels):
             return self.assemble(nothing(self.secrets), "nothing is seen", "exact", adversary)
         leaks, method, guarantee = self.leaks(adversary, chosen)
@@ -201,6 +200,7 @@ class Case:
         secrets = self.secrets
         K = secrets.K if secrets.K.ndim == 1 else np.diag(secrets.K)
         prior_std = np.sqrt(K.reshape(secrets.n, -1))
+        sees_all = adversary.sees_all(self.channels)
         if guarantee == "upper bound":
             leaks = replace(leaks, std=np.full_like(leaks.std, np.nan))
         return Report(
@@ -218,6 +218,8 @@ class Case:
             mask=describe_mask(self.mask, self.runs),
             prior=describe_prior(K),
             flags=flags(self, leaks, adversary),
+            holds_answer=self.setting.iterations is None or (sees_all and bool(self.woken().all())),
+            public_answer=isinstance(self.mask, ModularMask) and sees_all,
             **more,
         )
 
@@ -271,8 +273,11 @@ def nothing(secrets: Secrets) -> Leaks:
 
 
 def modular(case: Case, adversary: Adversary) -> Leaks:
-    """Uniform pads modulo ``2^bits``: the view is the sum over each honest component, by construction (``modular``)."""
-    answer = Answer(case.secrets, adversary.corrupt)
+    """Uniform pads modulo ``2^bits``: the view is the sum over each honest component, by construction (``modular``).
+
+    Masked values are public, and so is their sum: taps are told the answer.
+    """
+    answer = Answer(case.secrets, adversary.corrupt, public=adversary.sees_all(case.channels))
     given = diagonal_blocks(answer.given, case.secrets.width)
     left = Posterior(given, given, np.zeros_like(given))
     before = diagonal_blocks(answer.K, case.secrets.width)

@@ -27,6 +27,7 @@ class Report:
     ``leakage``, ``floor`` and ``excess`` are in nats, one entry per node: ``nan`` for corrupt nodes (and where there is
     no certificate), ``inf`` for disclosed ones. ``guarantee`` says what the numbers are: exact, an upper bound, or
     nothing, in which case ``attack`` holds the best attack there is. ``flags`` name what is wrong with the setting.
+    In a worst case each of the three is the largest over all coalitions, not all three of one.
     """
 
     network: Network
@@ -46,6 +47,8 @@ class Report:
     attack: Any = None
     coalitions: tuple[frozenset[int] | None, ...] | None = None  # worst case: the worst coalition for each node
     overall: frozenset[int] | None = None  # worst case: the coalition that learns most of anybody
+    holds_answer: bool = True  # a prefix or a snapshot does not yet
+    public_answer: bool = False  # whether taps alone are told the answer
 
     @property
     def dim(self) -> int:
@@ -65,7 +68,7 @@ class Report:
     @property
     def groups(self) -> list[list[int]]:
         """The groups of honest nodes whose sums the adversary learns exactly; none for an eavesdropper."""
-        if self.coalitions is not None or not self.adversary.corrupt:
+        if self.coalitions is not None or not (self.adversary.corrupt or self.public_answer):
             return []
         return [group.tolist() for group in honest_components(self.network, self.adversary.corrupt)]
 
@@ -102,6 +105,10 @@ class Report:
         )
 
     def _exposed(self) -> list[str]:
+        if self.doomed:
+            return [
+                f"DISCLOSED once the answer is there, because all neighbours are corrupt: {self.names(self.doomed)}."
+            ]
         if not self.exposed:
             return [] if self.guarantee == "none" else ["No node is disclosed exactly."]
         found, alone = [], []
@@ -121,19 +128,25 @@ class Report:
             said.append(f"DISCLOSED exactly: {self.names(found)}.")
         return said
 
+    @property
+    def doomed(self) -> tuple[int, ...]:
+        """Honest nodes that the answer will disclose, though what was seen so far does not."""
+        return tuple(int(i) for i in np.flatnonzero(np.isinf(self.floor) & np.isfinite(self.leakage)))
+
     def _learned(self) -> list[str]:
         if self.guarantee == "none" or self.coalitions is not None:
             return []
-        if not self.adversary.corrupt:
+        if not self.adversary.corrupt and not self.public_answer:
             hidden = "Nothing is learned exactly: without a corrupt node the answer itself stays hidden."
             return [] if self.exposed else [hidden]
         groups = [group for group in self.groups if not set(group) <= set(self.exposed)]
         if not groups:
             return []
+        when = "Learned exactly" if self.holds_answer else "Learned exactly once the answer is there"
         if len(groups) == 1:
-            return [f"Learned exactly, whatever the mask: the sum over the honest nodes {self.names(groups[0])}."]
+            return [f"{when}, whatever the mask: the sum over the honest nodes {self.names(groups[0])}."]
         parts = "; ".join(f"{{{self.names(group)}}}" for group in groups[:NAMED])
-        return [f"The corrupt nodes cut the network: learned exactly is the sum over each of {parts}."]
+        return [f"The corrupt nodes cut the network. {when}, whatever the mask: the sum over each of {parts}."]
 
     def _beyond(self) -> list[str]:
         left = np.where(np.isfinite(self.excess), self.excess, -1.0)

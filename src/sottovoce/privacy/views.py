@@ -41,6 +41,7 @@ class Answer:
 
     secrets: Secrets
     corrupt: frozenset[int]
+    public: bool = False  # whether the answer is known without a corrupt node
 
     @cached_property
     def honest(self) -> Nodes:
@@ -49,7 +50,8 @@ class Answer:
     @cached_property
     def groups(self) -> list[Nodes]:
         """The groups of honest nodes whose sums are disclosed; none for an eavesdropper."""
-        return honest_components(self.secrets.problem.network, self.corrupt) if self.corrupt else []
+        told = bool(self.corrupt) or self.public
+        return honest_components(self.secrets.problem.network, self.corrupt) if told else []
 
     @cached_property
     def sums(self) -> Array:

@@ -21,6 +21,8 @@ OVERHEAD = 3e6  # of one coalition, in multiplications
 def worst_case(case: Case, t: int) -> Report:
     """For each node the coalition that learns most about it, and overall the one that learns most about anybody."""
     n = case.secrets.n
+    if case.setting.view == "snapshot":
+        raise Unsupported("the worst case is over transcripts; name the corrupt nodes of a snapshot.")
     check_size(t, n)
     count = coalitions_up_to(n, t)
     if count * work(case) > WORK:
@@ -36,8 +38,10 @@ def worst_case(case: Case, t: int) -> Report:
         leaks, method, guarantee = case.leaks(adversary)
         for i in np.flatnonzero(leaks.leakage > worst.leakage):
             by[i] = adversary.corrupt
-            for name in ("leakage", "floor", "excess", "std"):
-                getattr(worst, name)[i] = getattr(leaks, name)[i]
+            worst.leakage[i], worst.std[i] = leaks.leakage[i], leaks.std[i]
+        # Who leaks most need not do so beyond the answer: each figure is a maximum of its own.
+        for most_of, value in ((worst.floor, leaks.floor), (worst.excess, leaks.excess)):
+            np.fmax(most_of, value, out=most_of)
         if np.nanmax(leaks.leakage) > most:
             overall, most = adversary.corrupt, float(np.nanmax(leaks.leakage))
     told = f"{method}, all {count:,} coalitions of at most {t}"
