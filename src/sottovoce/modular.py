@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .costs import Averaging
-from .errors import InvalidInput, Unsupported
+from .errors import InvalidInput, NotConverged, Unsupported
 from .network import Network
 from .problem import Problem, averaging
 from .record import Error, Recorder
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Words = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.int64]
 
 LARGEST_BITS = 52  # |sum| < 2^51, so that round(n * x) is the exact sum although x = sum/n is a float64
 LIMB_BITS = 23
@@ -75,14 +76,21 @@ class ModularMask:
         """Modulo ``2^bits``. Sums of words wrap modulo ``2^64``, a multiple of it, so they need no care."""
         return words & np.uint64(2**self.bits - 1)
 
-    def hide(self, network: Network, s: npt.NDArray[np.int64], pads: Words) -> Words:
-        """``m`` from secrets ``(n, d)`` and pads ``(m, d)``, in the order of ``network.edges``."""
+    def cover(self, s: Integers, pads: Iterable[tuple[int, Words]]) -> Words:
+        """``m`` from secrets and pads of their shape, each with its sign."""
         hidden = s.astype(np.uint64)
-        np.add.at(hidden, network.edges[:, 0], pads)
-        np.subtract.at(hidden, network.edges[:, 1], pads)
+        for sign, pad in pads:
+            hidden = hidden + pad if sign > 0 else hidden - pad
         return self.reduce(hidden)
 
-    def centre(self, words: Words) -> npt.NDArray[np.int64]:
+    def hide(self, network: Network, s: Integers, pads: Words) -> Words:
+        """``m`` of all parties, from secrets ``(n, d)`` and pads ``(m, d)`` in the order of ``network.edges``."""
+        added, subtracted = np.zeros(s.shape, dtype=np.uint64), np.zeros(s.shape, dtype=np.uint64)
+        np.add.at(added, network.edges[:, 0], pads)
+        np.add.at(subtracted, network.edges[:, 1], pads)
+        return self.cover(s, [(1, added), (-1, subtracted)])
+
+    def centre(self, words: Words) -> Integers:
         """Residues as integers in ``[-2^(bits-1), 2^(bits-1))``."""
         residues = self.reduce(words).astype(np.int64)
         return np.where(residues >= 2 ** (self.bits - 1), residues - 2**self.bits, residues)
@@ -117,21 +125,42 @@ def solve_modular(
     n, s = problem.network.n, _secrets(problem, mask)
     if n > 2 ** (TOTAL_BITS - 1):
         raise Unsupported(f"ModularMask is exact up to {2 ** (TOTAL_BITS - 1)} nodes; got {n}.")
-    width = limb_width(mask.bits, n)
     hidden = mask.hide(problem.network, s, mask.draw((problem.network.m, s.shape[1]), seed))
-    limbs = split(hidden, mask.bits, width)
+    limbs = split(hidden, mask.bits, limb_width(mask.bits, n))
     # tol = 0 asks for a given number of iterations, unlooked at: it stays, and nothing is decoded.
     run = solve(averaging(problem.network, limbs), seed=seed, tol=min(tol, TOLERANCE), record=record, **options)
-    scaled = n * run.x
     status = run.status
-    if status is Status.CONVERGED and not (np.abs(scaled - np.rint(scaled)) < NEAR).all():
-        log.warning("the sums of the limbs are not integers to within %g: nothing is decoded. Lower tol.", NEAR)
-        status = Status.MAX_ITER
     mean = np.full(s.shape, np.nan)
     if status is Status.CONVERGED:
-        mean = mask.centre(joined(np.rint(scaled).astype(np.uint64), s.shape[1], width)) / n
+        try:
+            mean = decode(run.x, mask, n) / n
+        except NotConverged as error:
+            log.warning("%s", error)
+            status = Status.MAX_ITER
     x = problem.shape_x(mean.reshape(-1, 1), None)
     return replace(run, x=x, status=status, secret=seed is None)
+
+
+def masked_limbs(s: Integers, pads: Iterable[tuple[int, Words]], mask: ModularMask, n: int) -> npt.NDArray[np.float64]:
+    """What one of ``n`` parties brings to the average, ``(d * limbs,)``, for its integers ``(d,)``: its row of the
+    limbs of ``m``. ``pads``: the ``(d,)`` pad of each of its edges, with sign +1 at the smaller end, -1 at the other.
+    """
+    check_size(s, mask, n)
+    return split(mask.cover(s, pads), mask.bits, limb_width(mask.bits, n))
+
+
+def decode(means: npt.NDArray[np.float64], mask: ModularMask, n: int) -> Integers:
+    """The exact sums ``(..., d)`` of all parties' integers, from agreed means of limbs ``(..., d * limbs)``;
+    ``NotConverged`` where the means are not close to what ``n`` limbs can add up to."""
+    width = limb_width(mask.bits, n)
+    sums = np.rint(n * means)
+    near = np.abs(n * means - sums) < NEAR
+    if not (near & (sums >= 0) & (sums <= n * (2**width - 1))).all():
+        raise NotConverged(
+            f"the sums of the limbs are not integers to within {NEAR:g}, between 0 and {n * (2**width - 1)}: nothing "
+            "is decoded. Lower tol."
+        )
+    return mask.centre(joined(sums.astype(np.uint64), means.shape[-1] // -(-mask.bits // width), width))
 
 
 def check_seed(seed: int) -> int:
@@ -148,20 +177,33 @@ def limb_width(bits: int, n: int) -> int:
 
 
 def split(words: Words, bits: int, width: int) -> npt.NDArray[np.float64]:
-    """``(n, d)`` words as ``(n, d * limbs)`` numbers below ``2^width``, the lowest limb first."""
+    """``(..., d)`` words as ``(..., d * limbs)`` numbers below ``2^width``, the lowest limb first."""
     shifts = np.arange(0, bits, width, dtype=np.uint64)
-    limbs = (words[:, :, None] >> shifts) & np.uint64(2**width - 1)
-    return limbs.reshape(len(words), -1).astype(np.float64)
+    limbs = (words[..., None] >> shifts) & np.uint64(2**width - 1)
+    return limbs.reshape(*words.shape[:-1], -1).astype(np.float64)
 
 
 def joined(limbs: Words, d: int, width: int) -> Words:
     """The inverse of ``split`` for sums of limbs, which may exceed their width: they carry, modulo ``2^64``."""
-    limbs = limbs.reshape(len(limbs), d, -1)
-    shifts = np.arange(limbs.shape[2], dtype=np.uint64) * np.uint64(width)
-    return np.asarray((limbs << shifts).sum(axis=2, dtype=np.uint64))
+    limbs = limbs.reshape(*limbs.shape[:-1], d, -1)
+    shifts = np.arange(limbs.shape[-1], dtype=np.uint64) * np.uint64(width)
+    return np.asarray((limbs << shifts).sum(axis=-1, dtype=np.uint64))
 
 
-def _secrets(problem: Problem, mask: ModularMask) -> npt.NDArray[np.int64]:
+def check_size(s: npt.NDArray[Any], mask: ModularMask, n: int) -> None:
+    """Refuse what could wrap around, of all nodes ``(n, d)`` or of one ``(d,)``."""
+    largest = (2 ** (mask.bits - 1) - 1) // n
+    size = np.abs(s.astype(np.float64))
+    if (size > largest).any():
+        worst = np.unravel_index(size.argmax(), s.shape)
+        holder = f"node {worst[0]}" if s.ndim == 2 else "this node"
+        raise InvalidInput(
+            f"the sum could wrap around: with bits={mask.bits} and {n} nodes every |s_i| must be at most {largest}, "
+            f"below 2^(bits-1)/n; {holder} holds {s[worst]:.0f}. Use more bits (up to {LARGEST_BITS}) or larger units."
+        )
+
+
+def _secrets(problem: Problem, mask: ModularMask) -> Integers:
     """The secrets ``(n, d)`` of an averaging problem, refused where the sum could be wrong."""
     if not problem.consensus or any(type(cost) is not Averaging for _, cost in problem.groups):
         raise Unsupported(
@@ -178,11 +220,5 @@ def _secrets(problem: Problem, mask: ModularMask) -> npt.NDArray[np.int64]:
             f"ModularMask takes integers; node {i} holds {s[i, k]:.12g}. Multiply by a public number and round first "
             "(cents instead of euros), or use GaussianMask."
         )
-    largest = (2 ** (mask.bits - 1) - 1) // n
-    if (np.abs(s) > largest).any():
-        i, k = np.unravel_index(np.abs(s).argmax(), s.shape)
-        raise InvalidInput(
-            f"the sum could wrap around: with bits={mask.bits} and {n} nodes every |s_i| must be at most {largest}, "
-            f"below 2^(bits-1)/n; node {i} holds {s[i, k]:.0f}. Use more bits (up to {LARGEST_BITS}) or larger units."
-        )
+    check_size(s, mask, n)
     return s.astype(np.int64)

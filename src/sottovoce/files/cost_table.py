@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from ..costs import (
 )
 from ..errors import InvalidCost, InvalidFile
 from .csv_rows import Shards
-from .data import read_data
+from .data import read_data, read_own_rows
 from .table import Table, finite, nearest, shown
 
 Array = npt.NDArray[np.float64]
@@ -41,6 +42,7 @@ KEYS = (
     "type", "values", "parties", "files", "file", "party", "delimiter", "columns", "features", "target", "intercept",
     "scale", "delta", "ridge", "l1", "l2",
 )  # fmt: skip
+OWN_KEYS = (*(key for key in KEYS if key not in ("values", "parties", "files", "party")), "rows")
 
 HIDDEN = {
     "averaging": "",
@@ -62,6 +64,31 @@ class CostTable:
     pooled: Array | None = None  # in the units of x; where it is cheap and exact
     notes: tuple[str, ...] = ()
     unhidden: str = ""  # what a mask does not hide
+    parameters: dict[str, float] = field(default_factory=dict)  # of the family, for the whole problem
+
+
+@dataclass(frozen=True, eq=False)
+class PartyCost:
+    """What ``[cost]`` says in the file of one party: its own cost, and how to read the answer."""
+
+    kind: str
+    cost: Cost
+    columns: list[str]  # of the answer
+    target: str | None
+    scale: Array | None  # the answer is x / scale
+    parameters: dict[str, float]
+    notes: tuple[str, ...]
+    unhidden: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that the parties must have in common, and nothing else, for JSON."""
+        return {
+            "type": self.kind,
+            "columns": self.columns,
+            "target": self.target,
+            "scale": None if self.scale is None else self.scale.tolist(),
+            **self.parameters,
+        }
 
 
 def read_cost(table: Table, base: Path) -> CostTable:
@@ -73,9 +100,28 @@ def read_cost(table: Table, base: Path) -> CostTable:
         raise table.refuse(None, f"has data of {len(shards)} party; at least two are needed to agree on anything.")
     if repeated := [name for name in shards.parties if shards.parties.count(name) > 1]:
         raise table.refuse("parties", f"has two parties named {repeated[0]!r}.")
-    made = _of_values(table, kind, shards) if kind in OF_VALUES else _of_rows(table, kind, shards)
+    made = _of_values(table, kind, shards) if kind in OF_VALUES else _of_rows(table, kind, shards, len(shards))
     table.finish(f'type = "{kind}"')
     return made
+
+
+def read_party_cost(table: Table, base: Path, *, parties: int) -> PartyCost:
+    """The cost of one party of a network, from its own table; of a penalty it carries its share, ``1/parties``."""
+    table.refuse_unknown(OWN_KEYS)
+    kind = table.choice("type", TYPES)
+    if kind == "least_squares":
+        raise table.refuse(
+            "type", "= 'least_squares' would show every party's A'A. The statistic of that name is exact and does not."
+        )
+    target = None if kind in OF_VALUES else table.string("target")
+    names = table.strings("columns" if target is None else "features")
+    if target in names:
+        raise table.refuse("features", f"contains the target {target!r}.")
+    shards = read_own_rows(table, base, names if target is None else [*names, target])
+    made = _of_values(table, kind, shards) if target is None else _of_rows(table, kind, shards, parties)
+    table.finish(f'type = "{kind}"')
+    cost = made.costs if isinstance(made.costs, Cost) else made.costs[0]
+    return PartyCost(kind, cost, made.columns, target, made.scale, made.parameters, made.notes, made.unhidden)
 
 
 def _of_values(table: Table, kind: str, shards: Shards) -> CostTable:
@@ -83,7 +129,7 @@ def _of_values(table: Table, kind: str, shards: Shards) -> CostTable:
     if options.get("delta", 1.0) <= 0:
         raise table.refuse("delta", f"must be a number > 0; got {options['delta']:g}.")
     counts = np.array([len(rows) for rows in shards.rows])
-    made = CostTable(kind, shards.parties, shards.columns, [], unhidden=HIDDEN["other"])
+    made = CostTable(kind, shards.parties, shards.columns, [], unhidden=HIDDEN["other"], parameters=options)
     if (counts == 1).all():
         s = np.concatenate(shards.rows)
         s = s[:, 0] if s.shape[1] == 1 else s
@@ -101,15 +147,16 @@ def _of_values(table: Table, kind: str, shards: Shards) -> CostTable:
         for rows, total in zip(shards.rows, sums, strict=True)
     ]
     mean = np.concatenate(shards.rows).mean(axis=0)
-    note = f"the mean is over all {counts.sum()} rows, so a party with more rows weighs more"
+    rows_of_all = f"all {counts.sum()} rows" if len(shards) > 1 else "the rows of all parties"
+    note = f"the mean is over {rows_of_all}, so a party with more rows weighs more"
     return replace(made, costs=costs, pooled=mean, notes=(note,), unhidden=HIDDEN["rows"])
 
 
-def _of_rows(table: Table, kind: str, shards: Shards) -> CostTable:
-    features, n = shards.columns[:-1], len(shards)
+def _of_rows(table: Table, kind: str, shards: Shards, n: int) -> CostTable:
+    features = shards.columns[:-1]
     if not features:
         raise table.refuse("features", "is empty: there is no column but the target.")
-    scale = _scale(table, features)
+    scale = read_scale(table, features, "feature")
     A = [rows[:, :-1] / scale for rows in shards.rows]
     b = [rows[:, -1] for rows in shards.rows]
     notes: list[str] = []
@@ -129,20 +176,20 @@ def _of_rows(table: Table, kind: str, shards: Shards) -> CostTable:
             pooled = None
             notes.append(f"the pooled rows have rank {rank} for {len(features)} unknowns: the answer is not unique")
     unhidden = HIDDEN["other" if kind in ("logistic", "hinge") else "least_squares"]
-    return CostTable(kind, shards.parties, features, costs, scale, pooled, tuple(notes), unhidden)
+    return CostTable(kind, shards.parties, features, costs, scale, pooled, tuple(notes), unhidden, penalties)
 
 
-def _scale(table: Table, features: Sequence[str]) -> Array:
+def read_scale(table: Table, names: Sequence[str], what: str) -> Array:
     """Public numbers that columns are divided by, as agreed before the run; 1 for the others."""
     given = table.get("scale", {})
     if not isinstance(given, dict):
         raise table.refuse("scale", f"must be a table such as {{ age = 10 }}; got {shown(given)}.")
     for name, value in given.items():
-        if name not in features:
-            raise table.refuse("scale", f"names {name!r}, which is no feature{nearest(name, features)}")
+        if name not in names:
+            raise table.refuse("scale", f"names {name!r}, which is no {what}{nearest(name, names)}")
         if not finite(value) or value <= 0:
             raise table.refuse("scale", f"must be positive numbers; got {shown(value)} for {name!r}.")
-    return np.array([float(given.get(name, 1.0)) for name in features])
+    return np.array([float(given.get(name, 1.0)) for name in names])
 
 
 def _penalties(table: Table, kind: str) -> dict[str, float]:

@@ -38,15 +38,34 @@ def read_data(table: Table, base: Path, regression: bool) -> Shards:
         return _values(table, names)
     if given[0] == "parties":
         return _parties(table, names, target)
-    delimiter = table.string("delimiter", ",")
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise table.refuse("delimiter", f"must be one character, such as ',' or ';'; got {delimiter!r}.")
+    delimiter = _delimiter(table)
     if given[0] == "files":
         return read_one_per_party(_paths(table, base), names, target, delimiter)
     party = table.string("party")
     if party == target or party in (names or ()):
         raise table.refuse("party", f"names the column {party!r}, which is also used as data.")
     return read_together(base / table.string("file"), party, names, target, delimiter)
+
+
+def read_own_rows(table: Table, base: Path, columns: list[str]) -> Shards:
+    """The rows of the one party whose table this is: ``rows`` in the table, or a CSV ``file`` with nobody else's.
+
+    All parties must mean the same by a column, so ``columns`` come from what they agreed on and not from a header.
+    """
+    given = [key for key in ("rows", "file") if key in table]
+    if len(given) != 1:
+        raise table.refuse(None, "needs the party's own data, as rows or as a CSV file: give one of the two.")
+    if given == ["file"]:
+        return read_one_per_party([base / table.string("file")], columns, None, _delimiter(table))
+    rows = _matrix(table.get("rows"), len(columns), table, "rows", "")
+    return Shards(columns, [table.name], [rows], [table.file.where(table.name, "rows")])
+
+
+def _delimiter(table: Table) -> str:
+    delimiter = str(table.string("delimiter", ","))
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise table.refuse("delimiter", f"must be one character, such as ',' or ';'; got {delimiter!r}.")
+    return delimiter
 
 
 def _paths(table: Table, base: Path) -> list[Path]:

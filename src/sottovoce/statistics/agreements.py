@@ -3,29 +3,87 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import BadlyHidden, InvalidInput, NotConverged
 from ..masks import GaussianMask
-from ..modular import ModularMask, check_seed
+from ..modular import Integers, ModularMask, check_seed
 from ..network import Network
 from ..problem import Problem, averaging
 from ..schedules import Schedule
 from ..solve import Result, Status, solve
-
-Integers = npt.NDArray[np.int64]
 
 DEFAULT_MASK = GaussianMask(variance=1e8)
 # The excess is at most 4 (size/sigma)^2 [L_h^+]_ii n/(n-1) nats (THEORY 4): about 4e-4 on a small graph at this ratio.
 HIDDEN = 100
 
 
-class Agreements:
-    """The runs of one statistic. Every run has pads of its own, with a seed too: a pad used twice is no pad."""
+class Agreements(ABC):
+    """The agreements of one statistic among ``parties``, as a program sees them that holds the rows of the ``local``
+    ones: all of them in a simulation, a single one in a network. Every agreement has pads of its own: a pad used twice
+    is no pad.
+
+    ``local``: what those parties are called, a number or a name each. ``tol``: an agreed mean is right to about
+    ``3 tol`` times the largest contribution, or to ``resolution(mask)`` where that is larger.
+    """
+
+    def __init__(self, parties: int, local: Sequence[int | str], tol: float) -> None:
+        self.parties, self.local, self.tol = parties, local, tol
+        self.problems: list[Problem] = []  # stays empty where nobody holds all contributions
+        self.masks: list[GaussianMask | ModularMask] = []
+        self.runs: list[Result] = []
+
+    @property
+    def made(
+        self,
+    ) -> tuple[Status, int, tuple[Result, ...], tuple[Problem, ...], tuple[GaussianMask | ModularMask, ...]]:
+        """The common fields of a ``Statistic``."""
+        return self.runs[-1].status, self.parties, tuple(self.runs), tuple(self.problems), tuple(self.masks)
+
+    @abstractmethod
+    def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
+        """One run of private averaging on ``(local, p)`` numbers, whole ones under a ``ModularMask``. ``x`` of the
+        result is ``(local, p)``, the mean over all parties as each local one holds it; exact, ``sum / n`` rounded to
+        float64, under a ``ModularMask``. A run that did not converge says so in its status, and raises nothing."""
+
+    def mean(self, contributions: Array, mask: GaussianMask) -> Array:
+        """The mean over the parties of ``(local, p)`` real numbers: a row is what a local party holds at the end."""
+        size = np.abs(contributions).max(axis=1, initial=0.0)
+        if HIDDEN * size.max() > mask.sigma:
+            warnings.warn(
+                f"party {self.local[int(size.argmax())]} contributes numbers up to {size.max():.3g}, not small against "
+                f"the mask's sigma = {mask.sigma:.3g}, so they are hidden badly. Give scale=, public numbers that "
+                "bring the data to size 1, or a larger mask.",
+                BadlyHidden,
+                stacklevel=5,
+            )
+        # A public number rides along: against it the residual is measured where the contributions are smaller than
+        # what rounding resolves to tol (the residuals of a perfect fit), and could not converge against themselves.
+        floor = resolution(mask) / (3 * self.tol) if self.tol else 1.0
+        return self._agreed(np.column_stack([contributions, np.full(len(contributions), floor)]), mask)[:, :-1]
+
+    def total(self, counts: Integers, mask: ModularMask) -> Integers:
+        """The exact sums ``(p,)`` over the parties of ``(local, p)`` counts."""
+        means = self._agreed(counts.astype(np.float64), mask)
+        return np.asarray(np.rint(self.parties * means[0]), dtype=np.int64)
+
+    def _agreed(self, contributions: Array, mask: GaussianMask | ModularMask) -> Array:
+        run = self.agree(contributions, mask)
+        self.masks.append(mask)
+        self.runs.append(run)
+        if run.status is not Status.CONVERGED:
+            raise NotConverged(f"run {len(self.runs)} ended as {run.status.value}.")
+        return np.asarray(run.x)
+
+
+class SimulatedAgreements(Agreements):
+    """All parties in one process: every agreement is a run of ``sv.solve``, with a seed of its own where there is one.
+    ``problems[k]`` is what run ``k`` solved."""
 
     def __init__(
         self,
@@ -36,54 +94,20 @@ class Agreements:
         max_iter: int | None,
         progress: bool | None,
     ) -> None:
-        self.network, self.tol = network, tol
+        super().__init__(network.n, range(network.n), tol)
+        self.network = network
         self.seed = None if seed is None else check_seed(seed)
         self.options: dict[str, Any] = {"schedule": schedule, "tol": tol, "max_iter": max_iter, "progress": progress}
-        self.problems: list[Problem] = []
-        self.masks: list[GaussianMask | ModularMask] = []
-        self.runs: list[Result] = []
 
-    @property
-    def made(self) -> tuple[Status, tuple[Result, ...], tuple[Problem, ...], tuple[GaussianMask | ModularMask, ...]]:
-        """The common fields of a ``Statistic``."""
-        return self.runs[-1].status, tuple(self.runs), tuple(self.problems), tuple(self.masks)
-
-    def mean(self, contributions: Array, mask: GaussianMask) -> Array:
-        """The mean over the parties of ``(n, p)`` real numbers: row ``i`` is what party ``i`` holds at the end. It is
-        right to about ``3 tol`` times the largest of them, or to ``resolution(mask)`` where that is larger."""
-        size = np.abs(contributions).max(axis=1, initial=0.0)
-        if HIDDEN * size.max() > mask.sigma:
-            warnings.warn(
-                f"party {size.argmax()} contributes numbers up to {size.max():.3g}, not small against the mask's sigma "
-                f"= {mask.sigma:.3g}, so they are hidden badly. Give scale=, public numbers that bring the data "
-                "to size 1, or a larger mask.",
-                BadlyHidden,
-                stacklevel=4,
-            )
-        # A public number rides along: against it the residual is measured where the contributions are smaller than
-        # what rounding resolves to tol (the residuals of a perfect fit), and could not converge against themselves.
-        floor = resolution(mask) / (3 * self.tol) if self.tol else 1.0
-        return self._agree(np.column_stack([contributions, np.full(len(contributions), floor)]), mask)[:, :-1]
-
-    def total(self, counts: Integers, mask: ModularMask) -> Integers:
-        """The exact sum over the parties of ``(n, p)`` counts."""
-        means = self._agree(counts.astype(np.float64), mask)
-        return np.asarray(np.rint(self.network.n * means[0]), dtype=np.int64)
-
-    def _agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Array:
+    def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         k = len(self.runs)
         seed = (
             None if self.seed is None else int(np.random.SeedSequence([self.seed, k]).generate_state(1, np.uint64)[0])
         )
-        problem = averaging(self.network, contributions)
+        self.problems.append(averaging(self.network, contributions))
         # One network and one curvature: the step that was tuned for the first run serves them all.
-        run = solve(problem, mask=mask, seed=seed, c=self.runs[0].c if self.runs else "auto", **self.options)
-        self.problems.append(problem)
-        self.masks.append(mask)
-        self.runs.append(run)
-        if run.status is not Status.CONVERGED:
-            raise NotConverged(f"run {k + 1} ended as {run.status.value}.")
-        return np.asarray(run.x)
+        c: float | Literal["auto"] = self.runs[0].c if self.runs else "auto"
+        return solve(self.problems[k], mask=mask, seed=seed, c=c, **self.options)
 
 
 def resolution(mask: GaussianMask) -> float:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..errors import InvalidCost, InvalidInput, NotConverged
-from ..modular import ModularMask
+from ..modular import Integers, ModularMask
 from ..network import Network
 from ..schedules import Schedule
-from .agreements import Agreements, Integers, check_mask
+from .agreements import Agreements, SimulatedAgreements, check_mask
 from .shards import read_rows
 from .statistic import Statistic
 
@@ -61,9 +61,14 @@ def private_histogram(
         raise InvalidInput(
             f"private_histogram counts one variable; got rows of {shape[0]} columns. Call it once for each."
         )
-    edges = _edges(bins)
+    edges = read_bins(bins)
     check_mask(mask, ModularMask)
-    agreements = Agreements(network, schedule, seed, tol, max_iter, progress)
+    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    return histogram_program(agreements, rows, edges, mask)
+
+
+def histogram_program(agreements: Agreements, rows: Sequence[Array], edges: Array, mask: ModularMask) -> Histogram:
+    """``private_histogram`` as the local parties run it, on the ``rows`` of each."""
     counts = [[(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()] for x in rows]
     try:
         total = agreements.total(np.array(counts, dtype=np.int64), mask)
@@ -72,7 +77,8 @@ def private_histogram(
     return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]))
 
 
-def _edges(bins: npt.ArrayLike) -> Array:
+def read_bins(bins: npt.ArrayLike) -> Array:
+    """The edges of bins."""
     try:
         edges = as_floats(bins, "bins")
     except InvalidCost:

@@ -23,7 +23,7 @@ from ..errors import InvalidInput, NotConverged, is_number
 from ..masks import GaussianMask
 from ..network import Network
 from ..schedules import Schedule
-from .agreements import DEFAULT_MASK, Agreements, check_mask, resolution
+from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, check_mask, resolution
 from .moments import agreed_count, agreed_products
 from .regression import Regression
 from .shards import in_units, read_regression, read_scale
@@ -59,18 +59,33 @@ def private_least_squares(
     """
     rows, row_weights = read_regression(network, shards, weights)
     d, intercept = rows[0].shape[1] - 1, bool(intercept)
-    columns = _names(names, d, intercept)
+    columns = read_names(names, d, intercept)
     unit = read_scale(scale, d + 1, "column of A and one for the target")
-    if not (is_number(ridge) and math.isfinite(ridge) and ridge >= 0):
-        raise InvalidInput(f"ridge must be a finite number >= 0; got {ridge!r}.")
+    check_ridge(ridge)
     check_mask(mask, GaussianMask)
-    agreements = Agreements(network, schedule, seed, tol, max_iter, progress)
+    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    return least_squares_program(agreements, rows, row_weights, columns, unit, ridge, intercept, mask)
+
+
+def least_squares_program(
+    agreements: Agreements,
+    rows: Sequence[Array],
+    weights: Sequence[Array] | None,
+    names: tuple[str, ...],
+    unit: Array,
+    ridge: float,
+    intercept: bool,
+    mask: GaussianMask,
+) -> Regression:
+    """``private_least_squares`` as the local parties run it, from rows ``[A_i, b_i]`` to the answer that they hold."""
     rows = in_units(rows, unit, mask)
+    row_weights = [np.ones(len(part)) for part in rows] if weights is None else weights
+    d = len(names)
     try:
         N = agreed_count(agreements, rows)
         if d + intercept > N and not ridge:
             raise InvalidInput(f"{N} observations do not determine {d + intercept} coefficients. Use ridge > 0.")
-        total, m = np.ones(network.n), np.zeros((network.n, d + 1))
+        total, m = np.ones(len(rows)), np.zeros((len(rows), d + 1))
         if intercept:
             total, m = _weighted_means(agreements, N, rows, row_weights, weights is not None, mask)
         centred = [part - centre for part, centre in zip(rows, m, strict=True)]
@@ -79,11 +94,11 @@ def private_least_squares(
         penalty = np.diag(ridge / N / unit[:d] ** 2)
         H = S[:, :d, :d] + penalty
         # What CONVERGED leaves open in an entry of S, with room for parties that hold more than the mean.
-        condition = _condition(H[0], 10 * tol * float(np.abs(S[0]).max()) + resolution(mask), columns)
+        condition = _condition(H[0], 10 * agreements.tol * float(np.abs(S[0]).max()) + resolution(mask), names)
         beta = np.linalg.solve(H, S[:, :d, d:])
         left = [part[:, d] - part[:, :d] @ own[:, 0] for part, own in zip(centred, beta, strict=True)]
         squares = np.array([[w @ residual**2] for residual, w in zip(left, row_weights, strict=True)])
-        residual = agreements.mean(network.n / N * squares, mask)
+        residual = agreements.mean(agreements.parties / N * squares, mask)
     except NotConverged:
         return Regression.unfinished(agreements)
     slopes = beta[0, :, 0] * unit[d] / unit[:d]
@@ -92,7 +107,7 @@ def private_least_squares(
     return Regression(
         *agreements.made,
         observations=N,
-        names=columns,
+        names=names,
         coefficients=slopes,
         intercept=float(means[d] - means[:d] @ slopes) if intercept else 0.0,
         fitted_intercept=intercept,
@@ -112,9 +127,10 @@ def _weighted_means(
     weighted: bool,
     mask: GaussianMask,
 ) -> tuple[Array, Array]:
-    """``sum w / N`` and ``sum w t / sum w`` as each party holds them; without weights the former is 1, and not sent."""
+    """``sum w / N`` and ``sum w t / sum w`` as each local party holds them; the former is 1, and not sent, without
+    weights."""
     sums = [np.append(w @ part, w.sum() if weighted else []) for part, w in zip(rows, row_weights, strict=True)]
-    agreed = agreements.mean(agreements.network.n / N * np.array(sums), mask)
+    agreed = agreements.mean(agreements.parties / N * np.array(sums), mask)
     total = agreed[:, -1] if weighted else np.ones(len(agreed))
     return total, agreed[:, : rows[0].shape[1]] / total[:, None]
 
@@ -147,7 +163,14 @@ def _with_intercept(inverse: Array, means: Array, total: float) -> Array:
     return np.block([[corner, cross[None, :]], [cross[:, None], inverse]])
 
 
-def _names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
+def check_ridge(ridge: float) -> None:
+    """Of the whole penalty."""
+    if not (is_number(ridge) and math.isfinite(ridge) and ridge >= 0):
+        raise InvalidInput(f"ridge must be a finite number >= 0; got {ridge!r}.")
+
+
+def read_names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
+    """Of the columns of ``A``."""
     if names is None:
         return tuple(f"x{k}" for k in range(d))
     columns = tuple(names)

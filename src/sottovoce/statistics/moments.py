@@ -20,14 +20,14 @@ from ..masks import GaussianMask
 from ..modular import ModularMask
 from ..network import Network
 from ..schedules import Schedule
-from .agreements import DEFAULT_MASK, Agreements, check_mask
+from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, check_mask
 from .shards import in_units, read_rows, read_scale
 from .statistic import Statistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledMean(Statistic):
-    """``mean`` is a float for one variable, else ``(d,)``: what party 0 holds, the others to within ``tol``."""
+    """``mean`` is a float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``."""
 
     observations: int
     mean: float | Array
@@ -85,12 +85,8 @@ def private_mean(
     rows, shape = read_rows(network, shards)
     unit = read_scale(scale, rows[0].shape[1], "column")
     check_mask(mask, GaussianMask)
-    agreements = Agreements(network, schedule, seed, tol, max_iter, progress)
-    try:
-        observations, mean = agreed_mean(agreements, in_units(rows, unit, mask), mask)
-    except NotConverged:
-        return PooledMean.unfinished(agreements)
-    return PooledMean(*agreements.made, observations, _shaped(mean[0] * unit, shape))
+    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    return mean_program(agreements, rows, shape, unit, mask)
 
 
 def private_variance(
@@ -113,18 +109,9 @@ def private_variance(
     rows, shape = read_rows(network, shards)
     unit = read_scale(scale, rows[0].shape[1], "column")
     check_mask(mask, GaussianMask)
-    _check_ddof(ddof)
-    agreements = Agreements(network, schedule, seed, tol, max_iter, progress)
-    rows = in_units(rows, unit, mask)
-    try:
-        observations, mean = agreed_mean(agreements, rows, mask)
-        share = _share(observations, ddof)
-        squares = [((part - centre) ** 2).sum(axis=0) for part, centre in zip(rows, mean, strict=True)]
-        moments = agreements.mean(network.n / observations * np.array(squares), mask)
-    except NotConverged:
-        return PooledVariance.unfinished(agreements)
-    values = _shaped(mean[0] * unit, shape), ddof, _shaped(share * moments[0] * unit**2, shape)
-    return PooledVariance(*agreements.made, observations, *values)
+    check_ddof(ddof)
+    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    return variance_program(agreements, rows, shape, unit, ddof, mask)
 
 
 def private_covariance(
@@ -152,8 +139,45 @@ def private_covariance(
         )
     unit = read_scale(scale, shape[0], "column")
     check_mask(mask, GaussianMask)
-    _check_ddof(ddof)
-    agreements = Agreements(network, schedule, seed, tol, max_iter, progress)
+    check_ddof(ddof)
+    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    return covariance_program(agreements, rows, unit, ddof, mask)
+
+
+# The programs: what the local parties do, from their rows to the answer that each of them holds.
+
+
+def mean_program(
+    agreements: Agreements, rows: Sequence[Array], shape: tuple[int, ...], unit: Array, mask: GaussianMask
+) -> PooledMean:
+    """``private_mean`` of rows ``(n_i, d)``; ``shape`` is that of the answer."""
+    try:
+        observations, mean = agreed_mean(agreements, in_units(rows, unit, mask), mask)
+    except NotConverged:
+        return PooledMean.unfinished(agreements)
+    return PooledMean(*agreements.made, observations, _shaped(mean[0] * unit, shape))
+
+
+def variance_program(
+    agreements: Agreements, rows: Sequence[Array], shape: tuple[int, ...], unit: Array, ddof: int, mask: GaussianMask
+) -> PooledVariance:
+    """``private_variance`` of rows ``(n_i, d)``; ``shape`` is that of the answer."""
+    rows = in_units(rows, unit, mask)
+    try:
+        observations, mean = agreed_mean(agreements, rows, mask)
+        share = _share(observations, ddof)
+        squares = [((part - centre) ** 2).sum(axis=0) for part, centre in zip(rows, mean, strict=True)]
+        moments = agreements.mean(agreements.parties / observations * np.array(squares), mask)
+    except NotConverged:
+        return PooledVariance.unfinished(agreements)
+    values = _shaped(mean[0] * unit, shape), ddof, _shaped(share * moments[0] * unit**2, shape)
+    return PooledVariance(*agreements.made, observations, *values)
+
+
+def covariance_program(
+    agreements: Agreements, rows: Sequence[Array], unit: Array, ddof: int, mask: GaussianMask
+) -> PooledCovariance:
+    """``private_covariance`` of rows ``(n_i, d)``."""
     rows = in_units(rows, unit, mask)
     try:
         observations, mean = agreed_mean(agreements, rows, mask)
@@ -177,27 +201,28 @@ def agreed_count(agreements: Agreements, rows: Sequence[Array]) -> int:
 
 
 def agreed_mean(agreements: Agreements, rows: Sequence[Array], mask: GaussianMask) -> tuple[int, Array]:
-    """``N``, and the mean over all rows as each party holds it, ``(n, d)``."""
+    """``N``, and the mean over all rows as each local party holds it, ``(local, d)``."""
     observations = agreed_count(agreements, rows)
     sums = np.array([part.sum(axis=0) for part in rows])
-    return observations, agreements.mean(agreements.network.n / observations * sums, mask)
+    return observations, agreements.mean(agreements.parties / observations * sums, mask)
 
 
 def agreed_products(
     agreements: Agreements, observations: int, left: Sequence[Array], right: Sequence[Array], mask: GaussianMask
 ) -> Array:
-    """``sum left'right / N`` over all rows, symmetric, as each party holds it, ``(n, d, d)``; half of it travels."""
+    """``sum left'right / N`` over all rows, symmetric, as each local party holds it; half of it travels."""
     d = left[0].shape[1]
     upper = np.triu_indices(d)
     products = np.array([(a.T @ b)[upper] for a, b in zip(left, right, strict=True)])
-    agreed = agreements.mean(agreements.network.n / observations * products, mask)
+    agreed = agreements.mean(agreements.parties / observations * products, mask)
     moments = np.empty((len(left), d, d))
     moments[:, *upper] = agreed
     moments[:, upper[1], upper[0]] = agreed
     return moments
 
 
-def _check_ddof(ddof: int) -> None:
+def check_ddof(ddof: int) -> None:
+    """What is subtracted from ``N``."""
     if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof < 0:
         raise InvalidInput(f"ddof must be an integer >= 0, 1 for the unbiased estimate; got {ddof!r}.")
 

@@ -16,7 +16,7 @@ from .statistic import Statistic, plain
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Statistic):
-    """``b = intercept + A coefficients + error``, as party 0 holds it, the others to within ``tol``.
+    """``b = intercept + A coefficients + error``, as the first local party holds it, the others to within ``tol``.
 
     ``standard_errors``, ``t_values``, ``p_values`` and ``confidence_interval`` have an entry per term, in the order of
     ``terms``: the intercept first, where there is one. With weights, sums of squares are weighted, as in WLS. Without
@@ -135,7 +135,6 @@ class Regression(Statistic):
         if self.status is not Status.CONVERGED:
             return f"{self.status.value}: no regression to report."
         method = f"Ridge regression ({self.ridge:g})" if self.ridge else "Least squares"
-        parties = self.problems[0].network.n
         fit = [f"R-squared {self.r_squared:.4f}", f"condition number {self.condition_number:.3g}"]
         columns: list[tuple[str, str, Array]] = [("coefficient", "13.6g", self.parameters)]
         if self._has_inference:
@@ -150,5 +149,5 @@ class Regression(Statistic):
         lines = [" " * width + "".join(f" {head:>{form.split('.')[0]}}" for head, form, _ in columns)]
         for k, term in enumerate(self.terms):
             lines.append(f"{term:{width}}" + "".join(f" {values[k]:{form}}" for _, form, values in columns))
-        heading = f"{method}: {self.observations} observations of {parties} parties"
+        heading = f"{method}: {self.observations} observations of {self.parties} parties"
         return "\n".join([heading, ", ".join(fit), "", *lines])

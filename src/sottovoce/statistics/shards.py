@@ -42,8 +42,8 @@ def read_rows(network: Network, shards: Sequence[npt.ArrayLike]) -> tuple[list[A
 
 def read_regression(
     network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], weights: Sequence[npt.ArrayLike] | None
-) -> tuple[list[Array], list[Array]]:
-    """Rows ``[A_i, b_i]`` per party, ``(n_i, d + 1)``, and a weight for each row."""
+) -> tuple[list[Array], list[Array] | None]:
+    """Rows ``[A_i, b_i]`` per party, ``(n_i, d + 1)``, and a weight for each row, or None without weights."""
     rows: list[Array] = []
     for i, shard in enumerate(_one_per_party(network, shards)):
         if not isinstance(shard, tuple | list) or len(shard) != 2:
@@ -55,7 +55,7 @@ def read_regression(
                 f"parties must hold the same columns; party 0 has {rows[0].shape[1] - 1}, party {i} has {A.shape[1]}."
             )
     if weights is None:
-        return rows, [np.ones(len(part)) for part in rows]
+        return rows, None
     read = []
     for i, given in enumerate(_one_per_party(network, weights, "weights")):
         w = _of_party(i, as_floats, given, "its weights")
@@ -86,7 +86,7 @@ def in_units(rows: Sequence[Array], unit: Array, mask: GaussianMask) -> list[Arr
             f"column {k} holds numbers up to {largest[k]:.1e} in units of scale: few of their digits survive a mask of "
             f"sigma = {mask.sigma:.3g}. Give scale=, public numbers that bring the data to size 1.",
             PrecisionLost,
-            stacklevel=3,
+            stacklevel=4,
         )
     return scaled
 

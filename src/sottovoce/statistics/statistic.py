@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ..errors import NotConverged
+from ..errors import NotConverged, Unsupported
 from ..masks import GaussianMask
 from ..modular import ModularMask
 from ..problem import Problem
@@ -22,9 +22,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False, repr=False)
 class Statistic:
     """``problems[k]`` was solved under ``masks[k]`` and came to ``runs[k]``: each is an averaging problem, so an audit
-    of it says what it reveals. Where ``status`` is not ``CONVERGED``, asking for a value raises ``NotConverged``."""
+    of it says what it reveals. Where ``status`` is not ``CONVERGED``, asking for a value raises ``NotConverged``.
+
+    At a party of a network ``runs`` are what it saw of them, and ``problems``, which hold everybody's contributions,
+    are empty.
+    """
 
     status: Status
+    parties: int
     runs: tuple[Result, ...]
     problems: tuple[Problem, ...]
     masks: tuple[GaussianMask | ModularMask, ...]
@@ -56,6 +61,11 @@ class Statistic:
         """
         from ..privacy.audit import audit
 
+        if not self.problems:
+            raise Unsupported(
+                "a party of a network holds no contributions but its own, so it cannot audit a run. What leaks depends "
+                "on the network and the mask: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=...)."
+            )
         pairs = zip(self.problems, self.masks, strict=True)
         return tuple(audit(problem, mask=mask, **arguments) for problem, mask in pairs)
 
