@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
+from .network_cli import register
 from .terminal import Exit, one_line_each, print_json
 
 if TYPE_CHECKING:
@@ -296,6 +297,8 @@ def paper(
         print_claims(found, out)
     return 0
 
+
+register(app, tidy)
 
 if __name__ == "__main__":
     main()

@@ -6,6 +6,8 @@ SottovoceError
 │   ├── InvalidCost               a cost or its data
 │   └── InvalidFile               a problem file; names the key and the line
 ├── Unsupported                   a combination for which no exact step is known
+├── JournalError                  the saved state of a party cannot be read or written
+├── PeerError                     another party broke the protocol
 ├── NotConverged                  a value that is not there, because its run did not converge
 └── MissingExtra (ImportError)    an optional dependency that is not installed
 
@@ -43,6 +45,14 @@ class InvalidFile(InvalidInput):
 
 class Unsupported(SottovoceError):
     """A combination for which no exact step is known; never approximated in silence."""
+
+
+class JournalError(SottovoceError):
+    """The saved state of a party cannot be read or written."""
+
+
+class PeerError(SottovoceError):
+    """Another party broke the protocol: what it did. Nothing here is wrong."""
 
 
 class NotConverged(SottovoceError):

@@ -1,0 +1,223 @@
+"""The commands that run between machines: ``keygen``, ``plan``, ``node`` and ``status``."""
+
+from __future__ import annotations
+
+import json as json_module
+import logging
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .terminal import facts, print_json, spinner
+
+Tidy = Callable[[Callable[..., int | None]], Callable[..., None]]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+NodeFile = Annotated[Path, typer.Argument(metavar="NODE.TOML", help="The party's node file; see docs/deploy.md.")]
+
+PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}  # what every log record has
+
+
+def register(app: typer.Typer, tidy: Tidy) -> None:
+    """Add the commands to the program."""
+    app.command(short_help="Make the key and certificate of a party.")(tidy(keygen))
+    app.command(short_help="Write the node files of a whole network, audited first.")(tidy(plan))
+    app.command(short_help="Run one party on the network.")(tidy(node))
+    app.command(short_help="Ask a running party how it is.")(tidy(status))
+
+
+def keygen(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to put key.pem and certificate.pem.")],
+    name: Annotated[str, typer.Option(help="The party's name: letters, digits, . _ -")],
+    json: Json = False,
+) -> int | None:
+    """Make the identity of a party: a private key, which stays here, and a certificate, which the others get.
+
+    \b
+    Examples:
+      sottovoce keygen identity --name hospital-3
+      sottovoce keygen identity --name hospital-3 --json
+    """
+    from .runtime.identity import CERTIFICATE, KEY, create
+
+    identity = create(folder, name)
+    made = {
+        "name": identity.name,
+        "fingerprint": identity.fingerprint,
+        "certificate": str(folder / CERTIFICATE),
+        "key": str(folder / KEY),
+    }
+    if json:
+        print_json(made)
+        return 0
+    _print_facts(made)
+    typer.echo(
+        f"\nSend {folder / CERTIFICATE} to whoever writes the plan, and read the fingerprint to your neighbours over "
+        f"the telephone.\n{folder / KEY} is secret: it never leaves this machine."
+    )
+    return 0
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(metavar="PLAN.TOML", help="The plan of the run; see docs/deploy.md.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the node files.")],
+    generate_keys: Annotated[
+        bool, typer.Option("--generate-keys", help="Make everybody's keys too. For trials on one machine.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write the files even if somebody is disclosed, or nothing is certified.")
+    ] = False,
+    json: Json = False,
+) -> int | None:
+    """Audit the run that a plan describes, and write a node file for each party.
+
+    \b
+    Examples:
+      sottovoce plan plan.toml --out parties
+      sottovoce plan plan.toml --out trial --generate-keys
+      sottovoce plan plan.toml --out parties --json
+
+    \b
+    Exit status: 0 written; 1 not written, as somebody would be disclosed or nothing is certified;
+    2 bad input.
+    """
+    from .planned import planned_dict, print_planned
+    from .runtime.plan import read_plan, write_plan
+
+    with spinner("auditing ...", quiet=json):
+        planned = read_plan(file)
+        prospect = planned.prospect
+    written = prospect.safe or force
+    if written:
+        write_plan(planned, out, generate_keys=generate_keys)
+    if json:
+        print_json(planned_dict(planned, out if written else None))
+    else:
+        print_planned(planned, out if written else None, trial=generate_keys)
+    return 0 if written else 1
+
+
+def node(
+    file: NodeFile,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as one JSON object, and log JSON lines on stderr.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Log warnings and errors only.")] = False,
+) -> int | None:
+    """Run one party until it has the answer, and its neighbours know that. Start it again after a crash: it goes on.
+
+    \b
+    Examples:
+      sottovoce node node.toml
+      sottovoce node node.toml --quiet --json
+
+    \b
+    Exit status: 0 done; 1 stopped before the end, or refused by the others;
+    2 bad input; 130 interrupted.
+    """
+    from .runtime.config import read_node_file
+    from .runtime.serve import run_party
+
+    config = read_node_file(file)
+    _log_to_stderr(json, quiet)
+    code = run_party(config)
+    if code == 0:
+        result = json_module.loads(config.result.read_text(encoding="utf-8"))
+        if json:
+            print_json(result)
+        else:
+            _print_facts(_answer_facts(result["answer"]))
+            typer.echo(f"\nAll of it is in {config.result}")
+    return code
+
+
+def status(file: NodeFile, json: Json = False) -> int | None:
+    """Ask a party that runs on this machine how it is.
+
+    \b
+    Examples:
+      sottovoce status node.toml
+      sottovoce status node.toml --json
+
+    Exit status: 0 answered, 2 it does not run.
+    """
+    from .runtime.cluster import ask
+    from .runtime.config import read_node_file
+
+    told = ask(read_node_file(file).socket)
+    if json:
+        print_json(told)
+    else:
+        _print_facts(_status_facts(told))
+    return 0
+
+
+# What they print
+
+
+def _print_facts(rows: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    table = facts()
+    for name, value in rows.items():
+        table.add_row(Text(name), Text(str(value)))
+    Console(highlight=False, soft_wrap=True).print(table)
+
+
+def _answer_facts(answer: dict[str, Any]) -> dict[str, str]:
+    """Numbers and lists of them; matrices are in the file."""
+    listed = {name: value if isinstance(value, list) else [value] for name, value in answer.items()}
+    flat = {name: entries for name, entries in listed.items() if not any(isinstance(entry, list) for entry in entries)}
+    text = "{:.10g}".format
+    return {name: ", ".join(text(e) if isinstance(e, float) else str(e) for e in es) for name, es in flat.items()}
+
+
+def _status_facts(told: dict[str, Any]) -> dict[str, Any]:
+    residual, stage = told.get("residual"), told.get("stage", -1)
+    where = "waiting for its neighbours" if stage < 0 else f"agreement {stage + 1}"
+    rows = {
+        "party": told.get("party"),
+        "run": told.get("run"),
+        "stage": "finished" if told.get("done") else where,
+        "residual": "-" if residual is None else f"{residual:.2e} (1 is good enough)",
+        "wakes": f"{told.get('wakes', 0):,}",
+        "epochs": f"{told.get('epoch', 0):,}",
+        "messages": f"{told.get('messages_sent', 0):,} sent, {told.get('messages_received', 0):,} received, "
+        f"{told.get('messages_old', 0):,} of them old news",
+        "refused": f"{told.get('frames_refused', 0):,} frames that broke the protocol",
+        "running": f"{told.get('seconds', 0):,.0f} s",
+    }
+    rows |= {f"neighbour {name}": state for name, state in told.get("neighbours", {}).items()}
+    return rows | {f"dispute {name}": why for name, why in told.get("disagreements", {}).items()}
+
+
+# Logging
+
+
+def _log_to_stderr(json: bool, quiet: bool) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines(json))
+    logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler], force=True)
+
+
+class _Lines(logging.Formatter):
+    """One line a record: time, level, message and what else is known, as text or as JSON."""
+
+    def __init__(self, json: bool) -> None:
+        super().__init__()
+        self.json = json
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        more = {key: value for key, value in vars(record).items() if key not in PLAIN}
+        if record.exc_info:
+            more["exception"] = self.formatException(record.exc_info)
+        if self.json:
+            line = {"time": when, "level": record.levelname, "message": record.getMessage(), **more}
+            return json_module.dumps(line, default=str, ensure_ascii=False)
+        parts = [when, record.levelname, record.getMessage(), *(f"{key}={value}" for key, value in more.items())]
+        return " ".join(parts)

@@ -1,0 +1,311 @@
+"""A party on the network: an event loop around ``Party``. It brings the clock, the transport and the disk.
+
+The statistic is an ordinary function, run in a thread, that asks for agreements one after the other and waits for each.
+After a crash it runs again from the start: agreements that are over answer from the journal, the one under way goes on
+from the last saved state with the same pads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..atomic import write_whole
+from ..costs import Cost
+from ..costs.base import Array
+from ..errors import JournalError, PeerError
+from ..masks import GaussianMask
+from ..node import Link as Edge
+from ..node import Node
+from ..solve import Result, Status
+from .agreement import Agreement
+from .config import NodeConfig
+from .identity import Identity
+from .journal import Journal
+from .link import Disagreement, Link
+from .party import FINISHED, Party
+from .recorder import Recorder
+from .secrets import EdgeSecrets
+from .transport import Transport
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT = 1.0  # seconds after which an idle party wakes all the same
+TOGETHER = 0.02  # seconds to wait for the other neighbours once one has spoken
+RESERVE = 1_000  # counters that are set aside on the disk at a time
+SAVE_EVERY = 0.25  # seconds between two saved states, at least
+SAVE_SHARE = 0.05  # of the time that saving may take
+LINGER = 600.0  # seconds to stay for neighbours that have not finished
+
+
+class Agent:
+    """One party: it is a ``transport.Handler``."""
+
+    def __init__(self, config: NodeConfig, transport: Transport, identity: Identity, journal: Journal) -> None:
+        self.config, self.transport, self.journal = config, transport, journal
+        self.started = time.time()
+        self.turn = asyncio.Event()  # something has happened that may call for a wake
+        self.met = asyncio.Event()  # all neighbours' keys are known
+        self.next_save, self.reserved = 0.0, 0
+        self.disagreements: dict[str, str] = {}
+        self.result: dict[str, Any] | None = None
+        self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
+        self.poisson = random.Random()  # of the clock; no secret
+        self.recorder = Recorder(config.record, config) if config.record else None
+        self._own(journal)
+        links = {}
+        for neighbour in config.neighbours:
+            secrets = EdgeSecrets.saved(journal, config.run_name, config.name, neighbour.name)
+            links[neighbour.name] = Link(
+                identity, neighbour.name, neighbour.index, neighbour.certificate, config.parameters(), secrets,
+                authenticate=config.channels == "open",
+            )  # fmt: skip
+        heard = None if self.recorder is None else self.recorder.heard
+        self.party = Party(config.index, config.parties, links, self.save, heard=heard)
+        self._meet()
+
+    def _own(self, journal: Journal) -> None:
+        """A journal is for one run on one set of data: other data with the same pads would show their difference."""
+        parameters = json.dumps(self.config.parameters(), sort_keys=True).encode()
+        salt = journal.get("salt") or os.urandom(32)
+        data = hashlib.sha256(salt + self.config.data_bytes()).digest()
+        for name, value, what in (("parameters", parameters, "the [run] table"), ("data", data, "the data")):
+            saved = journal.get(name)
+            if saved is not None and saved != value:
+                raise JournalError(
+                    f"{journal.path}: {what} changed since this run began. Pads must not be used twice: give the run "
+                    "another name, agree on it with the others, and use a new journal; or restore what it was."
+                )
+        journal.put({"salt": salt, "parameters": parameters, "data": data})
+
+    # transport.Handler
+
+    def connected(self, neighbour: str) -> None:
+        log.info("connected", extra={"neighbour": neighbour})
+        self.party.links[neighbour].forget()
+        self.transport.notify(neighbour)
+
+    def disconnected(self, neighbour: str, reason: str) -> None:
+        log.info("disconnected", extra={"neighbour": neighbour, "reason": reason})
+        self.party.links[neighbour].forget()
+        self.turn.set()
+
+    def received(self, neighbour: str, frame: bytes) -> None:
+        try:
+            changed = self.party.received(neighbour, frame)
+        except Disagreement as error:
+            if self.disagreements.get(neighbour) != str(error):
+                log.error("%s", error, extra={"neighbour": neighbour})
+            self.disagreements[neighbour] = str(error)
+            raise
+        except PeerError as error:
+            log.warning("refused a frame: %s", error, extra={"neighbour": neighbour})
+            raise
+        except JournalError as error:  # this party's trouble, not the neighbour's
+            self.fail(error)
+            return
+        if not self.met.is_set():
+            self._meet()
+        self.transport.notify(neighbour)
+        if changed:
+            self.turn.set()
+            self.tell()
+
+    def next_frame(self, neighbour: str) -> bytes | None:
+        # What could not be written down must not be said.
+        return None if self.broken is not None and self.broken.done() else self.party.next_frame(neighbour)
+
+    async def failure(self) -> None:
+        """Waits for what goes wrong outside of an agreement, and raises it."""
+        self.broken = asyncio.get_running_loop().create_future()
+        await self.broken
+
+    def fail(self, error: Exception) -> None:
+        """Something of this party itself is broken: it must stop."""
+        if self.broken is None:
+            raise error
+        if not self.broken.done():
+            self.broken.set_exception(error)
+
+    def tell(self) -> None:
+        """There may be news for everybody."""
+        for neighbour in self.party.links:
+            self.transport.notify(neighbour)
+
+    def _meet(self) -> None:
+        """Write the neighbours' keys down as they come; with all of them, pads can be made."""
+        for name, link in self.party.links.items():
+            if link.secrets.fresh:
+                link.secrets.save(self.journal)
+                self.disagreements.pop(name, None)
+        if all(link.secrets.met for link in self.party.links.values()):
+            self.met.set()
+
+    # Agreements
+
+    async def agree(self, stage: int, cost: Cost, mask: GaussianMask | None, tol: float) -> Result:
+        """Optimise with everybody else: one stage. Without a mask the cost must be public already."""
+        saved = self.journal.get_arrays(f"answer/{stage}")
+        if saved is not None:
+            self.party.skip(stage, int(saved["epoch"][0]))
+            return self.outcome(saved["x"], wakes=int(saved["wakes"][0]), residual=float(saved["residual"][0]))
+        await self.met.wait()
+        node = self.node(stage, cost, mask)
+        form, size = cost.quadratic, cost.sizes[0]
+        curvature = 1.0 if form is None else float(form.Q.min() if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q)[0, 0])
+        agreement = Agreement(
+            node, self.config.parties, tol=tol, curvature=max(curvature, 1e-6), floor=min(1.0, size) or 1.0
+        )
+        state = self.journal.get_arrays(f"stage/{stage}")
+        spent = int.from_bytes(self.journal.get(f"spent/{stage}") or b"", "little")
+        if state is not None:
+            agreement.restore(state, spent)
+        else:
+            node.sent = spent
+        self.reserved = spent
+        log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
+        self.party.begin(stage, agreement)
+        await self.drive(agreement)
+        self.party.finish()
+        assert agreement.epoch is not None
+        numbers = {"epoch": agreement.epoch.number, "wakes": agreement.wakes, "residual": agreement.residual * tol}
+        scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
+        self.journal.put_arrays(f"answer/{stage}", {"x": agreement.x, **scalars})
+        log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})
+        self.tell()
+        return self.outcome(agreement.x, wakes=agreement.wakes, residual=agreement.residual * tol)
+
+    def outcome(self, x: Array, *, wakes: int, residual: float) -> Result:
+        """What one agreement came to at this party."""
+        return Result(
+            x=x[None, :], z=None, status=Status.CONVERGED, iterations=wakes, activations=wakes,
+            messages=self.party.counts.sent, residual=residual, history={}, wall_time=time.time() - self.started,
+            c=self.config.c, theta=self.config.theta, seed=None, secret=True, arithmetic="collapsed",
+        )  # fmt: skip
+
+    def node(self, stage: int, cost: Cost, mask: GaussianMask | None) -> Node:
+        """The party of the simulator, with pads from the secrets of its edges."""
+        edges, zero = {}, np.zeros(cost.dim)
+        for link in self.party.links.values():
+            held = written = zero
+            if mask is not None:
+                held = link.secrets.pads(stage, self.config.name, cost.dim, mask)
+                written = link.secrets.pads(stage, link.name, cost.dim, mask)
+            edges[link.index] = Edge(1.0 if self.config.index > link.index else -1.0, zero, held, written)
+        grid = 0.0 if mask is None else mask.grid
+        return Node(self.config.index, cost, edges, c=self.config.c, theta=self.config.theta, grid=grid)
+
+    async def drive(self, agreement: Agreement) -> None:
+        """Wake, again and again, until everybody has agreed that it is enough."""
+        first = True
+        while not agreement.done:
+            if not first:
+                await self.wait(agreement)
+            first = False
+            if agreement.done:
+                break
+            if agreement.node.sent + 1 >= self.reserved:
+                self.reserved = agreement.node.sent + RESERVE
+                self.journal.put({f"spent/{self.party.stage}": self.reserved.to_bytes(8, "little")})
+            if agreement.calm:
+                agreement.propose()
+                self.save()
+            else:
+                agreement.wake()
+                self.save_now_and_then()
+            if self.recorder is not None:
+                self.recorder.woke(self.party.stage, agreement)
+            self.tell()
+
+    async def wait(self, agreement: Agreement) -> None:
+        """Until it is time to wake: after a random time, or once the neighbours that are there have spoken."""
+        if self.config.wake != "eager":
+            await asyncio.sleep(self.poisson.expovariate(float(self.config.wake)))
+            return
+        loop = asyncio.get_running_loop()
+        until = loop.time() + HEARTBEAT
+        while not agreement.done and (left := until - loop.time()) > 0:
+            self.turn.clear()
+            present = {link.index for link in self.party.links.values() if link.ready}
+            if agreement.news and agreement.news >= present:
+                return
+            if agreement.news:  # somebody has spoken; the others may be slow
+                left = min(left, TOGETHER)
+                until = min(until, loop.time() + left)
+            try:
+                await asyncio.wait_for(self.turn.wait(), left)
+            except TimeoutError:
+                return
+
+    # The disk
+
+    def save(self) -> None:
+        """Write the state of the agreement down."""
+        agreement = self.party.agreement
+        if agreement is not None:
+            began = time.monotonic()
+            self.journal.put_arrays(f"stage/{self.party.stage}", agreement.state())
+            took = time.monotonic() - began
+            self.next_save = time.monotonic() + max(SAVE_EVERY, took / SAVE_SHARE)
+
+    def save_now_and_then(self) -> None:
+        """An older state does no harm: the iteration converges from anywhere."""
+        if time.monotonic() >= self.next_save:
+            self.save()
+
+    def write_result(self, result: dict[str, Any]) -> None:
+        """The result file, whole or not at all."""
+        self.result = result
+        text = json.dumps(result, indent=1, allow_nan=False) + "\n"
+        write_whole(self.config.result, lambda path: Path(path).write_text(text, encoding="utf-8"))
+
+    # What is told to the outside
+
+    def status(self) -> dict[str, Any]:
+        """What a running party says of itself; nothing secret."""
+        agreement, counts = self.party.agreement, self.party.counts
+        return {
+            "party": self.config.name,
+            "run": self.config.run_name,
+            "stage": self.party.stage,
+            "done": self.result is not None,
+            "residual": None if agreement is None or not np.isfinite(agreement.residual) else agreement.residual,
+            "wakes": 0 if agreement is None else agreement.wakes,
+            "epoch": 0 if agreement is None or agreement.epoch is None else agreement.epoch.number,
+            "messages_sent": counts.sent,
+            "messages_received": counts.received,
+            "messages_old": counts.old,
+            "frames_refused": counts.refused,
+            "bytes_sent": counts.bytes_sent,
+            "bytes_received": counts.bytes_received,
+            "seconds": time.time() - self.started,
+            "neighbours": {name: self.transport.state(name) for name in self.party.links},
+            "disagreements": dict(self.disagreements),
+        }
+
+    async def linger(self, seconds: float = LINGER) -> None:
+        """Stay until the neighbours have heard the end, for those that were away."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while loop.time() < until and self.party.waited_for:
+            self.turn.clear()
+            try:
+                await asyncio.wait_for(self.turn.wait(), min(1.0, until - loop.time()))
+            except TimeoutError:
+                continue
+        self.say_goodbye(FINISHED)
+
+    def say_goodbye(self, reason: str) -> None:
+        """The last frame to everybody. Reasons are fixed words: an error may quote data."""
+        for link in self.party.links.values():
+            link.farewell = reason
+        self.tell()

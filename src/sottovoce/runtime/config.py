@@ -1,0 +1,289 @@
+"""The node file of one party: TOML with ``[party]``, which is its own business, ``[run]``, which is public and the same
+for everybody, and one ``[[neighbour]]`` for each (see docs/deploy.md)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ..costs.base import Array
+from ..errors import InvalidFile
+from ..files.cost_table import PartyCost
+from ..files.table import Table, TomlFile, finite, nearest, shown
+from ..statistics.programs import Spec
+from .frames import MAX_PARTIES
+from .identity import check_certificate, check_name, load
+from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
+
+PARTY_KEYS = (
+    "name", "index", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "record", "metrics",
+)  # fmt: skip
+RUN_KEYS = ("name", "parties", "channels", "c", "theta", "tol", *KINDS)
+NEIGHBOUR_KEYS = ("name", "index", "address", "fingerprint", "certificate")
+CHANNELS = ("encrypted", "open")
+THETA, TOL = 1.0, 1e-10
+RUN_NAME = 128  # characters
+ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})")
+SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A party at the other end of an edge; its certificate is who it is."""
+
+    name: str
+    index: int
+    address: str
+    fingerprint: str
+    certificate: str
+
+
+@dataclass(frozen=True, eq=False)
+class NodeConfig:
+    """A node file, checked."""
+
+    path: Path
+    name: str
+    index: int
+    listen: str
+    identity: Path
+    data: Path
+    delimiter: str
+    journal: Path
+    result: Path
+    wake: Literal["eager"] | float  # a number: mean wakes per second of a Poisson clock
+    record: Path | None
+    metrics: str | None
+    run_name: str
+    channels: Literal["encrypted", "open"]
+    c: float
+    theta: float
+    tol: float
+    question: Question
+    neighbours: tuple[Neighbour, ...]
+
+    @property
+    def parties(self) -> int:
+        """``n``."""
+        return self.question.parties
+
+    @property
+    def statistic(self) -> Spec | None:
+        """None where the parties agree on the optimum of a cost."""
+        return self.question.statistic
+
+    @property
+    def socket(self) -> Path:
+        """Where the running party answers ``sottovoce status``."""
+        return self.journal.with_name(f"{self.journal.name}.sock")
+
+    def parameters(self) -> dict[str, Any]:
+        """The table ``[run]`` in the one form that all parties must have in common."""
+        return {
+            "name": self.run_name,
+            "parties": self.parties,
+            "channels": self.channels,
+            "c": self.c,
+            "theta": self.theta,
+            "tol": self.tol,
+            **self.question.to_dict(),
+        }
+
+    def rows(self) -> Array:
+        """The party's own rows, of the columns that the statistic names."""
+        return self.question.rows(self.data, self.delimiter)
+
+    def cost(self) -> PartyCost:
+        """The party's own cost, with its data."""
+        return self.question.party_cost(self.data, self.delimiter)
+
+    def data_bytes(self) -> bytes:
+        """The data file as it is, to notice a change."""
+        try:
+            return self.data.read_bytes()
+        except OSError as error:
+            raise InvalidFile(f"{self.data} cannot be read: {error.strerror or error}.") from None
+
+
+def read_node_file(path: str | Path) -> NodeConfig:
+    """Read and check a node file and its certificates. The data must be there, and are read when they are asked for."""
+    file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
+    party, run = file.table("party"), file.table("run")
+    party.refuse_unknown(PARTY_KEYS)
+    run.refuse_unknown(RUN_KEYS)
+    settings = read_settings(run)
+    if settings["c"] is None:
+        raise run.refuse("c", "is missing: all parties use one positive number. sottovoce plan finds a good one.")
+    parties = run.integer("parties", least=2)
+    if parties > MAX_PARTIES:
+        raise run.refuse("parties", f"must be at most {MAX_PARTIES:,}; got {parties}.")
+    name, index, base = read_name(party), _index(party, parties), file.path.parent
+    config = NodeConfig(
+        path=file.path,
+        name=name,
+        index=index,
+        listen=read_address(party, "listen"),
+        identity=base / party.string("identity", "identity"),
+        data=base / party.string("data", "data.csv"),
+        delimiter=party.string("delimiter", ","),
+        journal=base / party.string("journal", "journal.sqlite"),
+        result=base / party.string("result", "result.json"),
+        wake=read_wake(party),
+        record=base / party.string("record") if "record" in party else None,
+        metrics=read_address(party, "metrics") if "metrics" in party else None,
+        run_name=settings["name"],
+        channels=settings["channels"],
+        c=settings["c"],
+        theta=settings["theta"],
+        tol=settings["tol"],
+        question=_question(file, parties),
+        neighbours=_neighbours(file, name, index, parties),
+    )
+    _check_files(party, config)
+    _check_identity(party, config)
+    return config
+
+
+def _question(file: TomlFile, parties: int) -> Question:
+    table = one_of_them(file, file.values["run"], "run.")
+    values = dict(table.values)
+    mask = None
+    if "mask" in values:
+        name = f"{table.name}.mask"
+        mask = read_mask(Table(file, name, as_table(file, values.pop("mask"), name)))
+    return read_question(Table(file, table.name, values), mask, parties)
+
+
+def _index(table: Table, parties: int) -> int:
+    index = int(table.integer("index", least=0))
+    if index >= parties:
+        raise table.refuse("index", f"must be one of 0 .. {parties - 1}, as there are {parties} parties; got {index}.")
+    return index
+
+
+def _neighbours(file: TomlFile, name: str, index: int, parties: int) -> tuple[Neighbour, ...]:
+    found: list[Neighbour] = []
+    for table in array_of_tables(file, "neighbour", NEIGHBOUR_KEYS):
+        other = Neighbour(
+            read_name(table),
+            _index(table, parties),
+            read_address(table, "address"),
+            table.string("fingerprint"),
+            table.string("certificate"),
+        )
+        if other.name == name:
+            raise table.refuse("name", f"= {name!r} is this party's own: it is not its own neighbour.")
+        if other.index == index:
+            raise table.refuse("index", f"= {index} is this party's own. Every party has an index of its own.")
+        for key in ("name", "index", "address"):
+            if getattr(other, key) in [getattr(earlier, key) for earlier in found]:
+                raise table.refuse(key, f"= {getattr(other, key)!r} is that of an earlier neighbour too.")
+        table.call(check_certificate, other.certificate, other.name, other.fingerprint, at="certificate")
+        found.append(other)
+    if not found:
+        raise InvalidFile(f"{file.path}: there is no [[neighbour]]; a party must have at least one to talk to.")
+    return tuple(found)
+
+
+def _check_files(party: Table, config: NodeConfig) -> None:
+    if len(config.delimiter) != 1 or config.delimiter in '"\r\n':
+        raise party.refuse("delimiter", f"must be one character, such as ',' or ';'; got {config.delimiter!r}.")
+    if not config.data.is_file():
+        raise party.refuse("data", f"= {str(config.data)!r}: there is no such file.")
+    seen = {config.data.resolve(): "data"}
+    for key in ("journal", "result", "record"):
+        path = getattr(config, key)
+        if path is None:
+            continue
+        if not path.parent.is_dir():
+            raise party.refuse(key, f"= {str(path)!r}: its folder does not exist. Make it first.")
+        if path.is_dir():
+            raise party.refuse(key, f"= {str(path)!r} is a folder; name a file.")
+        if (other := seen.setdefault(path.resolve(), key)) != key:
+            raise party.refuse(key, f"and {other} are the same file.")
+    if len(os.fsencode(config.socket)) > SOCKET_PATH:
+        raise party.refuse(
+            "journal", f"= {str(config.journal)!r} is too long: the socket beside it may have a path of {SOCKET_PATH} "
+            "bytes. Give a shorter one, or start the party in the folder of its node file.",
+        )  # fmt: skip
+
+
+def _check_identity(party: Table, config: NodeConfig) -> None:
+    me = party.call(load, config.identity, at="identity")
+    if me.name != config.name:
+        raise party.refuse(
+            "identity",
+            f"= {str(config.identity)!r} is that of {me.name!r}, but name is {config.name!r}. They must agree.",
+        )
+    party.call(check_certificate, me.certificate, me.name, me.fingerprint, at="identity")
+
+
+# What node files and plans have in common
+
+
+def open_file(path: Path, tables: Iterable[str], required: Iterable[str]) -> TomlFile:
+    """The file, with no table that is not known, and all that are required."""
+    file = TomlFile(path)
+    for name in file.values:
+        if name not in tables:
+            raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, tables)}")
+    for name in required:
+        if name not in file.values:
+            raise InvalidFile(f"{path}: the table [{name}] is missing. docs/deploy.md shows one.")
+    return file
+
+
+def array_of_tables(file: TomlFile, name: str, known: Iterable[str]) -> list[Table]:
+    """Every ``[[name]]``, with no key that is not known."""
+    entries = file.values.get(name, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InvalidFile(f"{file.where(name, None)}: {name} must be tables: start each with [[{name}]].")
+    tables = [Table(file, name, entry, at=k) for k, entry in enumerate(entries)]
+    for table in tables:
+        table.refuse_unknown(known)
+    return tables
+
+
+def read_settings(run: Table) -> dict[str, Any]:
+    """``name``, ``channels``, ``theta``, ``tol``, and ``c``, which may be None."""
+    name = run.string("name")
+    if len(name) > RUN_NAME or not name.isprintable():
+        raise run.refuse("name", f"must be at most {RUN_NAME} printable characters; got {shown(name)}.")
+    theta, tol, c = run.number("theta", THETA), run.number("tol", TOL), run.number("c", None)
+    if not 0 < theta <= 1:
+        raise run.refuse("theta", f"must be in (0, 1]; got {theta:g}. Use 1 for PDMM, 0.5 for ADMM.")
+    if not 0 < tol < 1:
+        raise run.refuse("tol", f"must be a number between 0 and 1, such as {TOL:g}; got {tol:g}.")
+    if c is not None and c <= 0:
+        raise run.refuse("c", f"must be a positive number; got {c:g}.")
+    return {"name": name, "channels": run.choice("channels", CHANNELS, CHANNELS[0]), "theta": theta, "tol": tol, "c": c}
+
+
+def read_name(table: Table) -> str:
+    """The name of a party."""
+    return table.call(check_name, table.string("name"), at="name")
+
+
+def read_wake(table: Table) -> Literal["eager"] | float:
+    """When a party wakes."""
+    wake = table.get("wake", "eager")
+    if wake == "eager":
+        return "eager"
+    if not finite(wake) or wake <= 0:
+        raise table.refuse("wake", f'must be "eager", or a positive number of wakes per second; got {shown(wake)}.')
+    return float(wake)
+
+
+def read_address(table: Table, key: str) -> str:
+    """``host:port``."""
+    address = str(table.string(key))
+    found = ADDRESS.fullmatch(address)
+    if not found:
+        raise table.refuse(key, f"must be host:port, such as '10.0.0.1:7401' or '[::1]:7401'; got {address!r}.")
+    if not 1 <= int(found[2]) <= 65535:
+        raise table.refuse(key, f"= {address!r}: a port is one of 1 .. 65535.")
+    return address

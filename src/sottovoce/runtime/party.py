@@ -1,0 +1,214 @@
+"""A party without I/O: its links, and the agreement of the stage that it is in.
+
+A statistic takes one or more agreements, its *stages*. Parties need not be in the same one: what belongs to the next
+stage is kept until this party gets there (the newest of each kind only), and a neighbour that lags behind is told how its
+stage ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ..costs.base import Array
+from ..errors import PeerError
+from .agreement import Agreement
+from .frames import Goodbye, Verdict
+from .link import Complete, Link, News
+
+
+FINISHED = "finished"  # the goodbye of a party that has its answer
+
+
+@dataclass(eq=False)
+class Held:
+    """The newest that a neighbour said about a stage which has not begun here."""
+
+    value: tuple[int, Array] | None = None
+    snapshot: tuple[int, Array] | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(eq=False)
+class Ended:
+    """How a stage ended: the epoch that everybody accepted."""
+
+    stage: int
+    epoch: int
+    ok: int
+
+
+@dataclass(eq=False)
+class Counts:
+    """What has happened so far."""
+
+    sent: int = 0
+    received: int = 0
+    old: int = 0  # messages that came too late to matter
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    refused: int = 0  # frames that broke the protocol
+
+
+@dataclass(eq=False)
+class Party:
+    """``save`` is called whenever something must be on the disk before anybody hears of it."""
+
+    index: int
+    n: int
+    links: Mapping[str, Link]
+    save: Callable[[], None]
+    stage: int = -1
+    agreement: Agreement | None = None
+    ended: dict[int, Ended] = field(default_factory=dict)
+    held: dict[str, Held] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counts)
+    over: dict[str, int] = field(default_factory=dict)  # the last stage whose end each neighbour knows
+    left: set[str] = field(default_factory=set)  # neighbours that have their answer and went
+    heard: Callable[[int, str, int], None] | None = None  # for a trace: stage, neighbour, counter
+
+    @property
+    def everybody(self) -> int:
+        """The bits of all parties."""
+        return (1 << self.n) - 1
+
+    @property
+    def waited_for(self) -> set[str]:
+        """Neighbours that may not know yet how the last stage ended."""
+        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.left
+
+    def skip(self, stage: int, epoch: int) -> None:
+        """A stage that was over before a restart."""
+        self.stage, self.agreement = stage, None
+        self.ended[stage] = Ended(stage, epoch, self.everybody)
+
+    def begin(self, stage: int, agreement: Agreement) -> None:
+        """Enter a stage, with what neighbours already said about it."""
+        self.stage, self.agreement = stage, agreement
+        held, self.held = self.held, {}
+        for name, said in held.items():
+            link = self.links[name]
+            if said.value is not None:
+                self._value(link, *said.value)
+            if said.snapshot is not None:
+                agreement.hear(link.index, *said.snapshot)
+            if said.verdict is not None:
+                self._verdict(said.verdict)
+        self.save()
+
+    def finish(self) -> None:
+        """The agreement is over."""
+        assert self.agreement is not None and self.agreement.epoch is not None
+        epoch = self.agreement.epoch
+        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.ok)
+
+    # What comes in
+
+    def received(self, neighbour: str, frame: bytes) -> bool:
+        """A frame of a neighbour; True where it changed anything that others should hear of or that calls for a wake."""
+        link = self.links[neighbour]
+        self.counts.received += 1
+        self.counts.bytes_received += len(frame)
+        try:
+            said = link.receive(frame)
+        except PeerError:
+            self.counts.refused += 1
+            raise
+        if isinstance(said, Goodbye):
+            if said.reason == FINISHED:
+                self.left.add(neighbour)
+            return True
+        if said is None:
+            return False
+        if isinstance(said, Verdict) and not said.no and int.from_bytes(said.ok, "little") == self.everybody:
+            self.over[neighbour] = max(said.stage, self.over.get(neighbour, -1))
+        if said.stage in self.ended:
+            link.lags = said.stage  # tell it how that stage ended
+            return True
+        if said.stage < self.stage:
+            raise PeerError(f"{neighbour} is in stage {said.stage}, which was never here.")
+        if self.agreement is None or said.stage > self.stage:
+            return self._hold(neighbour, said)
+        if isinstance(said, Verdict):
+            return self._verdict(said)
+        self._check_length(said)
+        if said.kind == "value":
+            return self._value(link, said.number, said.data)
+        before = self._epoch()
+        self.agreement.hear(link.index, said.number, said.data)
+        return self._saved(before)
+
+    def _value(self, link: Link, counter: int, r: Array) -> bool:
+        assert self.agreement is not None
+        fresh = self.agreement.receive(link.index, counter, r)
+        self.counts.old += not fresh
+        if fresh and self.heard is not None:
+            self.heard(self.stage, link.name, counter)
+        return fresh
+
+    def _verdict(self, said: Verdict) -> bool:
+        assert self.agreement is not None
+        before = self._epoch()
+        ok = int.from_bytes(said.ok, "little")
+        if ok >> self.n:
+            raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
+        self.agreement.verdict(said.epoch, no=said.no, ok=ok)
+        return self._saved(before)
+
+    def _epoch(self) -> tuple[int, bool, int]:
+        epoch = None if self.agreement is None else self.agreement.epoch
+        return (0, False, 0) if epoch is None else (epoch.number, epoch.no, epoch.ok)
+
+    def _saved(self, before: tuple[int, bool, int]) -> bool:
+        if self._epoch() == before:
+            return False
+        self.save()
+        return True
+
+    def _hold(self, neighbour: str, said: Complete | Verdict) -> bool:
+        if said.stage > self.stage + 1:
+            raise PeerError(f"{neighbour} is in stage {said.stage}, this party in {self.stage}: stages cannot be skipped.")
+        held = self.held.setdefault(neighbour, Held())
+        if isinstance(said, Verdict):
+            held.verdict = said
+        elif said.kind == "value":
+            held.value = (said.number, said.data)
+        else:
+            held.snapshot = (said.number, said.data)
+        return False
+
+    def _check_length(self, said: Complete) -> None:
+        assert self.agreement is not None
+        wanted = len(next(iter(self.agreement.node.D.values())))
+        if len(said.data) != wanted:
+            raise PeerError(f"a message of {len(said.data)} numbers; this stage has {wanted}.")
+
+    # What goes out
+
+    def next_frame(self, neighbour: str) -> bytes | None:
+        """What a neighbour should hear next, the newest of everything."""
+        link = self.links[neighbour]
+        frame = link.next_frame(self.news_for(link))
+        if frame is not None:
+            self.counts.sent += 1
+            self.counts.bytes_sent += len(frame)
+        return frame
+
+    def news_for(self, link: Link) -> News:
+        """All that this neighbour could be told now."""
+        news = News()
+        ended = self.ended.get(link.lags) if link.lags is not None else None
+        if ended is not None:
+            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, self._bitmap(ended.ok)))
+        agreement = self.agreement
+        if agreement is not None:
+            if agreement.epoch is not None:
+                epoch = agreement.epoch
+                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, self._bitmap(epoch.ok)))
+                news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
+            if agreement.newest and not agreement.done:
+                news.value = (self.stage, agreement.node.sent, agreement.newest[link.index])
+        return news
+
+    def _bitmap(self, bits: int) -> bytes:
+        return bits.to_bytes((self.n + 7) // 8, "little")

@@ -1,0 +1,79 @@
+"""What one party computes: its statistic, or the optimum of its cost, with agreements that happen over the network."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..costs import Averaging, Cost
+from ..costs.base import Array
+from ..errors import NotConverged
+from ..masks import GaussianMask
+from ..modular import TOLERANCE, ModularMask, decode, masked_limbs
+from ..solve import Result, Status
+from ..statistics.agreements import Agreements
+from ..statistics.programs import run as run_statistic
+from .agent import Agent
+from .config import NodeConfig
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class NetworkAgreements(Agreements):
+    """Agreements of a program that runs in a thread of its own and waits for the event loop."""
+
+    def __init__(self, agent: Agent, loop: asyncio.AbstractEventLoop) -> None:
+        config = agent.config
+        super().__init__(config.parties, [config.name], config.tol)
+        self.agent, self.loop = agent, loop
+
+    def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
+        if isinstance(mask, GaussianMask):
+            return self.optimise(Averaging(contributions[0]), mask)
+        self._wait(self.agent.met.wait())
+        integers, pads = np.rint(contributions[0]).astype(np.int64), []
+        for link in self.agent.party.links.values():
+            words = link.secrets.words(len(self.runs), len(integers), mask.bits)
+            pads.append((1 if self.agent.config.index < link.index else -1, words))
+        limbs = masked_limbs(integers, pads, mask, self.parties)
+        # Uniform given the sums, the limbs are public: nothing is left to hide.
+        run = self._wait(self.agent.agree(len(self.runs), Averaging(limbs), None, min(self.tol, TOLERANCE)))
+        try:
+            mean = decode(run.x, mask, self.parties) / self.parties
+        except NotConverged as error:
+            log.warning("%s", error)
+            return replace(run, status=Status.MAX_ITER)
+        return replace(run, x=mean)
+
+    def optimise(self, cost: Cost, mask: GaussianMask) -> Result:
+        """One agreement on the optimum of all parties' costs."""
+        return self._wait(self.agent.agree(len(self.runs), cost, mask, self.tol))
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+
+def answer(config: NodeConfig, agreements: NetworkAgreements) -> dict[str, Any]:
+    """The answer of this party, and how it was come by, for the result file."""
+    if config.statistic is not None:
+        found = run_statistic(config.statistic, agreements, config.rows())
+        told: dict[str, Any] = {"statistic": config.statistic.to_dict(), "answer": found.to_dict()}
+    else:
+        own = config.cost()
+        assert isinstance(config.question.mask, GaussianMask)
+        run = agreements.optimise(own.cost, config.question.mask)
+        agreements.runs.append(run)
+        x = run.x[0] if own.scale is None else run.x[0] / own.scale
+        told = {"cost": own.kind, "answer": dict(zip(own.columns, x.tolist(), strict=True)), "notes": list(own.notes)}
+    runs = agreements.runs
+    return told | {
+        "agreements": len(runs),
+        "residuals": [run.residual for run in runs],
+        "wakes": sum(run.activations for run in runs),
+    }

@@ -1,0 +1,169 @@
+"""One party from start to end: files, transport, signals, status, metrics, and the result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import JournalError, SottovoceError
+from .agent import Agent
+from .config import NodeConfig
+from .grpc_transport import GrpcTransport
+from .identity import load
+from .journal import Journal
+from .own_privacy import own_privacy
+from .program import NetworkAgreements, answer
+from .transport import Transport
+
+log = logging.getLogger(__name__)
+
+DONE, UNFINISHED, INTERRUPTED = 0, 1, 130
+
+
+def run_party(config: NodeConfig) -> int:
+    """Run one party until it has its answer and its neighbours know; the exit status of ``sottovoce node``."""
+    return asyncio.run(serve(config))
+
+
+async def serve(config: NodeConfig, transport: Transport | None = None) -> int:
+    """The same on a running event loop, on another transport if one is given."""
+    identity = load(config.identity)
+    transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
+    with Journal(config.journal) as journal:
+        agent = Agent(config, transport, identity, journal)
+        halted = Halt()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(NotImplementedError, RuntimeError, ValueError):  # not in a thread, not on every system
+                loop.add_signal_handler(number, halted.stop, number)
+        await transport.start(agent)
+        status = await _status_server(config.socket, agent)
+        metrics = _metrics(config.metrics, agent)
+        log.info("party started", extra={"party": config.name, "run": config.run_name, "listen": config.listen})
+        work = asyncio.create_task(_work(agent))
+        halt = asyncio.create_task(halted.happened.wait())
+        try:
+            await asyncio.wait({work, halt}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
+                return DONE
+            log.warning("told to stop before the end; start the same command to go on")
+            return INTERRUPTED if halted.by == signal.SIGINT else UNFINISHED
+        finally:
+            for task in (work, halt):
+                task.cancel()
+            if agent.result is None:
+                agent.say_goodbye("stopped before the end")
+                with suppress(JournalError):  # which may be the reason to stop
+                    agent.save()
+            await transport.stop()
+            status.close()
+            with suppress(OSError):
+                config.socket.unlink()
+            if metrics is not None:
+                metrics()
+
+
+class Halt:
+    """Whether the party was told to stop, and how."""
+
+    def __init__(self) -> None:
+        self.happened, self.by = asyncio.Event(), 0
+
+    def stop(self, number: int) -> None:
+        self.by = number
+        self.happened.set()
+
+
+async def _work(agent: Agent) -> None:
+    """The program in its thread, the result file, and some patience for the neighbours."""
+    loop = asyncio.get_running_loop()
+    began = time.time()
+    agreements = NetworkAgreements(agent, loop)
+    failed = asyncio.create_task(agent.failure())
+    program = asyncio.ensure_future(loop.run_in_executor(None, answer, agent.config, agreements))
+    await asyncio.wait([failed, program], return_when=asyncio.FIRST_COMPLETED)
+    if not program.done():
+        failed.result()  # raises what went wrong on the event loop
+    told = program.result()
+    failed.cancel()
+    counts = agent.party.counts
+    agent.write_result(
+        {
+            "status": "converged",
+            "party": agent.config.name,
+            "run": agent.config.run_name,
+            **told,
+            "messages_sent": counts.sent,
+            "messages_received": counts.received,
+            "bytes_sent": counts.bytes_sent,
+            "bytes_received": counts.bytes_received,
+            "seconds": time.time() - began,
+            "privacy": own_privacy(agent.config),
+        }
+    )
+    log.info("result written", extra={"path": str(agent.config.result)})
+    await agent.linger()
+
+
+async def _status_server(path: Path, agent: Agent) -> asyncio.AbstractServer:
+    """Answers every connection to a local socket, mode 600, with one line of JSON."""
+
+    async def tell(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            writer.write(json.dumps(agent.status(), allow_nan=False).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    with suppress(FileNotFoundError):
+        path.unlink()  # of a party that crashed; the journal is locked, so no other one runs
+    before = os.umask(0o177)
+    try:
+        return await asyncio.start_unix_server(tell, path)
+    except OSError as error:
+        raise SottovoceError(f"{path}: the status socket cannot be made: {error.strerror or error}.") from None
+    finally:
+        os.umask(before)
+
+
+def _metrics(address: str | None, agent: Agent) -> Any:
+    """Prometheus metrics on request: what ``status`` says, as numbers. Returns how to stop them."""
+    if address is None:
+        return None
+    from prometheus_client import CollectorRegistry, start_http_server
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    class Collector:
+        def collect(self) -> Any:
+            status = agent.status()
+            for name in ("wakes", "messages_sent", "messages_received", "messages_old", "frames_refused"):
+                yield CounterMetricFamily(f"sottovoce_{name}", f"{name} of this party", value=status[name])
+            for name in ("stage", "epoch", "residual"):
+                value = float("nan") if status[name] is None else status[name]
+                yield GaugeMetricFamily(f"sottovoce_{name}", f"{name} of the agreement under way", value=value)
+            up = GaugeMetricFamily("sottovoce_neighbour_up", "whether a neighbour is connected", labels=["neighbour"])
+            for name, state in status["neighbours"].items():
+                up.add_metric([name], float(state == "up"))
+            yield up
+
+    registry = CollectorRegistry()
+    registry.register(Collector())
+    host, _, port = address.rpartition(":")
+    try:
+        server, thread = start_http_server(int(port), host.strip("[]"), registry)
+    except OSError as error:
+        raise SottovoceError(f"metrics = {address!r} cannot be listened on: {error.strerror or error}.") from None
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join(1.0)
+
+    return stop
