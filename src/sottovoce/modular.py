@@ -122,7 +122,7 @@ def solve_modular(
         )
     if any(isinstance(recorder, Error) for recorder in record):
         raise Unsupported("under ModularMask the run is on limbs of hidden words: Error has nothing to compare with.")
-    n, s = problem.network.n, _secrets(problem, mask)
+    n, s = problem.network.n, integer_secrets(problem, mask)
     if n > 2 ** (TOTAL_BITS - 1):
         raise Unsupported(f"ModularMask is exact up to {2 ** (TOTAL_BITS - 1)} nodes; got {n}.")
     hidden = mask.hide(problem.network, s, mask.draw((problem.network.m, s.shape[1]), seed))
@@ -203,7 +203,7 @@ def check_size(s: npt.NDArray[Any], mask: ModularMask, n: int) -> None:
         )
 
 
-def _secrets(problem: Problem, mask: ModularMask) -> Integers:
+def integer_secrets(problem: Problem, mask: ModularMask) -> Integers:
     """The secrets ``(n, d)`` of an averaging problem, refused where the sum could be wrong."""
     if not problem.consensus or any(type(cost) is not Averaging for _, cost in problem.groups):
         raise Unsupported(

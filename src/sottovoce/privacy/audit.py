@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from ..errors import InvalidInput
 from ..masks import GaussianMask, UniformMask
-from ..modular import ModularMask
+from ..modular import ModularMask, integer_secrets
 from ..problem import Problem
 from ..schedules import Schedule
 from ..solve import positive_integer
 from .adversary import Adversary, Channels, Coalition, Eavesdropper
-from .case import Case, Method, View, setting_of
+from .case import Case, Method, View, check, setting_of
 from .pads import CorrelatedPads
 from .report import Report
 from .secrets import secrets_of
@@ -54,12 +54,13 @@ def audit(
     runs with one set of pads show of the change in the data. ``nodes``: only these, for networks too large for all.
     ``method``: ``"closed form"`` or ``"elimination"``, to compare them; by default the fastest that applies.
     """
-    if channels not in ("open", "encrypted"):
-        raise InvalidInput(f"channels must be 'open' or 'encrypted'; got {channels!r}.")
+    check(problem, channels)
     if pads not in ("fresh", "reused"):
         raise InvalidInput(f"pads must be 'fresh' or 'reused'; got {pads!r}.")
     if method not in ("auto", "closed form", "elimination"):
         raise InvalidInput(f"method must be 'auto', 'closed form' or 'elimination'; got {method!r}.")
+    if mask is not None and not isinstance(mask, GaussianMask | UniformMask | ModularMask | CorrelatedPads):
+        raise InvalidInput(f"mask must be a mask such as sv.GaussianMask(variance=1e6), or None; got {mask!r}.")
     positive_integer(runs, "runs")
     if pads == "reused" and runs < 2:
         raise InvalidInput("pads='reused' compares two runs; give runs=2 or more.")
@@ -70,8 +71,12 @@ def audit(
         return without
     assert not isinstance(mask, UniformMask)
     secrets = secrets_of(problem, prior)
+    if isinstance(mask, ModularMask):
+        integer_secrets(problem, mask)  # refuses what it cannot hide
     case = Case(secrets, mask, channels, setting, runs, pads, method)
     if max_corrupt is not None:
+        if nodes is not None:
+            raise InvalidInput("nodes is for a named coalition; a worst case is over all nodes. Leave one of them out.")
         return worst_case(case, max_corrupt)
     return case.report(adversary, nodes)
 

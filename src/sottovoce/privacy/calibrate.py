@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ..errors import InvalidInput, Unsupported, is_number
 from ..masks import GaussianMask
 from ..problem import Problem
-from ..schedules import Schedule
+from ..schedules import NodeSchedule, Schedule
 from .adversary import Adversary, Channels
-from .case import Case, describe_prior, setting_of
+from .case import Case, check, describe_prior, setting_of
+from .closed_form import OpenView
 from .secrets import secrets_of
 from .uncertified import is_certifiable
 from .worst import WORK, adversaries, check_size, coalitions_up_to, work
@@ -59,6 +60,7 @@ def calibrate(
 ) -> CalibratedMask:
     """The smallest Gaussian mask whose exact excess is at most ``delta`` nats at every node, for every coalition of at
     most ``max_corrupt`` nodes (and taps, over open channels). Refused, with the reason, where no mask can do it."""
+    check(problem, channels)
     if not (is_number(delta) and 0 < delta < np.inf):
         raise InvalidInput(f"delta must be a positive number of nats; got {delta!r}.")
     network = problem.network
@@ -89,7 +91,17 @@ def calibrate(
 
 
 def excess_of(case: Case, adversary: Adversary) -> Callable[[float], float]:
-    """The largest excess of a node as a function of the variance; it falls."""
+    """The largest excess of a node as a function of the variance; it falls.
+
+    Over encrypted channels it depends on who happens to wake when, and a mask must do for all: no sequence shows more
+    than open channels do, and with one node awake at a time and ``theta = 1`` none shows more than half the
+    signal-to-noise ratio of these, since one pad of every edge is overwritten before it is read (THEORY 4).
+    """
+    setting, secrets = case.setting, case.secrets
+    if case.channels == "encrypted" and setting.random:
+        bound = OpenView(secrets, adversary.corrupt, np.ones(secrets.n, dtype=bool), 1.0)
+        pads = 2.0 if setting.theta == 1 and isinstance(setting.schedule, NodeSchedule) else 1.0
+        return lambda variance: float(np.nanmax(bound.leaks(pads * variance).excess))
     view, _, guarantee = case.view(adversary)
     if guarantee != "exact":
         raise Unsupported(f"the network is too large for an exact view of {case.channels} channels.")

@@ -19,7 +19,7 @@ from ..schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchrono
 from ..solve import settled_theta
 from .adversary import Adversary, Channels, honest_components, node_set
 from .closed_form import OpenView
-from .elimination import Elimination, first_sweep
+from .elimination import RANK, Elimination, first_sweep, settles
 from .pads import CorrelatedPads
 from .posterior import Posterior, diagonal_blocks
 from .report import Guarantee, Report
@@ -63,6 +63,11 @@ class Setting:
             return f"the snapshot of eq. 8 at iteration {self.iterations}"
         return "the whole transcript" if self.iterations is None else f"the first {self.iterations} iterations"
 
+    @property
+    def random(self) -> bool:
+        """Whether who wakes is left to chance."""
+        return self.schedule.length() is None and self.schedule.mu(self.problem.network) != 1
+
 
 def setting_of(
     problem: Problem,
@@ -82,8 +87,11 @@ def setting_of(
         raise InvalidInput(f"view must be 'transcript' or 'snapshot'; got {view!r}.")
     if view == "snapshot" and iterations is None:
         raise InvalidInput("a snapshot is of one iteration: give iterations=.")
-    if iterations is not None and (isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 0):
-        raise InvalidInput(f"iterations must be an integer >= 0; got {iterations!r}.")
+    for name, value in (("iterations", iterations), ("seed", seed)):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None and not (whole and value >= 0):
+            raise InvalidInput(f"{name} must be an integer >= 0, or None; got {value!r}.")
+    iterations = None if iterations is None else int(iterations)
     length = schedule.length()
     if length is not None and (iterations or 0) > length:
         raise InvalidInput(f"the trace has {length} iterations; got iterations={iterations}. Ask for no more.")
@@ -143,6 +151,7 @@ class Case:
                 raise Unsupported(f"{unknowns:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
             bound = OpenView(secrets, corrupt, np.ones(secrets.n, dtype=bool), 1.0 if corrupt else setting.c)
             return bound, "closed form of open channels, which show more", "upper bound"
+        method = f"linear-Gaussian elimination, what is fainter than {RANK:g} taken for rounding"
         run = Elimination(secrets, setting.schedule, sees_all=sees_all, pads=factor, **self.play(corrupt))
         if setting.iterations is not None:
             run.play(setting.iterations)
@@ -150,7 +159,13 @@ class Case:
             first_sweep(run, SWEEP * setting.schedule.round(network))
             if not sees_all:
                 run.endless()
-        return run, "linear-Gaussian elimination", "exact"
+                if not settles(run):
+                    return run, method + ", of all that the state ever holds", "upper bound"
+        return run, method, "exact"
+
+    def of_one_sequence(self, sees_all: bool) -> bool:
+        """Whether the figures hang on who happened to wake when."""
+        return self.setting.random and (not sees_all or self.setting.iterations is not None)
 
     def play(self, corrupt: frozenset[int]) -> dict[str, Any]:
         """The arguments of a run that is played on maps."""
@@ -174,7 +189,7 @@ class Case:
 
     def leaks(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> tuple[Leaks, str, Guarantee]:
         """What one adversary learns."""
-        if isinstance(self.mask, ModularMask):
+        if isinstance(self.mask, ModularMask) and self.pads == "fresh":
             return modular(self, adversary), "by construction: masked values are uniform given the sums", "exact"
         view, method, guarantee = self.view(adversary)
         if nodes is None:
@@ -214,7 +229,7 @@ class Case:
             guarantee=guarantee,
             adversary=adversary,
             channels=self.channels,
-            view=self.setting.describe(),
+            view=self.setting.describe() + (", for one activation sequence" if self.of_one_sequence(sees_all) else ""),
             mask=describe_mask(self.mask, self.runs),
             prior=describe_prior(K),
             flags=flags(self, leaks, adversary),
@@ -263,6 +278,14 @@ def _chosen(nodes: Iterable[int], adversary: Adversary, n: int) -> npt.NDArray[n
     if bad := sorted(adversary.corrupt & set(chosen.tolist())):
         raise InvalidInput(f"node {bad[0]} is corrupt itself; ask about honest nodes.")
     return chosen
+
+
+def check(problem: Problem, channels: Channels) -> None:
+    """What every question needs."""
+    if not isinstance(problem, Problem):
+        raise InvalidInput(f"problem must be a problem such as sv.averaging(network, s); got {problem!r}.")
+    if channels not in ("open", "encrypted"):
+        raise InvalidInput(f"channels must be 'open' or 'encrypted'; got {channels!r}.")
 
 
 def nothing(secrets: Secrets) -> Leaks:

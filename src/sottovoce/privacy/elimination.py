@@ -1,11 +1,11 @@
-"""The general method: a view as linear functionals of ``(s, z(0))``, eliminated one by one (THEORY, section 4).
+"""The general method: a view as linear functionals of ``(q, z(0))``, eliminated one by one (THEORY, section 4).
 
 The run is played on maps. Every message that is seen is a functional of the unknowns, known exactly; a reflection of
 the unknowns turns it into one coordinate, which is then dropped. What is left is an orthonormal basis ``W`` of the
-directions in which ``(s, z(0))`` can move without changing anything that was seen. Under a Gaussian prior with
+directions in which ``(q, z(0))`` can move without changing anything that was seen. Under a Gaussian prior with
 covariance ``K`` the posterior is the prior restricted to them:
 
-    Cov(s, z(0) | view) = W (W' K^{-1} W)^{-1} W'.
+    Cov(q, z(0) | view) = W (W' K^{-1} W)^{-1} W',      and q_i = -Q_i s_i.
 
 Reflections are stable, and what is known is dropped instead of subtracted. Ranks are decided before any variance
 enters, so that they depend on the network and the schedule alone.
@@ -13,6 +13,7 @@ enters, so that they depend on the network and the schedule alone.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from copy import copy
 from typing import Any
 
@@ -22,7 +23,7 @@ from scipy import linalg, sparse
 
 from ..costs.base import Array
 from ..errors import InvalidInput
-from ..schedules import Delayed, EdgeBernoulli, Schedule, Synchronous
+from ..schedules import Delayed, EdgeBernoulli, NodeSchedule, Schedule
 from .moments import AffineRun
 from .posterior import Posterior, diagonal_blocks
 from .secrets import Secrets, entries
@@ -51,7 +52,7 @@ class Elimination(AffineRun):
         network, rows, N = problem.network, int(problem.rows[-1]), int(problem.columns[-1])
         F = np.eye(rows) if pads is None else pads
         unknowns = N + F.shape[1]
-        q = np.hstack([-secrets.hessian(np.arange(network.n)).toarray(), np.zeros((N, F.shape[1]))])
+        q = np.eye(N, unknowns)
         start = np.hstack([np.zeros((rows, N)), F])
         super().__init__(problem, schedule, start, q, theta=theta, c=c, seed=seed)
         self.secrets, self.corrupt = secrets, corrupt
@@ -81,6 +82,23 @@ class Elimination(AffineRun):
             self._z, self._x, self.q, self.start, self.W = (
                 _without_first(matrix, mirror) for matrix in (self._z, self._x, self.q, self.start, self.W)
             )
+            under_way, self.pending = self.pending, defaultdict(list)  # a new one, as copies of this view share the old
+            for k, messages in under_way.items():
+                self.pending[k] = [(rows, _without_first(y, mirror), sent) for rows, y, sent in messages]
+
+    def told(self, functional: Array) -> Array:
+        """Learn one functional of ``(q, z(0))``, such as a recorded message; returns the direction that it measures, 0
+        where it tells nothing new.
+
+        A point that fits what was known before fits this one's value too after a step in that direction.
+        """
+        v = functional @ self.W
+        size = float(np.linalg.norm(v))
+        if size <= RANK:
+            return np.zeros(len(self.W))
+        along = self.W @ (v / size**2)
+        self.learn(v[None, :])
+        return np.asarray(along)
 
     def play(self, iterations: int) -> None:
         """Advance, and learn from what is sent."""
@@ -114,18 +132,36 @@ class Elimination(AffineRun):
         of_secrets = self.W[:N]
         if not of_secrets.size:
             return np.zeros((N // w, w, w))  # nothing is left to guess
+        Q = self.secrets.hessian(np.arange(N // w)).toarray()
+        K = Q @ K @ Q
         root = linalg.cholesky(K, lower=True)
         scaled = [linalg.solve_triangular(root, of_secrets, lower=True), self.W[N:] / sigma if sigma else self.W[N:]]
         # Rows from large to small, columns pivoted: the elimination then keeps the small rows as they are.
         stacked = np.vstack(scaled if sigma > np.sqrt(K.max()) else scaled[::-1])
         R, pivots = linalg.qr(stacked, mode="r", pivoting=True)
         R = R[: R.shape[1]]
-        left = linalg.solve_triangular(R, of_secrets[:, pivots].T, trans=1).T.reshape(-1, w, R.shape[1])
+        in_q = linalg.solve_triangular(R, of_secrets[:, pivots].T, trans=1).T
+        left = np.linalg.solve(Q, in_q).reshape(-1, w, R.shape[1])
         covariance = left @ left.transpose(0, 2, 1)
         blocks = of_secrets.reshape(-1, w, of_secrets.shape[1])
         visible = np.linalg.svd(blocks, compute_uv=False)[:, -1] if of_secrets.shape[1] >= w else np.zeros(len(blocks))
         covariance[visible < RANK] = 0.0
         return np.asarray(covariance)
+
+    def mean(self, point: Array, K: Array, sigma: float) -> Array:
+        """The posterior mean of every secret, given a point ``(q, z(0))`` (a column each) that fits what was learned.
+
+        Of all that fit, it is the one that the prior, with mean 0, finds most likely.
+        """
+        N = len(K)
+        Q = self.secrets.hessian(np.arange(self.secrets.n)).toarray()
+        root = linalg.cholesky(Q @ K @ Q, lower=True)
+        free, fixed = (
+            np.vstack([linalg.solve_triangular(root, matrix[:N], lower=True), matrix[N:] / sigma])
+            for matrix in (self.W, point)
+        )
+        q = point[:N] - self.W[:N] @ linalg.lstsq(free, fixed)[0]
+        return np.asarray(-np.linalg.solve(Q, q))
 
     def leaks(self, variance: float) -> Leaks:
         """What the view played so far gives away, for pads of this variance (divided by the number of runs)."""
@@ -133,7 +169,8 @@ class Elimination(AffineRun):
         prior = self.secrets.covariance()
         both = copy(self)
         own = entries(answer.honest, w)
-        both.learn(answer.sums @ self.W[own])
+        groups = [np.isin(answer.honest, group).astype(float) for group in answer.groups]
+        both.learn(np.kron(np.reshape(groups, (-1, len(answer.honest))), np.eye(w)) @ self.W[own])
         before, given = diagonal_blocks(answer.K, w), diagonal_blocks(answer.given, w)
         after, left = (run.posterior(prior, sigma)[answer.honest] for run in (self, both))
         seen = Posterior(before, after, before - after)
@@ -147,6 +184,9 @@ class Elimination(AffineRun):
         The state ``(q, z)`` of the honest nodes moves by ``T_b = I + E_b``, ``b`` running through the sets of entries
         that the schedule may update together. What the coalition can never see is the largest subspace that its
         functionals do not see and that no ``T_b`` leaves.
+
+        That is all there is to learn where every ``T_b`` is regular, or where there is one only. Where a wake erases
+        something, as at ``theta = 1``, it may be less: see ``settles``.
         """
         network, problem, w = self.problem.network, self.problem, self.secrets.width
         bad = np.isin(np.arange(network.n), list(self.corrupt))
@@ -164,10 +204,25 @@ class Elimination(AffineRun):
         half_edge = np.repeat(np.arange(2 * network.m), w)[between]
         writer = network.indices[half_edge]
         together: Any = half_edge if isinstance(self.schedule, EdgeBernoulli) else writer
-        if isinstance(self.schedule, Synchronous):
+        if self.schedule.mu(network) == 1:
             together = np.zeros(len(between), dtype=np.int64)
         V = observable(observed, [(len(own) + np.flatnonzero(together == b), E[together == b]) for b in set(together)])
         self.learn(V.T @ np.vstack([self.q[own], self._z[between]]))
+
+
+def settles(run: Elimination) -> bool:
+    """Whether ``endless`` is exact: nothing is lost unread, almost surely.
+
+    With one node awake at a time and ``theta = 1`` an edge's first wake erases one pad, which the first sweep has
+    played; later ones erase nothing unless ``Q_i`` has the eigenvalue ``c d_i``. With several awake there is no proof.
+    """
+    if run.schedule.mu(run.problem.network) == 1:
+        return True
+    if not isinstance(run.schedule, NodeSchedule):
+        return False
+    Q, reach = run.secrets.Q, float(run.c) * run.problem.network.degrees
+    own = Q[:, None] if Q.ndim == 1 else np.linalg.eigvalsh(Q)
+    return bool(run.theta < 1 or (np.abs(own - reach[:, None]) > 1e-6 * reach[:, None]).all())
 
 
 def observable(observed: Array, blocks: list[tuple[npt.NDArray[Any], sparse.csr_array[Any]]]) -> Array:

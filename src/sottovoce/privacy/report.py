@@ -105,13 +105,12 @@ class Report:
         )
 
     def _exposed(self) -> list[str]:
+        said, found, alone = [], [], []
         if self.doomed:
-            return [
-                f"DISCLOSED once the answer is there, because all neighbours are corrupt: {self.names(self.doomed)}."
-            ]
-        if not self.exposed:
+            those = self.names(self.doomed)
+            said.append(f"DISCLOSED once the answer is there, because all neighbours are corrupt: {those}.")
+        elif not self.exposed:
             return [] if self.guarantee == "none" else ["No node is disclosed exactly."]
-        found, alone = [], []
         for i in self.exposed:
             corrupt = self.adversary.corrupt if self.coalitions is None else (self.coalitions[i] or frozenset())
             around = set(self.network.neighbours(i).tolist())
@@ -119,7 +118,6 @@ class Report:
                 alone.append(f"{self.name(i)} (neighbours {self.names(around)})")
             else:
                 found.append(i)
-        said = []
         if alone:
             more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
             those = "; ".join(alone[:NAMED]) + more
@@ -156,10 +154,12 @@ class Report:
         most = "at most " if self.guarantee == "upper bound" else ""
         before, after = float(self.prior_std[i].max()), float(self.posterior_std[i].max())
         spread = f"; the adversary's standard deviation goes from {before:.4g} to {after:.4g}" if after == after else ""
+        by_answer = 100 * -math.expm1(-2 * float(self.floor[i]) / self.dim)
+        alone = "" if math.isnan(by_answer) else f", {by_answer:.3g} % by the answer alone"
         return [
             f"Beyond the answer, the protocol gives away {most}{left[i]:.3g} nats, most of it about node "
-            f"{self.name(i)} ({100 * float(self.share[i]):.3g} % of its variance is explained in all, "
-            f"{100 * -math.expm1(-2 * float(self.floor[i]) / self.dim):.3g} % by the answer alone{spread})."
+            f"{self.name(i)} ({most}{100 * float(self.share[i]):.3g} % of its variance is explained in all"
+            f"{alone}{spread})."
         ]
 
     def advice(self) -> list[str]:

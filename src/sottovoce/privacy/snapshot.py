@@ -50,12 +50,13 @@ class Snapshot:
         """For pads of this variance (divided by the number of runs)."""
         answer, w = self.answer, self.answer.secrets.width
         own = np.repeat(np.isin(np.arange(answer.secrets.n), answer.honest), w)
-        seen, left = [], []
-        for at, (from_z, from_s) in enumerate(self.maps):
-            noise, wanted = variance * from_z @ from_z.T, slice(at * w, (at + 1) * w)
-            seen.append(observe(answer.K, from_s[:, own], noise, w, wanted=wanted))
+        prior, seen, left = answer.secrets.covariance(), [], []
+        for at, (i, (from_z, from_s)) in enumerate(zip(answer.honest, self.maps, strict=True)):
+            noise = variance * from_z @ from_z.T
+            # The metric knows nothing but Y_i: all other secrets and pads are noise, those of corrupt nodes too.
+            seen.append(observe(prior, from_s, noise, w, wanted=slice(i * w, (i + 1) * w)))
             regular = np.eye(w) * np.finfo(float).tiny  # a node alone: its Y is known with the answer
-            left.append(observe(answer.given, from_s[:, own], noise, w, regular, wanted))
+            left.append(observe(answer.given, from_s[:, own], noise, w, regular, slice(at * w, (at + 1) * w)))
         heard = np.ones(answer.secrets.n, dtype=bool)
         return leaks(answer, answer.honest, _joined(seen), _joined(left), complete=False, heard=heard)
 

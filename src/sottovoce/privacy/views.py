@@ -96,6 +96,8 @@ def leaks(
     K = answer.secrets.K
     prior = K[nodes][:, None, None] if K.ndim == 1 else diagonal_blocks(K, w)[nodes]
     alone = answer.alone[nodes]
+    # Of a node alone the answer leaves nothing, up to rounding: what follows must not look at it.
+    left = Posterior(*(np.where(alone[:, None, None], prior, part) for part in (left.before, left.after, left.gained)))
     floor[nodes] = np.where(alone, np.inf, copies * Posterior(prior, left.before, prior - left.before).nats())
     own = Posterior(prior, seen.before, prior - seen.before).nats()  # what the coalition's own secrets tell
     leakage[nodes] = np.where(alone & heard[nodes], np.inf, copies * (own + seen.nats()))

@@ -100,7 +100,7 @@ def _bounded(case: Case, t: int) -> Report:
         leakage = 0.5 * copies * np.log1p(D / left)
     exposed = np.isinf(leakage)
     # How much of it is the floor depends on the coalition; the excess is at most all of it.
-    floor = np.where(exposed, np.inf, 0.0)
+    floor = np.where(exposed, np.inf, np.nan)
     bound = Leaks(leakage, floor, leakage, np.full((secrets.n, 1), np.nan))
     by = tuple(frozenset(network.neighbours(i).tolist()) if exposed[i] else None for i in range(secrets.n))
     method = f"neighbourhood bound for all {coalitions_up_to(secrets.n, t):.3g} coalitions of at most {t}"

@@ -1,0 +1,203 @@
+"""Random settings of an audit, and what the rational oracle says of them (``rational``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import rational as oracle
+from hypothesis import strategies as st
+from rational import Iteration, Model
+
+import sottovoce as sv
+from sottovoce.privacy import Report, audit
+from sottovoce.schedules import MaskSchedule, NodeSchedule, key_of
+
+TOLERANCE = 1e-9  # nats; measured: below 1e-13 wherever nothing that is seen is fainter than 1e-6 (see ``faintest``)
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """One run, and who looks at it: all that an audit and the oracle need to know."""
+
+    model: Model
+    schedule: sv.Schedule
+    iterations: int
+    corrupt: frozenset[int]
+    seed: int = 0
+
+    @property
+    def problem(self) -> sv.Problem:
+        a = np.array(self.model.a, dtype=float)
+        return sv.Problem(self.model.network, sv.Quadratic.many(a, np.zeros((len(a), 1))))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Of ``audit``, but for channels, method and iterations."""
+        model = self.model
+        return {
+            "mask": sv.GaussianMask(float(model.v)),
+            "corrupt": self.corrupt,
+            "prior": np.array(model.Sigma_s, dtype=float),
+            "schedule": self.schedule,
+            "theta": float(model.theta),
+            "c": float(model.c),
+            "seed": self.seed,
+        }
+
+    def audit(self, **more: Any) -> Report:
+        return audit(self.problem, **(self.arguments | {"iterations": self.iterations} | more))
+
+    def played(self) -> list[Iteration]:
+        """The schedule as the oracle wants it."""
+        network, schedule, key = self.model.network, self.schedule, key_of(self.seed)
+        if isinstance(schedule, sv.Synchronous):
+            return oracle.synchronous(network, self.iterations)
+        if isinstance(schedule, NodeSchedule):
+            return oracle.asynchronous(schedule.nodes(network, key, 0, self.iterations))
+        assert isinstance(schedule, MaskSchedule)
+        played = []
+        for k in range(self.iterations):
+            active, arrived = schedule.masks(network, key, k)
+            awake = range(network.n) if active is None else np.flatnonzero(active).tolist()
+            played.append(Iteration(awake, [(i, j) for j, i in network.half_edges[arrived].tolist()]))
+        return played
+
+    def view(self, channels: oracle.Channels) -> list[oracle.Row]:
+        return oracle.view(self.model, self.played(), self.corrupt, channels)
+
+    def expected(self, channels: oracle.Channels) -> np.ndarray:
+        """``leakage``, ``floor`` and ``excess`` of a report, ``(3, n)``."""
+        return expected(self.model, self.view(channels), self.corrupt)
+
+
+def expected(model: Model, view: list[oracle.Row], corrupt: Collection[int]) -> np.ndarray:
+    """The three informations in nats; a disclosed node has infinite excess, a corrupt one ``nan``."""
+    answer, known = oracle.answer(model, corrupt), oracle.basis(view)
+    seen, told, both = (oracle.explained(model, rows, corrupt) for rows in (known, answer, [*known, *answer]))
+    values = np.full((3, model.network.n), np.nan)
+    for i in seen:
+        leakage, floor, joint = (oracle.nats(shares[i]) for shares in (seen, told, both))
+        values[:, i] = leakage, floor, joint - floor if floor < math.inf else math.inf
+    return values
+
+
+def agree(report: Report, values: np.ndarray, tolerance: float = TOLERANCE) -> None:
+    """Infinite and missing values must be where they are expected, the others within the tolerance."""
+    got = np.array([report.leakage, report.floor, report.excess])
+    np.testing.assert_allclose(got, values, rtol=0, atol=tolerance)
+
+
+def residuals(view: list[oracle.Row]) -> list[float]:
+    """How much each functional adds to those before it: the norm of what is new, in units of ``s`` and ``z(0)``."""
+    basis: list[tuple[oracle.Row, F]] = []
+    sizes = []
+    for row in view:
+        new = row
+        for other, square in basis:
+            if overlap := oracle.dot(new, other):
+                new = oracle.combine((1, new), (-overlap / square, other))
+        square = oracle.dot(new, new)
+        sizes.append(math.exp((math.log(square.numerator) - math.log(square.denominator)) / 2) if square else 0.0)
+        if square:
+            basis.append((new, square))
+    return sizes
+
+
+def faintest(view: list[oracle.Row]) -> float:
+    """The smallest of them that is not exactly nothing."""
+    return min((size for size in residuals(view) if size), default=math.inf)
+
+
+def isolated(model: Model, corrupt: Collection[int]) -> list[int]:
+    """The honest nodes all of whose neighbours are corrupt."""
+    return [i for i, around in enumerate(model.neighbours) if i not in corrupt and set(around) <= set(corrupt)]
+
+
+# Random ones
+
+
+THETAS = [F(1), F(4, 5), F(1, 2), F(1, 4)]
+VARIANCES = [F(1, 100), F(1, 3), F(7), F(10**4), F(10**6)]
+ratios = st.builds(F, st.integers(1, 5), st.integers(1, 5))
+
+
+@st.composite
+def networks(draw: Any, most: int = 7) -> sv.Network:
+    n = draw(st.integers(3, most))
+    edges = {(draw(st.integers(0, i - 1)), i) for i in range(1, n)}
+    edges |= set(draw(st.lists(st.sampled_from([(i, j) for j in range(n) for i in range(j)]), max_size=n)))
+    names = draw(st.permutations(range(n)))
+    return sv.Network.from_edges(n, [(names[i], names[j]) for i, j in sorted(edges)])
+
+
+@st.composite
+def models(draw: Any, most: int = 7) -> Model:
+    """Different curvatures, and secrets that are independent or share a common part."""
+    network, common = draw(networks(most)), draw(st.sampled_from([F(0), F(1), F(1, 3)]))
+    n = network.n
+    return Model(
+        network,
+        a=[draw(ratios) for _ in range(n)],
+        c=draw(ratios),
+        theta=draw(st.sampled_from(THETAS)),
+        v=draw(st.sampled_from(VARIANCES)),
+        Sigma_s=[[common + (draw(ratios) if i == j else 0) for j in range(n)] for i in range(n)],
+    )
+
+
+@st.composite
+def schedules(draw: Any, network: sv.Network) -> tuple[sv.Schedule, int]:
+    """A schedule of every kind, and for how long it is played; a trace need not be played to its end."""
+    node, half_edge = st.integers(0, network.n - 1), st.integers(0, 2 * network.m - 1)
+    kinds = {
+        "synchronous": (st.just(sv.Synchronous()), 6),
+        "asynchronous": (st.just(sv.Asynchronous()), 20),
+        "node Bernoulli": (st.just(sv.NodeBernoulli(0.4)), 8),
+        "losses": (st.just(sv.EdgeBernoulli(0.5)), 5),
+        "nodes": (st.lists(node, max_size=20).map(sv.Trace), None),
+        "node sets": (st.lists(st.sets(node), max_size=8).map(lambda sets: sv.Trace(node_sets=sets)), None),
+        "half-edges": (st.lists(st.sets(half_edge), max_size=8).map(lambda sets: sv.Trace(half_edges=sets)), None),
+    }
+    schedule, most = kinds[draw(st.sampled_from(sorted(kinds)))]
+    schedule = draw(schedule)
+    return schedule, draw(st.integers(0, schedule.length() if most is None else most))
+
+
+@st.composite
+def situations(draw: Any, *, fewest: int = 0, most: int = 7) -> Situation:
+    """Coalitions of ``fewest`` to 3 nodes. None that isolates a node: ``test_isolated_nodes`` has those."""
+    model = draw(models(most))
+    n = model.network.n
+    corrupt = draw(st.sets(st.integers(0, n - 1), min_size=fewest, max_size=min(3, n - 2)))
+    while isolated(model, corrupt):
+        corrupt -= {max(corrupt)}
+    schedule, iterations = draw(schedules(model.network))
+    return Situation(model, schedule, iterations, frozenset(corrupt), draw(st.integers(0, 99)))
+
+
+def random_situation(
+    rng: np.random.Generator, n: int, schedule: sv.Schedule, iterations: int, **more: Any
+) -> Situation:
+    """One corrupt node that isolates nobody, and a model drawn from ``rng``, but for what ``more`` says."""
+    edges = {(int(rng.integers(i)), i) for i in range(1, n)}
+    edges |= {tuple(sorted(rng.choice(n, 2, replace=False).tolist())) for _ in range(rng.integers(n))}
+    network = sv.Network.from_edges(n, sorted(edges))
+    draw = {
+        "a": [F(int(p), int(q)) for p, q in rng.integers(1, 6, size=(n, 2))],
+        "c": F(int(rng.integers(1, 6)), int(rng.integers(1, 6))),
+        "theta": THETAS[rng.integers(len(THETAS))],
+        "v": VARIANCES[rng.integers(len(VARIANCES))],
+        "Sigma_s": oracle.diagonal([F(int(p), int(q)) for p, q in rng.integers(1, 6, size=(n, 2))]),
+    }
+    model = Model(network, **(draw | more))
+    safe = [i for i in range(n) if not isolated(model, {i})]
+    return Situation(model, schedule, iterations, frozenset({safe[rng.integers(len(safe))]}), int(rng.integers(1000)))
+
+
+def longer(situation: Situation, iterations: int) -> Situation:
+    return replace(situation, iterations=iterations)
