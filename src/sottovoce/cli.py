@@ -250,21 +250,36 @@ def audit(
     return 0 if safe(report) and fits else 1
 
 
-@app.command(short_help="Watch ten parties agree on a mean.")
+@app.command(short_help="Watch ten hospitals fit one regression.")
 @tidy
 def demo(
     json: Json = False,
-    seed: Seed = None,
     fast: Annotated[bool, typer.Option("--fast", help="Skip the animation.")] = False,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Ten households and their mean instead, in one process, in seconds.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="With --simulate: fix every random choice.")] = None,
 ) -> int | None:
-    """Ten households agree on their mean consumption, and keep their own to themselves.
+    """Ten hospitals, a process each, fit one regression over encrypted channels, and keep their patients' rows to
+    themselves. One of them is killed on the way.
 
     \b
     Examples:
       sottovoce demo
-      sottovoce demo --fast --seed 1
       sottovoce demo --json
+      sottovoce demo --simulate --fast --seed 1
     """
+    from .errors import InvalidInput, MissingExtra
+
+    if not simulate:
+        try:
+            from .demo_network import run_network_demo
+        except MissingExtra:
+            typer.echo("A simulation; for ten real processes: pip install 'sottovoce[network]'", err=True)
+        else:
+            if seed is not None:
+                raise InvalidInput("--seed is for --simulate: real parties take their pads from the operating system.")
+            return run_network_demo(json, fast)
     from .demo import run_demo
 
     return run_demo(json, seed, fast)

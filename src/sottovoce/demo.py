@@ -1,4 +1,4 @@
-"""The demonstration: ten parties agree on the exact mean of values that none of them shows."""
+"""The demonstration, simulated: ten parties agree on the exact mean of values that none of them shows."""
 
 from __future__ import annotations
 

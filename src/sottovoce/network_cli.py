@@ -53,11 +53,10 @@ def keygen(
     if json:
         print_json(made)
         return 0
-    _print_facts(made)
-    typer.echo(
-        f"\nSend {folder / CERTIFICATE} to whoever writes the plan, and read the fingerprint to your neighbours over "
-        f"the telephone.\n{folder / KEY} is secret: it never leaves this machine."
-    )
+    typer.echo(f"{identity.name}\n{identity.fingerprint}\n")
+    typer.echo(f"Send {folder / CERTIFICATE} to whoever writes the plan.")
+    typer.echo("Read the fingerprint to your neighbours over the telephone.")
+    typer.echo(f"{folder / KEY} is secret: it never leaves this machine.")
     return 0
 
 
@@ -122,6 +121,7 @@ def node(
     from .runtime.serve import run_party
 
     config = read_node_file(file)
+    config.check_data()
     _log_to_stderr(json, quiet)
     code = run_party(config)
     if code == 0:

@@ -54,7 +54,7 @@ def compare(situation, report, channels):
 # Prefixes
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(situations())
 def test_open_channels(situation):
     values = situation.expected("open")
@@ -66,7 +66,7 @@ def test_open_channels(situation):
             agree(replace(report, leakage=-np.log(report.posterior_std / report.prior_std)[:, 0]), values)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(situations(fewest=1))
 def test_encrypted_channels(situation):
     compare(situation, situation.audit(channels="encrypted"), "encrypted")
@@ -83,9 +83,7 @@ def test_a_coalition_without_taps_sees_its_own_edges(situation):
 @given(models(6), st.data())
 def test_isolated_nodes(model, data):
     """Disclosed as soon as they have sent anything, and not before."""
-    n = model.network.n
-    model.a, model.Sigma_s = [F(2)] * n, oracle.diagonal([F(1)] * n)
-    node = data.draw(st.integers(0, n - 1))
+    node = data.draw(st.integers(0, model.network.n - 1))
     corrupt = frozenset(model.neighbours[node])
     schedule, iterations = data.draw(schedules(model.network))
     situation = Situation(model, schedule, iterations, corrupt)
@@ -300,6 +298,29 @@ def test_extreme_penalties(c):
     tapped = replace(situation, corrupt=frozenset())
     for method in BOTH:
         agree(tapped.audit(method=method), tapped.expected("open"))
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="RANK is not relative to c d / a in endless()")
+def test_penalties_far_below_the_curvature():
+    """Below ``c d / a`` of 1e-5 a whole encrypted transcript is overstated by more than a nat, and called exact."""
+    situation = longer(house(c=F(1, 10**6)), 25)
+    agree(situation.audit(channels="encrypted", iterations=None), situation.expected("encrypted"))
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize(
+    "contrast",
+    [
+        10**4,
+        pytest.param(
+            10**6, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason="K - K B'(..)B K cancels")
+        ),
+    ],
+)
+def test_curvatures_far_apart(contrast, method):
+    """A node that dominates the sum: ``Cov(S_i | answer)`` is ``contrast^-2`` of its prior, and loses those digits."""
+    situation = house(a=[1, 2, contrast, F(3, 2), F(5, 2)])
+    agree(situation.audit(method=method), situation.expected("open"))
 
 
 # Too large for the oracle: the two methods against each other

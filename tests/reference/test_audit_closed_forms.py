@@ -7,7 +7,7 @@ import pytest
 import rational as oracle
 
 import sottovoce as sv
-from sottovoce.privacy import Coalition, Eavesdropper, audit, snapshot_information
+from sottovoce.privacy import Coalition, Eavesdropper, LinearRun, audit, snapshot_information
 
 EPS = float(np.finfo(float).eps)
 GRAPH = sv.Network.from_edges(7, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (3, 5), (4, 5), (5, 6), (3, 6)])
@@ -162,6 +162,31 @@ def test_the_snapshot_is_that_of_eq_8(rng, d, iterations, schedule):
             secret_variance=prior, iterations=iterations, **run,
         ).nats[-1]  # fmt: skip
         assert report.leakage[i] == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_snapshot_beyond_the_answer(rng):
+    """``excess = I(S_i; Y_i | answer)``: ``Y_i`` of a played run, and a conditioning of everything at once."""
+    a, prior, corrupt, v, n = rng.uniform(0.5, 3, GRAPH.n), rng.uniform(0.5, 3, GRAPH.n), {0, 3}, 5.0, GRAPH.n
+    problem = sv.Problem(GRAPH, sv.Quadratic.many(a, np.zeros((n, 1))))
+    report = audit(
+        problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, view="snapshot", iterations=4, theta=0.8, c=0.6
+    )
+    run = LinearRun(problem, sv.Synchronous(), theta=0.8, c=0.6)
+    run.advance(4)
+    z0, K = np.arange(2 * GRAPH.m), np.diag(np.concatenate([np.full(2 * GRAPH.m, v), a**2 * prior]))  # of (z(0), q)
+    told = np.zeros((3, len(K)))  # the coalition's own, and the sum over the one group that it leaves
+    told[0, len(z0) + 0] = told[1, len(z0) + 3] = 1
+    told[2, [len(z0) + i for i in range(n) if i not in corrupt]] = 1
+    for i in set(range(n)) - corrupt:
+        Y = a[i] * run.fresh()[i] + run.q[i]
+        for h in range(GRAPH.indptr[i], GRAPH.indptr[i + 1]):
+            if GRAPH.indices[h] not in corrupt:
+                Y = Y + GRAPH.C.data[h] * run.stacked_z()[h]
+        shares = []
+        for rows in (told, np.vstack([told, Y[:-1]])):
+            gain = K[len(z0) + i] @ rows.T
+            shares.append(1 - gain @ np.linalg.solve(rows @ K @ rows.T, gain) / K[len(z0) + i, len(z0) + i])
+        assert report.excess[i] == pytest.approx(0.5 * np.log(shares[0] / shares[1]), rel=1e-9)
 
 
 def test_a_snapshot_shows_less_than_the_transcript():

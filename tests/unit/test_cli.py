@@ -276,7 +276,7 @@ def test_spring_layout_keeps_neighbours_closer_than_others() -> None:
 
 
 def test_demo_in_a_pipe_is_a_few_plain_lines() -> None:
-    done = process("demo")
+    done = process("demo", "--simulate")
     assert done.returncode == 0
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
@@ -288,20 +288,20 @@ def test_demo_in_a_pipe_is_a_few_plain_lines() -> None:
 
 
 def test_demo_says_when_its_pads_are_not_secret() -> None:
-    result = sottovoce("demo", "--fast", "--seed", 1)
+    result = sottovoce("demo", "--simulate", "--fast", "--seed", 1)
     assert result.exit_code == 0
     assert "from a seed: reproducible, not secret" in result.stdout
     assert "iteration  residual" not in result.stdout
 
 
 def test_demo_json() -> None:
-    result = sottovoce("demo", "--json", "--seed", 1)
+    result = sottovoce("demo", "--simulate", "--json", "--seed", 1)
     out = json.loads(result.stdout)
     assert out["answer"] == pytest.approx(demo.VALUES.mean(), rel=1e-9)
     assert out["floor_nats"] == pytest.approx(-0.5 * np.log(0.9))
     assert (out["status"], out["secret"], out["audited"]) == ("converged", False, False)
     assert out["history"]["error"][-1] < 1e-6
-    again = json.loads(sottovoce("demo", "--json", "--seed", 1).stdout)
+    again = json.loads(sottovoce("demo", "--simulate", "--json", "--seed", 1).stdout)
     assert again["x"] == out["x"]
 
 
@@ -309,8 +309,8 @@ def test_demo_on_a_terminal_is_animated() -> None:
     pty = pytest.importorskip("pty")  # not on Windows
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "50"}
-    child = subprocess.Popen([sys.executable, "-m", "sottovoce", "demo", "--seed", "1"], stdout=slave, stderr=slave,
-                             stdin=slave, env=environment)  # fmt: skip
+    command = [sys.executable, "-m", "sottovoce", "demo", "--simulate", "--seed", "1"]
+    child = subprocess.Popen(command, stdout=slave, stderr=slave, stdin=slave, env=environment)
     os.close(slave)
     seen = b""
     try:
@@ -324,6 +324,23 @@ def test_demo_on_a_terminal_is_animated() -> None:
     assert "█" in text
     assert "iteration    0" in text
     assert "converged" in text
+
+
+def test_demo_without_the_extra_is_simulated_and_says_so() -> None:
+    code = (
+        "import sys, importlib.util as util; find = util.find_spec\n"
+        "util.find_spec = lambda name, *more: None if name == 'grpc' else find(name, *more)\n"
+        "import sottovoce.cli; sottovoce.cli.app(['demo', '--json', '--fast', '--seed', '1'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["parties"] == list(demo.NAMES)
+    assert done.stderr == "A simulation; for ten real processes: pip install 'sottovoce[network]'\n"
+
+
+def test_demo_with_a_seed_must_be_simulated() -> None:
+    result = sottovoce("demo", "--seed", 1)
+    assert result.exit_code == 2
+    assert "--seed is for --simulate" in result.stderr
 
 
 # The rest

@@ -28,9 +28,9 @@ FLOORS = [
     ["engine", "record"],
     ["modular", "solve", "tune"],
     ["files", "plotting", "privacy", "statistics"],
-    ["paper"],
+    ["paper", "runtime"],
     ["terminal"],
-    ["audited", "demo"],
+    ["audited", "demo", "demo_network", "demo_table", "network_cli", "planned"],
     ["cli", "__main__"],
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
@@ -64,7 +64,7 @@ def test_files_stay_readable():
 
 
 def test_import_is_light_and_compiles_nothing():
-    heavy = ("numba", "matplotlib", "networkx", "cvxpy", "rich")
+    heavy = ("numba", "matplotlib", "networkx", "cvxpy", "rich", "grpc", "cryptography")
     code = f"import sys, sottovoce; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -146,7 +146,8 @@ class Case:
             c = 1.0 if corrupt and woken.all() else setting.c
             return OpenView(secrets, corrupt, woken, c), "closed form", "exact"
         unknowns = int(secrets.problem.rows[-1] + secrets.problem.columns[-1])
-        if unknowns > UNKNOWNS:
+        endless_delays = isinstance(setting.schedule, Delayed) and setting.iterations is None and factor is None
+        if unknowns > UNKNOWNS or endless_delays:
             if (factor is not None and factor.shape[1]) or self.method == "elimination":
                 raise Unsupported(f"{unknowns:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
             bound = OpenView(secrets, corrupt, np.ones(secrets.n, dtype=bool), 1.0 if corrupt else setting.c)

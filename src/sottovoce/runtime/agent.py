@@ -14,6 +14,8 @@ import logging
 import os
 import random
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from .identity import Identity
 from .journal import Journal
 from .link import Disagreement, Link
 from .party import FINISHED, Party
-from .recorder import Recorder
+from .recorder import RecordedNode, Recorder
 from .secrets import EdgeSecrets
 from .transport import Transport
 
@@ -44,6 +46,7 @@ TOGETHER = 0.02  # seconds to wait for the other neighbours once one has spoken
 RESERVE = 1_000  # counters that are set aside on the disk at a time
 SAVE_EVERY = 0.25  # seconds between two saved states, at least
 SAVE_SHARE = 0.05  # of the time that saving may take
+GIVE_UP = 30.0  # seconds after which parties that mean different runs stop
 LINGER = 600.0  # seconds to stay for neighbours that have not finished
 
 
@@ -57,6 +60,7 @@ class Agent:
         self.met = asyncio.Event()  # all neighbours' keys are known
         self.next_save, self.reserved = 0.0, 0
         self.disagreements: dict[str, str] = {}
+        self.disagreeing: dict[str, float] = {}  # since when
         self.result: dict[str, Any] | None = None
         self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
         self.poisson = random.Random()  # of the clock; no secret
@@ -69,8 +73,7 @@ class Agent:
                 identity, neighbour.name, neighbour.index, neighbour.certificate, config.parameters(), secrets,
                 authenticate=config.channels == "open",
             )  # fmt: skip
-        heard = None if self.recorder is None else self.recorder.heard
-        self.party = Party(config.index, config.parties, links, self.save, heard=heard)
+        self.party = Party(config.index, config.parties, links, self.save)
         self._meet()
 
     def _own(self, journal: Journal) -> None:
@@ -106,6 +109,9 @@ class Agent:
             if self.disagreements.get(neighbour) != str(error):
                 log.error("%s", error, extra={"neighbour": neighbour})
             self.disagreements[neighbour] = str(error)
+            since = self.disagreeing.setdefault(neighbour, time.monotonic())
+            if time.monotonic() - since > GIVE_UP:  # nobody mended it meanwhile
+                self.fail(error)
             raise
         except PeerError as error:
             log.warning("refused a frame: %s", error, extra={"neighbour": neighbour})
@@ -147,6 +153,7 @@ class Agent:
             if link.secrets.fresh:
                 link.secrets.save(self.journal)
                 self.disagreements.pop(name, None)
+                self.disagreeing.pop(name, None)
         if all(link.secrets.met for link in self.party.links.values()):
             self.met.set()
 
@@ -161,7 +168,9 @@ class Agent:
         await self.met.wait()
         node = self.node(stage, cost, mask)
         form, size = cost.quadratic, cost.sizes[0]
-        curvature = 1.0 if form is None else float(form.Q.min() if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q)[0, 0])
+        curvature = (
+            1.0 if form is None else float(form.Q.min() if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q)[0, 0])
+        )
         agreement = Agreement(
             node, self.config.parties, tol=tol, curvature=max(curvature, 1e-6), floor=min(1.0, size) or 1.0
         )
@@ -171,6 +180,8 @@ class Agent:
             agreement.restore(state, spent)
         else:
             node.sent = spent
+        if self.recorder is not None:
+            self.recorder.began(stage, node.sent, mask, state)
         self.reserved = spent
         log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
         self.party.begin(stage, agreement)
@@ -194,15 +205,20 @@ class Agent:
 
     def node(self, stage: int, cost: Cost, mask: GaussianMask | None) -> Node:
         """The party of the simulator, with pads from the secrets of its edges."""
-        edges, zero = {}, np.zeros(cost.dim)
+        make: Callable[..., Node] = Node if self.recorder is None else partial(RecordedNode, self.recorder, stage)
+        edges, grid = self.edges(stage, cost.dim, mask), 0.0 if mask is None else mask.grid
+        return make(self.config.index, cost, edges, c=self.config.c, theta=self.config.theta, grid=grid)
+
+    def edges(self, stage: int, dim: int, mask: GaussianMask | None) -> dict[int, Edge]:
+        """What this party knows of its edges in a stage; secret."""
+        edges, zero = {}, np.zeros(dim)
         for link in self.party.links.values():
             held = written = zero
             if mask is not None:
-                held = link.secrets.pads(stage, self.config.name, cost.dim, mask)
-                written = link.secrets.pads(stage, link.name, cost.dim, mask)
+                held = link.secrets.pads(stage, self.config.name, dim, mask)
+                written = link.secrets.pads(stage, link.name, dim, mask)
             edges[link.index] = Edge(1.0 if self.config.index > link.index else -1.0, zero, held, written)
-        grid = 0.0 if mask is None else mask.grid
-        return Node(self.config.index, cost, edges, c=self.config.c, theta=self.config.theta, grid=grid)
+        return edges
 
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
@@ -222,8 +238,6 @@ class Agent:
             else:
                 agreement.wake()
                 self.save_now_and_then()
-            if self.recorder is not None:
-                self.recorder.woke(self.party.stage, agreement)
             self.tell()
 
     async def wait(self, agreement: Agreement) -> None:
@@ -253,7 +267,8 @@ class Agent:
         agreement = self.party.agreement
         if agreement is not None:
             began = time.monotonic()
-            self.journal.put_arrays(f"stage/{self.party.stage}", agreement.state())
+            mark = {} if self.recorder is None else self.recorder.mark()
+            self.journal.put_arrays(f"stage/{self.party.stage}", agreement.state() | mark)
             took = time.monotonic() - began
             self.next_save = time.monotonic() + max(SAVE_EVERY, took / SAVE_SHARE)
 

@@ -1,8 +1,8 @@
 """One agreement at one party, without I/O: a ``Node``, and a rule by which all parties stop without a coordinator.
 
-The rule certifies *frozen* numbers, so that no delay, loss or reordering can make it fire early. Entering epoch ``e`` a
-party wakes its node and remembers that moment: ``x`` and ``D``, and what it sent, ``r``. The neighbours' ``r`` of the same
-epoch tell it
+The rule certifies *frozen* numbers, so that no delay, loss or reordering can make it fire early. Entering epoch ``e``
+a party wakes its node and remembers that moment: ``x`` and ``D``, and what it sent, ``r``. The neighbours' ``r`` of the
+same epoch tell it
 
     rho_ij = r_{i|j} - D_{i|j} = y_{i|j} - z_{i|j},
 
@@ -87,7 +87,9 @@ class Agreement:
         node = self.node
         size = max(self.floor, float(np.abs(node.x).max(initial=0.0)))
         degree = len(node.neighbours)
-        largest = max((float(np.abs(v).max(initial=0.0)) for v in (*self.last.values(), *self.newest.values())), default=0.0)
+        largest = max(
+            (float(np.abs(v).max(initial=0.0)) for v in (*self.last.values(), *self.newest.values())), default=0.0
+        )
         return max(self.tol * size * min(node.c, 2 * self.curvature / degree), ROUNDING * EPS * largest)
 
     @property
@@ -131,7 +133,9 @@ class Agreement:
         if epoch.residual is not None or len(epoch.heard) < len(self.node.neighbours):
             return
         epoch.residual = max(float(np.abs(epoch.heard[j] - epoch.D[j]).max(initial=0.0)) for j in self.node.neighbours)
-        self.verdict(epoch.number, no=epoch.residual > self.tau, ok=1 << self.node.i if epoch.residual <= self.tau else 0)
+        self.verdict(
+            epoch.number, no=epoch.residual > self.tau, ok=1 << self.node.i if epoch.residual <= self.tau else 0
+        )
 
     def verdict(self, number: int, *, no: bool, ok: int) -> bool:
         """What is said of an epoch, by this party or by others; True where it is news to pass on."""

@@ -101,6 +101,10 @@ class NodeConfig:
         """The party's own cost, with its data."""
         return self.question.party_cost(self.data, self.delimiter)
 
+    def check_data(self) -> None:
+        """Read the data once, so that a mistake in them shows before anybody is called."""
+        _ = self.cost() if self.statistic is None else self.rows()
+
     def data_bytes(self) -> bytes:
         """The data file as it is, to notice a change."""
         try:

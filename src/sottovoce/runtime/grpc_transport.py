@@ -29,16 +29,19 @@ ANSWER = 10.0  # seconds to wait for a neighbour that is called
 ENDING = 0.5  # seconds for streams to end when the server stops
 LONGEST = 200  # characters of a neighbour's own words
 ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})")
+# The first two are said in _answer, the third by gRPC about a frame that is too large.
+REFUSALS = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED)
 
 OPTIONS = [
     ("grpc.max_receive_message_length", MAX_FRAME),
     ("grpc.max_send_message_length", MAX_FRAME),
-    # A neighbour that has gone without a word is noticed after 15 seconds.
+    # A neighbour that has gone without a word is noticed after 15 seconds. (keepalive_timeout_ms alone does nothing.)
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
-    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.ping_timeout_ms", 5_000),
+    # Also on a stream that is silent for long, on which gRPC would ping twice only, and resent more.
     ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     # What waits in the stream is old when it is read. gRPC would let 4 MiB wait, and be no faster for it.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", 2**18),
@@ -139,7 +142,7 @@ class GrpcTransport(Transport):
     def _caller(self, context: Any) -> str | None:
         if not self._encrypted:
             return self._callers.get(dict(context.invocation_metadata()).get(NAME_KEY, ""))
-        # Not by a name in it, nor by a chain: TLS would also take a certificate that a neighbour has signed.
+        # Not by a name in it, nor by a chain: TLS also admits what was signed by a certificate that does not forbid it.
         try:
             return self._callers.get(fingerprint(context.auth_context()["x509_pem_cert"][0].decode()))
         except InvalidInput:
@@ -231,7 +234,10 @@ class _Called(Connection):
             raise Lost(BROKEN) from None
 
     async def receive(self) -> bytes:
-        frame = await self._context.read()
+        try:
+            frame = await self._context.read()
+        except grpc.aio.BaseError:
+            raise Lost(BROKEN) from None
         if frame is grpc.aio.EOF:
             raise Lost(CLOSED)
         return bytes(frame)
@@ -252,9 +258,9 @@ def _ending(code: grpc.StatusCode, details: str | None) -> str:
     """How a stream ended, as the end that dialled hears it."""
     if code is grpc.StatusCode.OK:
         return CLOSED
-    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-        return f"{BROKEN} ({_printable(details)})"
-    return f"it refused: {_printable(details)}"
+    if code in REFUSALS:
+        return f"it refused: {_printable(details)}"
+    return f"{BROKEN} ({_printable(details)})"
 
 
 def _printable(words: str | None) -> str:

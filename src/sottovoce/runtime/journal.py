@@ -66,7 +66,9 @@ class Journal:
     def put_arrays(self, prefix: str, arrays: Mapping[str, Array], **more: bytes) -> None:
         """Arrays under one prefix, replacing what was there, and other blobs in the same transaction."""
         index = "\n".join(f"{name} {','.join(str(size) for size in array.shape)}" for name, array in arrays.items())
-        blobs = {f"{prefix}/{name}": np.ascontiguousarray(array, dtype="<f8").tobytes() for name, array in arrays.items()}
+        blobs = {
+            f"{prefix}/{name}": np.ascontiguousarray(array, dtype="<f8").tobytes() for name, array in arrays.items()
+        }
         self.put({f"{prefix}#": index.encode(), **blobs, **more})
 
     def get_arrays(self, prefix: str) -> dict[str, Array] | None:
@@ -89,5 +91,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()

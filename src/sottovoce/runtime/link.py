@@ -1,9 +1,9 @@
 """One edge of a party, without I/O: who is at the other end, do both mean the same run, and what is new for it.
 
 Every connection begins with a *hello* from both sides: version, names, the public parameters and their hash, a key for
-the secrets of this edge, all signed. Then frames carry the newest of three things: the value ``r`` of eqs. 3 and 5 with its
-counter, the frozen ``r`` of an epoch, and a verdict on it. Nothing is queued: a slow or absent neighbour is told the newest
-of each when it is there again.
+the secrets of this edge, all signed. Then frames carry the newest of three things: the value ``r`` of eqs. 3 and 5 with
+its counter, the frozen ``r`` of an epoch, and a verdict on it. Nothing is queued: a slow or absent neighbour is told
+the newest of each when it is there again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .identity import Identity, verify
 from .secrets import EdgeSecrets
 
 VERSION = 1
+AHEAD = 16  # chunks, a million numbers, of a vector whose length is not known yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,7 @@ class Link:
         self.parameters = canonical(parameters)
         self.secrets, self.authenticate = secrets, authenticate
         self.farewell: str | None = None
+        self.expected: dict[int, int] = {}  # the length of the vectors of the stage under way
         self.lags: int | None = None  # the stage in which the neighbour was last heard, where that is over here
         self.forget()
 
@@ -112,7 +114,9 @@ class Link:
 
     def hello(self) -> Hello:
         """Who this is, what run it means, and its key for this edge, signed."""
-        unsigned = Hello(VERSION, self.me.name, self.name, digest(self.parameters), self.parameters, self.secrets.public, b"")
+        unsigned = Hello(
+            VERSION, self.me.name, self.name, digest(self.parameters), self.parameters, self.secrets.public, b""
+        )
         return Hello(*unsigned[:-1], self.me.sign(signed_part(unsigned)))
 
     # What comes in
@@ -130,16 +134,20 @@ class Link:
             return body
         kind: Literal["value", "snapshot"] = "value" if isinstance(body, Value) else "snapshot"
         number = body.counter if isinstance(body, Value) else body.epoch
-        whole = self.assemblies[kind].add((body.stage, number), body.chunk, body.chunks, body.data)
+        dimension = self.expected.get(body.stage)
+        if dimension is None and body.chunks > AHEAD:
+            raise PeerError(f"a vector of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
+        whole = self.assemblies[kind].add((body.stage, number), body.chunk, body.chunks, body.data, dimension)
         return None if whole is None else Complete(kind, body.stage, number, whole)
 
     def _greeted_by(self, hello: Hello) -> None:
-        if hello.version != VERSION:
-            raise Disagreement(f"{self.name} speaks version {hello.version} of the protocol, this party {VERSION}.")
         if (hello.name, hello.to) != (self.name, self.me.name):
             raise PeerError(f"a hello from {hello.name!r} to {hello.to!r} on the edge {self.name} - {self.me.name}.")
+        # Before anything that it says is believed: over open channels anybody could feign a dispute.
         if not verify(self.certificate, signed_part(hello), hello.signature):
             raise PeerError(f"the hello of {self.name} is not signed by its certificate.")
+        if hello.version != VERSION:
+            raise Disagreement(f"{self.name} speaks version {hello.version} of the protocol, this party {VERSION}.")
         if hello.parameters_hash != digest(hello.parameters):
             raise PeerError(f"the parameters of {self.name} do not have the hash that it gave.")
         if hello.parameters != self.parameters:
@@ -163,7 +171,7 @@ def signed_part(hello: Hello) -> bytes:
         b"sottovoce hello", str(hello.version).encode(), hello.name.encode(), hello.to.encode(), hello.parameters_hash,
         hello.ephemeral,
     )  # fmt: skip
-    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
 
 
 def difference(name: str, mine: str, theirs: str) -> str:
@@ -173,7 +181,8 @@ def difference(name: str, mine: str, theirs: str) -> str:
     except (ValueError, RecursionError):
         return f"{name} sent parameters that are not JSON."
     differing = [key for key in sorted({*here, *there}) if here.get(key) != there.get(key)]
-    told = "; ".join(f"{key} is {here.get(key)!r:.60} here and {there.get(key)!r:.60} there" for key in differing[:5])
+    shown = {key: "".join(c if c.isprintable() else "?" for c in key[:60]) for key in differing[:5]}  # they are theirs
+    told = "; ".join(f"{shown[key]} is {here.get(key)!r:.60} here and {there.get(key)!r:.60} there" for key in shown)
     return f"{name} means another run: {told}. All parties must have the same [run] table."
 
 

@@ -6,14 +6,17 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from heapq import heappop, heappush
+from itertools import count
 from random import Random
 
 from ..errors import PeerError
 from .transport import CLOSED, Connection, Lost, Transport
 
 ROOM = 16  # frames on their way in one direction, after which the sender waits
+LATENCY = 0.001  # seconds that every frame takes, or else time would stand still while parties talk
 
-# What becomes of a frame from a sender to a receiver: (delay in seconds, frame) for every copy that arrives. Copies
+# What becomes of a frame from a sender to a receiver: (delay beyond LATENCY, frame) for every copy that arrives. Copies
 # with different delays overtake each other.
 Faults = Callable[[str, str, bytes], list[tuple[float, bytes]]]
 
@@ -56,9 +59,7 @@ class Hub:
     def _join(self, caller: str, listener: str) -> _Pipe:
         if frozenset((caller, listener)) in self._cuts or listener not in self._listening:
             raise Lost(f"nobody answers for {listener}")
-        pipe = _Pipe(self, caller, listener)
-        self._listening[listener].answer(caller, pipe)
-        return pipe
+        return self._listening[listener].answer(caller)
 
 
 class _Pipe:
@@ -87,6 +88,8 @@ class _End(Connection):
     def __init__(self, hub: Hub, pipe: _Pipe, owner: str, neighbour: str) -> None:
         self._hub, self._pipe, self._owner, self._neighbour = hub, pipe, owner, neighbour
         self.inbox: deque[bytes] = deque()
+        self._flying: list[tuple[float, int, bytes]] = []
+        self._number = count()
         self.on_their_way = 0  # frames from here that the other end has not taken
         self.finished = False
         self.changed = asyncio.Event()
@@ -94,12 +97,12 @@ class _End(Connection):
     async def send(self, frame: bytes) -> None:
         await self._until(lambda: self.on_their_way < ROOM)
         faults = self._hub.faults
+        loop = asyncio.get_running_loop()
         for delay, copy in [(0.0, frame)] if faults is None else faults(self._owner, self._neighbour, frame):
             self.on_their_way += 1
-            if delay > 0:
-                asyncio.get_running_loop().call_later(delay, self._arrive, copy)
-            else:
-                self._arrive(copy)
+            arrival = loop.time() + LATENCY + delay
+            heappush(self._flying, (arrival, next(self._number), copy))
+            loop.call_at(arrival, self._arrive)
 
     async def receive(self) -> bytes:
         await self._until(lambda: bool(self.inbox) or (self.other.finished and self.other.on_their_way == 0))
@@ -114,7 +117,9 @@ class _End(Connection):
         self.other.changed.set()
         await self._until(lambda: self.on_their_way == 0)
 
-    def _arrive(self, frame: bytes) -> None:
+    def _arrive(self) -> None:
+        # The first one that is due, not the one for which this was called: an event loop may swap calls of one time.
+        _, _, frame = heappop(self._flying)
         if self._pipe.closed is None:
             self.other.inbox.append(frame)
             self.other.changed.set()
@@ -133,15 +138,17 @@ class MemoryTransport(Transport):
     def __init__(self, hub: Hub, name: str, neighbours: Iterable[str]) -> None:
         super().__init__(name, neighbours, Random(f"{hub.seed} {name}"))
         self._hub = hub
-        self._answering: set[asyncio.Task[None]] = set()
+        self._answering: list[asyncio.Task[None]] = []
 
-    def answer(self, caller: str, pipe: _Pipe) -> None:
+    def answer(self, caller: str) -> _Pipe:
         """Take a call."""
         if caller not in self._states:
             raise Lost(f"{self.name} does not know {caller}")
+        pipe = _Pipe(self._hub, caller, self.name)
         task = asyncio.create_task(self._answer(caller, pipe))
-        self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
+        self._answering.append(task)
+        task.add_done_callback(self._answering.remove)
+        return pipe
 
     async def _answer(self, caller: str, pipe: _Pipe) -> None:
         reason = CLOSED

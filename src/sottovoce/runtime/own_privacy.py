@@ -2,8 +2,8 @@
 
 Fewer edges hide less, so let everything but the party and its honest neighbours be known, and channels be tapped. Then
 the share of its secret's variance that is explained is at most ``D / (D + h v)``: ``h`` honest neighbours, ``D`` the
-variance of ``q_i = 2 s_i``, ``v = 1 / (1/D + 2/sigma^2)`` what is left of a pad (see ``privacy.worst``). ``sottovoce plan``
-audits the whole network exactly.
+variance of ``q_i = 2 s_i``, ``v = 1 / (1/D + 2/sigma^2)`` what is left of a pad (see ``privacy.worst``). The command
+``sottovoce plan`` audits the whole network exactly.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def own_privacy(config: NodeConfig) -> dict[str, Any]:
         rows.append({"corrupt_neighbours": corrupt, "leakage_at_most": None if not honest else bound(honest, mask)})
     certified = config.statistic is not None
     sentence = (
-        f"Each number that this party contributes leaks at most {rows[0]['leakage_at_most']:.3g} nats while none of its "
-        f"{degree} neighbours is corrupt, most of it through the answer itself; with all of them corrupt it is disclosed."
+        f"Each number that this party contributes leaks at most {rows[0]['leakage_at_most']:.3g} nats while none of "
+        f"its {degree} neighbours is corrupt, most of it through the answer itself; it is disclosed if all are."
         if certified
         else "No guarantee: this cost is not a statistic. Masking hides the constant of the gradient and nothing else."
     )

@@ -1,8 +1,8 @@
 """A party without I/O: its links, and the agreement of the stage that it is in.
 
 A statistic takes one or more agreements, its *stages*. Parties need not be in the same one: what belongs to the next
-stage is kept until this party gets there (the newest of each kind only), and a neighbour that lags behind is told how its
-stage ended.
+stage is kept until this party gets there (the newest of each kind only), and a neighbour that lags behind is told how
+its stage ended.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from ..errors import PeerError
 from .agreement import Agreement
 from .frames import Goodbye, Verdict
 from .link import Complete, Link, News
-
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
 
@@ -65,7 +64,6 @@ class Party:
     counts: Counts = field(default_factory=Counts)
     over: dict[str, int] = field(default_factory=dict)  # the last stage whose end each neighbour knows
     left: set[str] = field(default_factory=set)  # neighbours that have their answer and went
-    heard: Callable[[int, str, int], None] | None = None  # for a trace: stage, neighbour, counter
 
     @property
     def everybody(self) -> int:
@@ -81,16 +79,21 @@ class Party:
         """A stage that was over before a restart."""
         self.stage, self.agreement = stage, None
         self.ended[stage] = Ended(stage, epoch, self.everybody)
+        self.held.clear()  # which was about this stage, heard before it was known to be over
 
     def begin(self, stage: int, agreement: Agreement) -> None:
         """Enter a stage, with what neighbours already said about it."""
         self.stage, self.agreement = stage, agreement
+        for link in self.links.values():
+            link.expected = {stage: len(agreement.node.x)}
         held, self.held = self.held, {}
+        length = len(agreement.node.x)
         for name, said in held.items():
             link = self.links[name]
-            if said.value is not None:
+            # What does not fit is refused when it is said again.
+            if said.value is not None and len(said.value[1]) == length:
                 self._value(link, *said.value)
-            if said.snapshot is not None:
+            if said.snapshot is not None and len(said.snapshot[1]) == length:
                 agreement.hear(link.index, *said.snapshot)
             if said.verdict is not None:
                 self._verdict(said.verdict)
@@ -98,30 +101,38 @@ class Party:
 
     def finish(self) -> None:
         """The agreement is over."""
-        assert self.agreement is not None and self.agreement.epoch is not None
+        assert self.agreement is not None
         epoch = self.agreement.epoch
+        assert epoch is not None
         self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.ok)
 
     # What comes in
 
     def received(self, neighbour: str, frame: bytes) -> bool:
-        """A frame of a neighbour; True where it changed anything that others should hear of or that calls for a wake."""
-        link = self.links[neighbour]
+        """A frame of a neighbour; True where others should hear of what it changed, or a wake is due."""
         self.counts.received += 1
         self.counts.bytes_received += len(frame)
         try:
-            said = link.receive(frame)
+            return self._heard(neighbour, frame)
         except PeerError:
             self.counts.refused += 1
             raise
+
+    def _heard(self, neighbour: str, frame: bytes) -> bool:
+        link = self.links[neighbour]
+        said = link.receive(frame)
         if isinstance(said, Goodbye):
             if said.reason == FINISHED:
                 self.left.add(neighbour)
             return True
         if said is None:
             return False
-        if isinstance(said, Verdict) and not said.no and int.from_bytes(said.ok, "little") == self.everybody:
-            self.over[neighbour] = max(said.stage, self.over.get(neighbour, -1))
+        if isinstance(said, Verdict):
+            ok = int.from_bytes(said.ok, "little")
+            if ok >> self.n:
+                raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
+            if ok == self.everybody and not said.no:
+                self.over[neighbour] = max(said.stage, self.over.get(neighbour, -1))
         if said.stage in self.ended:
             link.lags = said.stage  # tell it how that stage ended
             return True
@@ -142,17 +153,12 @@ class Party:
         assert self.agreement is not None
         fresh = self.agreement.receive(link.index, counter, r)
         self.counts.old += not fresh
-        if fresh and self.heard is not None:
-            self.heard(self.stage, link.name, counter)
         return fresh
 
     def _verdict(self, said: Verdict) -> bool:
         assert self.agreement is not None
         before = self._epoch()
-        ok = int.from_bytes(said.ok, "little")
-        if ok >> self.n:
-            raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
-        self.agreement.verdict(said.epoch, no=said.no, ok=ok)
+        self.agreement.verdict(said.epoch, no=said.no, ok=int.from_bytes(said.ok, "little"))
         return self._saved(before)
 
     def _epoch(self) -> tuple[int, bool, int]:
@@ -167,7 +173,9 @@ class Party:
 
     def _hold(self, neighbour: str, said: Complete | Verdict) -> bool:
         if said.stage > self.stage + 1:
-            raise PeerError(f"{neighbour} is in stage {said.stage}, this party in {self.stage}: stages cannot be skipped.")
+            raise PeerError(
+                f"{neighbour} is in stage {said.stage}, this party in {self.stage}: stages cannot be skipped."
+            )
         held = self.held.setdefault(neighbour, Held())
         if isinstance(said, Verdict):
             held.verdict = said

@@ -16,7 +16,7 @@ from ..masks import GaussianMask
 from ..network import Network
 from ..privacy import Exposure, audit, calibrate, exposure, suggest_edges
 from ..privacy.adversary import Channels
-from ..privacy.worst import adversaries
+from ..privacy.worst import OVERHEAD, WORK, adversaries, coalitions_up_to
 from ..problem import Problem, averaging
 from ..statistics.agreements import resolution
 from .question import Question
@@ -123,10 +123,10 @@ def assess(
 def worst_excess(problem: Problem, mask: GaussianMask, t: int, setting: dict[str, Any]) -> Array:
     """For each node the largest excess under any coalition of at most ``t``. (A worst case goes by leakage: whoever
     learns most in all need not add most to what the answer tells.)"""
-    report = audit(problem, mask=mask, max_corrupt=t, **setting)
-    if report.guarantee != "exact":  # too many to try: a bound for all of them
-        return report.excess
-    each = [audit(problem, mask=mask, adversary=a, **setting).excess for a in adversaries(problem.network.n, t)]
+    n = problem.network.n
+    if coalitions_up_to(n, t) * (5 * n**3 + OVERHEAD) > WORK:  # too many to try: a bound for all of them
+        return audit(problem, mask=mask, max_corrupt=t, **setting).excess
+    each = [audit(problem, mask=mask, adversary=a, **setting).excess for a in adversaries(n, t)]
     return np.asarray(np.nanmax(each, axis=0))
 
 

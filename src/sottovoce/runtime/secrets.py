@@ -23,8 +23,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..costs.base import Array
 from ..errors import InvalidInput, PeerError
-from ..exact import on_grid
-from ..masks import LOW_BITS, GaussianMask
+from ..masks import GaussianMask
 
 if TYPE_CHECKING:
     from .journal import Journal
@@ -92,18 +91,13 @@ class EdgeSecrets:
     def pads(self, stage: int, holder: str, count: int, mask: GaussianMask) -> Array:
         """``z_{holder|other}(0)`` of a stage: i.i.d. ``N(0, variance)`` on the mask's grid, equal at both ends.
 
-        The construction is that of ``GaussianMask.draw``, with a key stream in the place of the operating system's.
+        As ``GaussianMask.draw``, with a key stream in the place of the operating system's generator.
         """
-        from scipy.special import ndtri
-
         if holder not in (self.own, self.neighbour):
             raise InvalidInput(f"{holder!r} holds nothing on the edge {self.own} - {self.neighbour}.")
         stream = self._stream(12 * count, "gaussian", str(stage), holder)
         words, low = np.frombuffer(stream, "<u8", count), np.frombuffer(stream, "<u4", count, offset=8 * count)
-        tail = ((words >> np.uint64(1)).astype(np.float64) + 0.5) * 2.0**-64
-        sign = np.where(words & np.uint64(1), 1.0, -1.0)
-        high = on_grid(mask.sigma * sign * ndtri(tail), 2**LOW_BITS * mask.grid)
-        return np.asarray(high + mask.grid * (low % 2**LOW_BITS - 2.0 ** (LOW_BITS - 1)))
+        return mask.shaped(words.astype(np.uint64), low.astype(np.uint32))
 
     def words(self, stage: int, count: int, bits: int) -> npt.NDArray[np.uint64]:
         """The edge's pad ``p_ij`` of a ``ModularMask``: uniform modulo ``2^bits``, equal at both ends.

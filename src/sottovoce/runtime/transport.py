@@ -79,7 +79,7 @@ class Transport(ABC):
     def __init__(self, name: str, neighbours: Iterable[str], jitter: Random) -> None:
         """``jitter`` keeps parties that lost the same neighbour from dialling it all at once."""
         self.name, self._jitter = name, jitter
-        self._states = dict.fromkeys(neighbours, "down: not connected yet")
+        self._states = dict.fromkeys(sorted(neighbours), "down: not connected yet")
         self._talks: dict[str, _Talk] = {}
         self._dialling: list[asyncio.Task[None]] = []
         self._stopping = False

@@ -1,0 +1,150 @@
+"""What a recorded run gave away: the auditor on the events that happened, and on the numbers that travelled.
+
+The agreements of a statistic are averaging, the same for every entry of a contribution, so a node cannot tell a vector
+of numbers from one of coefficients. Played on nodes whose data and pads are unit vectors, a trace gives each message as
+its functional of ``(q, z(0))``, whatever the order, the losses and the restarts were; ``Elimination`` does the rest, as
+for schedules. Of an open run the trace also has the value of every functional, and with the values goes the posterior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs import Quadratic
+from ..costs.base import Array
+from ..errors import InvalidInput, Unsupported
+from ..masks import GaussianMask
+from ..network import Network
+from ..node import nodes_of
+from ..privacy import Adversary, Coalition, Eavesdropper, Report
+from ..privacy.case import UNKNOWNS, Case, Setting
+from ..privacy.elimination import Elimination
+from ..privacy.secrets import secrets_of
+from ..problem import Problem, averaging
+from ..schedules import Synchronous
+from .recorder import Began, Trace, numbers
+from .replay import Holding, play, together
+
+
+def audit_trace(
+    traces: Iterable[Trace | str | Path],
+    *,
+    stage: int,
+    corrupt: Iterable[int] = (),
+    adversary: Adversary | None = None,
+    prior: npt.ArrayLike = 1.0,
+) -> Report:
+    """Exact leakage, in nats, of one number of every party's contribution to this stage, from the traces of all.
+
+    Who listens is said as in ``privacy.audit``. A tap sees all that a wake had to say, also where a newer message
+    overtook it on the way out.
+    """
+    found = Coalition(corrupt) | Eavesdropper() if adversary is None else adversary
+    if adversary is not None and Coalition(corrupt).corrupt:
+        raise InvalidInput("give one of corrupt and adversary: each says who is corrupt.")
+    view = _View(traces, stage, found, prior)
+    for functional, _ in view.messages():
+        view.known.told(functional)
+    report = view.case.assemble(
+        view.known.leaks(view.variance), "linear-Gaussian elimination of what was recorded", "exact", found
+    )
+    told = f"the recorded transcript of stage {stage}, one number of a contribution"
+    return replace(report, view=told, holds_answer=bool(view.known.woken.all()))
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What an adversary makes of the numbers it saw: a Gaussian posterior for every entry of every contribution."""
+
+    mean: Array  # (n, d)
+    std: Array  # (n,), the same for all entries; 0 where a party is corrupt itself, or disclosed
+
+
+def estimate(
+    traces: Iterable[Trace | str | Path],
+    coalition: Mapping[int, Holding],
+    *,
+    stage: int,
+    prior: npt.ArrayLike = 1.0,
+) -> Estimate:
+    """The posterior of the contributions to a stage of an open run, given every message, and what the corrupt parties
+    brought: ``coalition`` has their holdings by index; none is an eavesdropper."""
+    view = _View(traces, stage, Coalition(coalition) | Eavesdropper(), prior)
+    if not view.traces[0].public:
+        raise Unsupported("the numbers of an encrypted run are not in its trace, only their hashes.")
+    n, known, point = len(view.traces), view.known, None
+    for functional, text in view.messages():
+        value = numbers(text)
+        if point is None:
+            point = np.zeros((len(functional), len(value)))
+            for i, own in coalition.items():
+                form = own.cost.quadratic
+                assert form is not None
+                point[i] = form.q[0]
+                for j, link in own.links.items():
+                    point[n + view.place[i, j]], point[n + view.place[j, i]] = link.held, link.written
+        point += np.outer(known.told(functional), value - functional @ point)
+    if point is None:
+        raise InvalidInput(f"nobody said anything in stage {stage}.")
+    K, sigma = known.secrets.covariance(), float(np.sqrt(view.variance))
+    return Estimate(known.mean(point, K, sigma), np.sqrt(known.posterior(K, sigma)[:, 0, 0]))
+
+
+class _View:
+    """What an adversary sees of one stage, message by message, as functionals."""
+
+    def __init__(
+        self, traces: Iterable[Trace | str | Path], stage: int, adversary: Adversary, prior: npt.ArrayLike
+    ) -> None:
+        self.traces, self.stage = together(traces), stage
+        run, n = self.traces[0].run, len(self.traces)
+        if "statistic" not in run:
+            raise Unsupported("a recorded run is audited where it is of a statistic; of other costs see privacy.audit.")
+        self.variance = _variance(self.traces, stage)
+        pairs = [(trace.index, j) for trace in self.traces for j in trace.neighbours.values() if trace.index < j]
+        network = Network.from_edges(n, pairs)
+        network.labels = [trace.party for trace in self.traces]
+        adversary.check(network)
+        self.place = {(int(i), int(j)): h for h, (i, j) in enumerate(network.half_edges)}
+        unknowns = n + len(self.place)
+        if unknowns > UNKNOWNS:
+            raise Unsupported(f"{unknowns:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
+        secrets = secrets_of(averaging(network, np.zeros(n)), prior)
+        if secrets.width > 1:
+            raise InvalidInput("prior must be that of one number per party.")
+        self.c, self.theta = float(run["c"]), float(run["theta"])
+        setting = Setting(secrets.problem, Synchronous(), self.theta, self.c, 0, "transcript", None)
+        self.case = Case(secrets, GaussianMask(self.variance), run["channels"], setting)
+        sees_all = adversary.sees_all(run["channels"])
+        self.known = Elimination(
+            secrets, Synchronous(), corrupt=adversary.corrupt, sees_all=sees_all, theta=self.theta, c=self.c
+        )
+        units = np.eye(unknowns)
+        model = Problem(network, Quadratic.many(secrets.Q, units[:n]))
+        self.nodes = nodes_of(model, c=self.c, theta=self.theta, z0=units[n:])
+
+    def messages(self) -> Iterator[tuple[Array, str]]:
+        """Every message that is seen: its functional, and what the trace says of its value."""
+        for trace, event, said in play(self.traces, lambda i, _: self.nodes[i], only=self.stage):
+            self.known.woken[trace.index] = True
+            for message in said:
+                if self.known.seen[self.place[message.receiver, message.sender]]:
+                    yield message.r, event.sent[message.receiver]
+
+
+def _variance(traces: list[Trace], stage: int) -> float:
+    """Of the pads of a stage."""
+    begun = [event for trace in traces for event in trace.events if isinstance(event, Began)]
+    masked = {event.stage: event.variance for event in begun if event.variance is not None}
+    if stage not in masked:
+        those = ", ".join(str(k) for k in sorted(masked)) or "none"
+        raise InvalidInput(
+            f"stage {stage} has no Gaussian pads; those that have are: {those}. (Counts hide behind uniform pads, "
+            "which leave no excess at all.)"
+        )
+    return masked[stage]

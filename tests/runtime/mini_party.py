@@ -1,0 +1,321 @@
+"""A second implementation of docs/protocol.md, written from that page, with nothing of the package: the dialling end of
+one edge, for the statistic ``mean``. It knows no restarts, and that is all it lacks as the only neighbour of a party.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import math
+import os
+import queue
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import grpc
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from scipy.special import ndtri
+
+HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE = 1, 2, 3, 4, 5
+ECDSA = ec.ECDSA(hashes.SHA256())
+Fields = dict[int, int | bytes]
+
+
+def len32(data: bytes) -> bytes:
+    return struct.pack("<I", len(data)) + data
+
+
+# Frames
+
+
+def varint(number: int) -> bytes:
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        number |= (data[at] & 127) << shift
+        if data[at] < 128:
+            return number, at + 1
+        at, shift = at + 1, shift + 7
+
+
+def message(fields: Fields) -> bytes:
+    """Fields by number: an integer, or bytes."""
+    out = b""
+    for number, value in fields.items():
+        if isinstance(value, int):
+            out += varint(8 * number) + varint(value) if value else b""
+        else:
+            out += varint(8 * number + 2) + varint(len(value)) + value
+    return out
+
+
+def fields_of(data: bytes) -> Fields:
+    found: Fields = {}
+    at = 0
+    while at < len(data):
+        tag, at = read_varint(data, at)
+        number, at = read_varint(data, at)
+        if tag % 8 == 2:
+            found[tag // 8], at = data[at : at + number], at + number
+        else:
+            found[tag // 8] = number
+    return found
+
+
+def frame(kind: int, body: Fields) -> bytes:
+    return message({kind: message(body)})
+
+
+def doubles(data: bytes) -> list[float]:
+    return list(struct.unpack(f"<{len(data) // 8}d", data))
+
+
+def vector(stage: int, number: int, r: list[float]) -> Fields:
+    return {1: stage, 2: number, 3: 0, 4: 1, 5: struct.pack(f"<{len(r)}d", *r)}
+
+
+def mac(key: bytes, sender: str, receiver: str, data: bytes) -> bytes:
+    digest = hashlib.blake2b(key=key, digest_size=16, person=b"sottovoce frame")
+    digest.update(len32(sender.encode()) + len32(receiver.encode()) + data)
+    return digest.digest()
+
+
+# Secrets
+
+
+@dataclass
+class Secrets:
+    """What two parties share."""
+
+    run: str
+    keys: dict[str, bytes]  # public keys by name
+    shared: bytes
+
+    def key(self, *purpose: str) -> bytes:
+        """HKDF-SHA256 without salt, of 32 bytes: one block."""
+        names = [part for name in sorted(self.keys) for part in (name.encode(), self.keys[name])]
+        parts = [b"sottovoce 1", self.run.encode(), *names, *(word.encode() for word in purpose)]
+        secret = hmac.digest(bytes(32), self.shared, "sha256")
+        return hmac.digest(secret, b"".join(len32(part) for part in parts) + b"\x01", "sha256")
+
+    def stream(self, size: int, *purpose: str) -> bytes:
+        return Cipher(ChaCha20(self.key(*purpose), bytes(16)), mode=None).encryptor().update(bytes(size))
+
+    def pads(self, stage: int, holder: str, count: int, variance: float) -> list[float]:
+        sigma = math.sqrt(variance)
+        g = grid(variance)
+        stream = self.stream(12 * count, "gaussian", str(stage), holder)
+        pads = []
+        for u, v in zip(
+            struct.unpack_from(f"<{count}Q", stream), struct.unpack_from(f"<{count}I", stream, 8 * count), strict=True
+        ):
+            high = sigma * (1.0 if u % 2 else -1.0) * float(ndtri((float(u >> 1) + 0.5) * 2.0**-64))
+            pads.append(2**20 * g * round(high / (2**20 * g)) + g * (v % 2**20 - 2**19))
+        return pads
+
+    def word(self, stage: int, bits: int) -> int:
+        return struct.unpack("<Q", self.stream(8, "modular", str(stage)))[0] % 2**bits
+
+
+def grid(variance: float) -> float:
+    return 2.0 ** (math.floor(math.log2(math.sqrt(variance))) - 48)
+
+
+def signed(name: str, to: str, parameters: str, ephemeral: bytes) -> bytes:
+    digest = hashlib.sha256(parameters.encode()).digest()
+    parts = (b"sottovoce hello", b"1", name.encode(), to.encode(), digest, ephemeral)
+    return b"".join(len32(part) for part in parts)
+
+
+def limbs(number: int, bits: int, n: int) -> tuple[list[float], int]:
+    """The limbs of a number, and their width."""
+    widest = min(23, 28 - (n - 1).bit_length())
+    count = -(-bits // widest)
+    width = -(-bits // count)
+    return [float(number >> width * k & 2**width - 1) for k in range(count)], width
+
+
+# The party
+
+
+@dataclass
+class MiniParty:
+    name: str
+    index: int
+    peer: str
+    peer_index: int
+    key: bytes  # PEM, like the certificates
+    certificate: bytes
+    peer_certificate: bytes
+    run: dict  # the parameters
+    private: bytes = field(default_factory=lambda: os.urandom(32))
+
+    def __post_init__(self) -> None:
+        self.parameters = json.dumps(self.run, sort_keys=True, separators=(",", ":"))
+        self.ephemeral = X25519PrivateKey.from_private_bytes(self.private)
+        self.early: list[tuple[int, Fields]] = []
+        self.A = 1.0 if self.index > self.peer_index else -1.0
+        self.open = self.run["channels"] == "open"
+
+    def hello(self) -> Fields:
+        public = self.ephemeral.public_key().public_bytes_raw()
+        signer = serialization.load_pem_private_key(self.key, None)
+        assert isinstance(signer, ec.EllipticCurvePrivateKey)
+        digest = hashlib.sha256(self.parameters.encode()).digest()
+        signature = signer.sign(signed(self.name, self.peer, self.parameters, public), ECDSA)
+        return {
+            1: 1, 2: self.name.encode(), 3: self.peer.encode(), 4: digest, 5: self.parameters.encode(), 6: public,
+            7: signature,
+        }  # fmt: skip
+
+    def connect(self, address: str, hello: Fields | None = None) -> None:
+        """Dial until somebody listens; exchange hellos."""
+        options = [("grpc.ssl_target_name_override", self.peer)]
+        credentials = grpc.ssl_channel_credentials(self.peer_certificate, self.key, self.certificate)
+        deadline = time.monotonic() + 10
+        while True:
+            self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+            self.channel = (
+                grpc.insecure_channel(address) if self.open else grpc.secure_channel(address, credentials, options)
+            )
+            self.call = self.channel.stream_stream("/sottovoce.v1.Party/Talk")(
+                iter(self.outbox.get, None), metadata=(("party-name", self.name),)
+            )
+            try:
+                self.call.initial_metadata()
+                if self.call.is_active() or time.monotonic() > deadline:
+                    break
+            except grpc.RpcError:
+                pass
+            self.outbox.put(None)  # ends gRPC's thread that reads from it
+            self.channel.close()
+            time.sleep(0.05)
+        self.outbox.put(frame(HELLO, hello or self.hello()))
+        kind, theirs = self._read()
+        assert kind == HELLO
+        self._meet(theirs)
+
+    def talk(self, address: str, hello: Fields) -> None:
+        """Say this hello, and listen to what comes of it."""
+        self.connect(address, hello)  # the other side may have said its own before it heard this one
+        while True:
+            self._read()
+
+    def _meet(self, theirs: Fields) -> None:
+        assert (theirs[1], theirs[2], theirs[3]) == (1, self.peer.encode(), self.name.encode())
+        assert theirs[5] == self.parameters.encode()
+        pem = x509.load_pem_x509_certificate(self.peer_certificate).public_key()
+        assert isinstance(pem, ec.EllipticCurvePublicKey)
+        pem.verify(theirs[7], signed(self.peer, self.name, self.parameters, theirs[6]), ECDSA)
+        keys = {self.name: self.ephemeral.public_key().public_bytes_raw(), self.peer: theirs[6]}
+        shared = self.ephemeral.exchange(X25519PublicKey.from_public_bytes(theirs[6]))
+        self.secrets = Secrets(self.run["name"], keys, shared)
+
+    def _read(self) -> tuple[int, Fields]:
+        data = next(self.call)
+        kind = data[0] // 8
+        if self.open and kind != HELLO:
+            data, seal = data[:-18], data[-16:]
+            assert seal == mac(self.secrets.key("mac"), self.peer, self.name, data)
+        body = fields_of(data)[kind]
+        assert isinstance(body, bytes)
+        return kind, fields_of(body)
+
+    def _send(self, kind: int, body: Fields) -> None:
+        data = frame(kind, body)
+        if self.open:
+            data += b"\x7a\x10" + mac(self.secrets.key("mac"), self.name, self.peer, data)
+        self.outbox.put(data)
+
+    def _frames(self, stage: int) -> Iterator[tuple[int, Fields]]:
+        """Frames of a stage; those of the next are kept for it."""
+        kept, self.early = self.early, []
+        yield from kept
+        while True:
+            kind, body = self._read()
+            if kind == GOODBYE or body.get(1, 0) < stage:
+                continue
+            if body.get(1, 0) > stage:
+                self.early.append((kind, body))
+                yield 0, {}  # this party lags; what it says next is answered
+            else:
+                yield kind, body
+
+    def agree(self, stage: int, s: list[float], variance: float | None, tol: float) -> list[float]:
+        """One agreement on the average of ``s``."""
+        c, theta, n, A = self.run["c"], self.run["theta"], self.run["parties"], self.A
+        held = written = [0.0] * len(s)
+        w = [-2.0 * v for v in s]
+        if variance is not None:
+            held, written = (self.secrets.pads(stage, name, len(s), variance) for name in (self.name, self.peer))
+            g = Fraction(grid(variance))
+            w = [float(round(Fraction(-2 * v) / g) * g + Fraction(A * p)) for v, p in zip(s, held, strict=True)]
+        e = [a - b for a, b in zip(held, written, strict=True)]
+        D, counter, newest = [0.0] * len(s), 0, 0
+        epoch, frozen_x, frozen_D, theirs, no, ok = 0, s, D, None, False, 0
+
+        def wake() -> tuple[list[float], list[float]]:
+            nonlocal counter
+            counter += 1
+            x = [-(a + A * b) / (2 + c) for a, b in zip(w, D, strict=True)]
+            r = [d + pad + 2 * c * A * v for d, pad, v in zip(D, e, x, strict=True)]
+            self._send(VALUE, vector(stage, counter, r))
+            return x, r
+
+        wake()
+        for kind, body in self._frames(stage):
+            number = body.get(2, 0)
+            if kind == VALUE and number > newest:
+                newest = number
+                D = [(1 - theta) * d + theta * v for d, v in zip(D, doubles(body[5]), strict=True)]
+            if kind in (SNAPSHOT, VERDICT) and number > epoch:
+                epoch, frozen_D, theirs, no, ok = number, D, None, False, 0
+                frozen_x, r = wake()
+                self._send(SNAPSHOT, vector(stage, epoch, r))
+            before = (no, ok)
+            if kind == SNAPSHOT and number == epoch and theirs is None:
+                theirs = doubles(body[5])
+                rho = max(abs(a - b) for a, b in zip(theirs, frozen_D, strict=True))
+                size = max(max(map(abs, frozen_x)), min(1.0, max(map(abs, s))))
+                tau = max(tol * size * min(c, 4.0), 16 * 2.0**-52 * max(map(abs, theirs)))
+                no, ok = no or rho > tau, ok | (rho <= tau) << self.index
+            if kind == VERDICT and number == epoch:
+                no, ok = no or bool(body.get(3, 0)), ok | int.from_bytes(body.get(4, b""), "little")
+            if before != (no, ok):
+                self._send(VERDICT, {1: stage, 2: epoch, 3: int(no), 4: ok.to_bytes(-(-n // 8), "little")})
+            if not no and ok == 2**n - 1:
+                return frozen_x
+            if kind in (VALUE, 0):
+                wake()
+        raise AssertionError("the neighbour has left")
+
+    def mean(self, rows: list[float], scale: float) -> float:
+        """The statistic ``mean`` of one column: the number of rows, then their sum."""
+        n, tol, variance = self.run["parties"], self.run["tol"], self.run["statistic"]["mask"]["variance"]
+        pad = self.secrets.word(0, 46)
+        hidden = (len(rows) + (pad if self.index < self.peer_index else -pad)) % 2**46
+        own, width = limbs(hidden, 46, n)
+        sums = [n * v for v in self.agree(0, own, None, min(tol, 0.1 / (3 * 2**28)))]
+        assert all(abs(v - round(v)) < 0.1 for v in sums)
+        N = sum(round(v) << width * k for k, v in enumerate(sums)) % 2**46
+        share = n / N * sum(rows) / scale
+        return self.agree(1, [share, 12 * grid(variance) / (3 * tol)], variance, tol)[0] * scale
+
+    def leave(self) -> None:
+        self._send(GOODBYE, {1: b"finished"})
+        self.outbox.put(None)
+        for _ in self.call:  # until the neighbour has closed its side
+            pass
+        self.channel.close()

@@ -1,0 +1,481 @@
+"""Stopping without a coordinator: an adversary decides who wakes when and how long everything takes, and nobody is ever
+done before the frozen numbers are right; a computation that sees all of them says whether they are."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sottovoce as sv
+from sottovoce.node import nodes_of
+from sottovoce.runtime.agreement import EPS, ROUNDING, Agreement
+
+C = 0.4
+CURVATURE = 2.0  # of ||x - s||^2
+STEP = 0.01  # virtual seconds: the shortest time that anything takes
+LONG_ENOUGH = 60_000  # events; runs take a few thousand
+
+
+class Mail(NamedTuple):
+    """What is on its way: a value with its counter, a snapshot or a verdict with its epoch."""
+
+    kind: str
+    sender: int
+    receiver: int
+    number: int
+    content: Any
+
+
+@dataclass
+class Adversary:
+    """Until ``ends``, it sets the time to everybody's next wake and the times after which copies of a mail arrive. Then
+    everything is told again, as after a new connection, mail takes ``STEP``, and parties wake as clocks do that are
+    their own."""
+
+    ends: float
+    pause: Callable[[int, float], float] = lambda i, now: STEP
+    delays: Callable[[Mail, float], list[float]] = lambda mail, now: [STEP]
+    crashes: list[tuple[float, int]] = field(default_factory=list)
+
+
+class Run:
+    """Agreements of all parties of one averaging problem, in virtual time."""
+
+    def __init__(
+        self,
+        network: sv.Network,
+        adversary: Adversary,
+        *,
+        theta: float = 1.0,
+        tol: float = 1e-7,
+        sigma: float = 100.0,
+        dim: int = 2,
+        seed: int = 0,
+        rule: type[Agreement] = Agreement,
+        saves: bool = True,
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        self.network, self.adversary, self.theta, self.tol, self.rule, self.saves = (
+            network,
+            adversary,
+            theta,
+            tol,
+            rule,
+            saves,
+        )
+        self.s = rng.normal(size=(network.n, dim))
+        self.problem = sv.averaging(network, self.s)
+        self.z0 = sigma * rng.normal(size=(2 * network.m, dim))
+        self.parties = [self.party(i) for i in range(network.n)]
+        self.saved: list[dict[str, np.ndarray] | None] = [None] * network.n
+        self.told: dict[tuple[str, int, int], Any] = {}
+        self.chance = random.Random(seed)
+        self.events: list[tuple[float, int, Callable[[], None]]] = []
+        self.order = count()
+        self.now, self.finished, self.crashed = 0.0, 0, 0
+        for i in range(network.n):
+            self.at(0.0, lambda i=i: self.wake(i))
+        for time, i in adversary.crashes:
+            self.at(time, lambda i=i: self.crash(i))
+        self.at(adversary.ends, self.tell_everything)
+
+    def party(self, i: int) -> Agreement:
+        node = nodes_of(self.problem, c=C, theta=self.theta, z0=self.z0)[i]
+        return self.rule(node, self.network.n, tol=self.tol, curvature=CURVATURE, floor=1.0)
+
+    def at(self, time: float, event: Callable[[], None]) -> None:
+        heapq.heappush(self.events, (time, next(self.order), event))
+
+    def play(self) -> Run:
+        """Until everybody is done."""
+        for _ in range(LONG_ENOUGH):
+            if all(party.done for party in self.parties):
+                return self
+            self.now, _, event = heapq.heappop(self.events)
+            event()
+        raise TimeoutError("they never end")
+
+    # What happens
+
+    def wake(self, i: int) -> None:
+        party = self.parties[i]
+        if not party.done:
+            with self.change(i):
+                if party.calm:
+                    party.propose()
+                else:
+                    party.wake()
+            if self.chance.random() < 0.1:  # now and then a state is saved without need
+                self.saved[i] = party.state()
+        over = self.now >= self.adversary.ends
+        pause = self.chance.uniform(STEP, 3 * STEP) if over else self.adversary.pause(i, self.now)
+        self.at(self.now + pause, lambda: self.wake(i))
+
+    def deliver(self, mail: Mail) -> None:
+        party = self.parties[mail.receiver]
+        with self.change(mail.receiver):
+            if mail.kind == "value" and not party.done:
+                party.receive(mail.sender, mail.number, mail.content)
+            elif mail.kind == "snapshot":
+                party.hear(mail.sender, mail.number, mail.content)
+            elif mail.kind == "verdict":
+                party.verdict(mail.number, no=mail.content[0], ok=mail.content[1])
+
+    def crash(self, i: int) -> None:
+        """Everything since the last saved state is lost, but for the counters that were set aside."""
+        if self.parties[i].done:
+            return
+        spent, self.parties[i] = self.parties[i].node.sent, self.party(i)
+        self.crashed += 1
+        if (saved := self.saved[i]) is not None:
+            self.parties[i].restore(saved, spent)
+        else:
+            self.parties[i].node.sent = spent
+        for j in self.network.neighbours(i).tolist():
+            self.tell(i, j, again=True)
+            self.tell(j, i, again=True)
+
+    # What others hear of it
+
+    def change(self, i: int) -> Any:
+        return _Change(self, i)
+
+    def tell_everything(self) -> None:
+        for i in range(self.network.n):
+            for j in self.network.neighbours(i).tolist():
+                self.tell(i, j, again=True)
+
+    def tell(self, i: int, j: int, *, again: bool = False) -> None:
+        for kind, number, content in said(self.parties[i], j):
+            key = (number, content) if kind == "verdict" else number
+            if again or self.told.get((kind, i, j)) != key:
+                self.told[kind, i, j] = key
+                mail = Mail(kind, i, j, number, content)
+                over = self.now >= self.adversary.ends
+                for delay in [STEP] if over else self.adversary.delays(mail, self.now):
+                    self.at(self.now + delay, lambda mail=mail: self.deliver(mail))
+
+    # The judge
+
+    def certify(self) -> None:
+        """KKT of the frozen numbers, seen from above: stationarity, ``x`` along edges, duals along edges, the answer."""
+        number = next(party.epoch.number for party in self.parties if party.done)
+        assert [party.epoch.number for party in self.parties] == [number] * self.network.n
+        epochs, network = [party.epoch for party in self.parties], self.network
+        x = np.array([epoch.x for epoch in epochs])
+        largest = max(np.abs(r).max() for epoch in epochs for r in (*epoch.sent.values(), *epoch.D.values()))
+        rounding = ROUNDING * EPS * max(largest, np.abs(self.z0).max())
+        size = max(1.0, np.abs(x).max())
+        tau = max(self.tol * size * min(C, 2 * CURVATURE / network.degrees.min()), rounding)
+        dual = {}
+        for h, (i, j) in enumerate(network.half_edges):
+            dual[i, j] = self.z0[h] + epochs[i].D[j] + C * sign(i, j) * x[i]
+        for i in range(network.n):
+            gradient = CURVATURE * (x[i] - self.s[i])
+            pull = sum(sign(i, j) * dual[i, j] for j in network.neighbours(i).tolist())
+            assert np.abs(gradient + pull).max() <= network.degrees[i] * rounding
+        for i, j in network.half_edges:
+            assert np.abs(x[i] - x[j]).max() <= tau / C + rounding
+            assert np.abs(dual[i, j] - dual[j, i]).max() <= tau + rounding
+        # Gradients sum to the differences of the duals; then along at most n - 1 edges to anybody's x.
+        promised = network.m * tau / (CURVATURE * network.n) + (network.n - 1) * tau / C
+        assert np.abs(x - self.s.mean(axis=0)).max() <= promised + network.n * rounding
+
+
+class _Change:
+    """A party changes; what must not be forgotten is saved before anybody hears of it, and the judge looks at every end."""
+
+    def __init__(self, run: Run, i: int) -> None:
+        self.run, self.i = run, i
+
+    def __enter__(self) -> None:
+        party = self.run.parties[self.i]
+        self.before, self.was_done = state_of(party), party.done
+
+    def __exit__(self, *error: object) -> None:
+        run, party = self.run, self.run.parties[self.i]
+        if error[0] is not None:
+            return
+        if run.saves and state_of(party) != self.before:
+            run.saved[self.i] = party.state()
+        if party.done and not self.was_done:
+            run.finished += 1
+            run.certify()
+        for j in run.network.neighbours(self.i).tolist():
+            run.tell(self.i, j)
+
+
+def state_of(party: Agreement) -> tuple[int, bool, int]:
+    return (0, False, 0) if party.epoch is None else (party.epoch.number, party.epoch.no, party.epoch.ok)
+
+
+def said(party: Agreement, j: int) -> Iterator[tuple[str, int, Any]]:
+    """What a neighbour could be told, as ``Party.news_for`` has it."""
+    if party.epoch is not None:
+        yield "verdict", party.epoch.number, (party.epoch.no, party.epoch.ok)
+        yield "snapshot", party.epoch.number, party.epoch.sent[j]
+    if party.newest and not party.done:
+        yield "value", party.node.sent, party.newest[j]
+
+
+def sign(i: int, j: int) -> float:
+    """``A_ij`` of consensus."""
+    return 1.0 if i > j else -1.0
+
+
+RING = sv.Network.ring(5)
+THETAS = [1.0, 0.8, 0.5]
+
+
+def slow(*, when: Callable[[Mail], bool], seconds: float) -> Callable[[Mail, float], list[float]]:
+    return lambda mail, now: [seconds if when(mail) else STEP]
+
+
+def late_and_again(mail: Mail, now: float) -> list[float]:
+    """Every third mail of an edge comes much later, when it is long out of date, and some come twice."""
+    return [STEP, 2.5] if mail.number % 3 == 0 else [0.7] if mail.number % 3 == 1 else [STEP]
+
+
+ADVERSARIES = {
+    "none": Adversary(0.0),
+    "holds snapshots of one edge back": Adversary(
+        6.0, delays=slow(when=lambda m: m.kind == "snapshot" and {m.sender, m.receiver} == {0, 1}, seconds=2.0)
+    ),
+    "holds values of one party back": Adversary(
+        6.0, delays=slow(when=lambda m: m.kind == "value" and m.sender == 3, seconds=1.5)
+    ),
+    "delivers old things later": Adversary(6.0, delays=late_and_again),
+    "delays verdicts": Adversary(6.0, delays=slow(when=lambda m: m.kind == "verdict", seconds=1.7)),
+    "lets only yes through": Adversary(
+        6.0, delays=slow(when=lambda m: m.kind == "verdict" and m.content[0], seconds=5.0)
+    ),
+    "starves one party": Adversary(6.0, pause=lambda i, now: 2.0 if i == 2 else STEP),
+    "starves it and holds its values": Adversary(
+        6.0, pause=lambda i, now: 2.0 if i == 2 else STEP,
+        delays=slow(when=lambda m: m.kind == "value" and 2 in (m.sender, m.receiver), seconds=3.0),
+    ),
+    "wakes one party far more often": Adversary(0.8, pause=lambda i, now: STEP / 30 if i == 0 else STEP),
+    "cuts the ring in two": Adversary(
+        4.0, delays=lambda m, now: [] if (m.sender < 2) != (m.receiver < 2) else [STEP]
+    ),
+    "loses half": Adversary(6.0, delays=lambda m, now: [] if (m.number + m.sender) % 2 else [STEP]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("theta", THETAS)
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_nobody_is_done_too_early_and_everybody_in_the_end(name, theta):
+    run = Run(RING, ADVERSARIES[name], theta=theta).play()
+    assert run.finished == RING.n
+    assert len({party.epoch.number for party in run.parties}) == 1
+    for party in run.parties:
+        assert party.x is party.epoch.x
+        assert party.residual <= 1
+
+
+@pytest.mark.parametrize("sigma", [1.0, 1e4, 1e8])
+def test_the_mask_leaves_what_rounding_leaves(sigma):
+    """``tol`` below what floats of the mask's size resolve: it ends all the same."""
+    run = Run(RING, Adversary(0.0), tol=1e-15, sigma=sigma).play()
+    error = np.abs([party.x for party in run.parties] - run.s.mean(axis=0)).max()
+    # A message is about 3 sigma, an epoch is accepted at ROUNDING roundings of it, and x is off by that over c.
+    assert error <= ROUNDING * EPS * 3 * max(sigma, 1.0) / C
+
+
+# Rules that are wrong, to see that the judge sees it
+
+
+class Hasty(Agreement):
+    """Ok where the neighbours' last messages hardly moved, whatever was frozen."""
+
+    def judge(self) -> None:
+        epoch = self.epoch
+        if epoch.residual is None and len(epoch.heard) == len(self.node.neighbours) == len(self.moved):
+            epoch.residual = max(self.moved.values())
+            fine = epoch.residual <= self.tau
+            self.verdict(epoch.number, no=not fine, ok=fine << self.node.i)
+
+
+class Live(Agreement):
+    """The neighbours' frozen messages against this party's newest numbers."""
+
+    def judge(self) -> None:
+        epoch, frozen = self.epoch, self.epoch.D
+        epoch.D = self.node.D
+        super().judge()
+        epoch.D = frozen
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"), [(Hasty, "delivers old things later"), (Hasty, "cuts the ring in two"), (Live, "none")]
+)
+def test_a_rule_that_fires_early_is_caught(rule, name):
+    with pytest.raises(AssertionError, match="assert"):
+        Run(RING, ADVERSARIES[name], rule=rule, theta=0.8).play()
+
+
+# In lockstep
+
+
+@dataclass
+class Lockstep:
+    """All wake at once, all hear at once: the synchronous iteration."""
+
+    run: Run
+
+    def play(self, rounds: int) -> int:
+        """How many rounds until everybody is done."""
+        parties = self.run.parties
+        for k in range(rounds):
+            if all(party.done for party in parties):
+                return k
+            for party in parties:
+                party.propose() if party.calm else party.wake()
+            told = [
+                (party.node.i, j, *what) for party in parties for j in party.node.neighbours for what in said(party, j)
+            ]
+            for i, j, kind, number, content in told:
+                self.run.deliver(Mail(kind, i, j, number, content))
+        return rounds
+
+
+@pytest.mark.parametrize("theta", [0.9, 0.5])
+def test_lockstep_ends_below_theta_1(theta):
+    assert Lockstep(Run(sv.Network.ring(4), Adversary(0.0), theta=theta)).play(1000) < 300
+
+
+def test_lockstep_at_theta_1_has_the_answer_and_no_proof():
+    """THEORY 3: at theta = 1 the synchronous iteration keeps ``(I - P)`` of ``Psi_perp`` for ever, so ``y - z`` stays as
+    large as the mask although ``x`` is right. Parties whose messages take equally long must not use theta = 1."""
+    run = Run(sv.Network.ring(4), Adversary(0.0), theta=1.0)
+    assert Lockstep(run).play(1000) == 1000
+    assert np.abs([party.node.x for party in run.parties] - run.s.mean(axis=0)).max() < 1e-12
+    assert min(max(party.moved.values()) for party in run.parties) > 1
+
+
+@dataclass
+class Chance:
+    """Random times, each a function of the seed and of what it is for."""
+
+    seed: int
+    longest: float
+    lost: float
+    uneven: float
+    kinds: tuple[float, float, float]
+
+    def delays(self, mail: Mail, now: float) -> list[float]:
+        draw = random.Random(f"{self.seed} {mail[:4]} {now}")
+        share = self.kinds[("value", "snapshot", "verdict").index(mail.kind)]
+        copies = 0 if draw.random() < self.lost else 2 if draw.random() < 0.1 else 1
+        return [STEP + draw.random() ** 4 * self.longest * share for _ in range(copies)]
+
+    def pause(self, i: int, now: float) -> float:
+        draw = random.Random(f"{self.seed} {i} {now}")
+        return STEP * (1 + draw.expovariate(1.0)) * (1 + self.uneven * (i % 3))
+
+
+chances = st.builds(
+    Chance, st.integers(0, 2**32), st.floats(0.1, 20.0), st.floats(0, 0.5), st.floats(0, 20),
+    st.tuples(*[st.floats(0, 1)] * 3),
+)  # fmt: skip
+networks = st.sampled_from([sv.Network.from_edges(2, [(0, 1)]), RING, sv.Network.complete(4), sv.Network.grid(2, 3)])
+
+
+@settings(max_examples=25, deadline=None)
+@given(chances, networks, st.sampled_from(THETAS), st.floats(1.0, 12.0))
+def test_random_times(chance, network, theta, ends):
+    adversary = Adversary(ends, chance.pause, chance.delays)
+    assert Run(network, adversary, theta=theta, dim=1, seed=chance.seed % 100).play().finished == network.n
+
+
+# Crashes
+
+
+@settings(max_examples=25, deadline=None)
+@given(chances, st.lists(st.tuples(st.floats(0, 10), st.integers(0, 3)), max_size=12), st.sampled_from(THETAS))
+def test_crashes_at_any_time(chance, crashes, theta):
+    adversary = Adversary(10.0, chance.pause, chance.delays, crashes)
+    Run(sv.Network.ring(4), adversary, theta=theta, dim=1, seed=chance.seed % 100).play()
+
+
+MOMENTS = {
+    "frozen": lambda party: party.epoch.residual is None,
+    "said ok": lambda party: party.epoch.ok >> party.node.i & 1,
+    "heard of others": lambda party: party.epoch.ok not in (0, 1 << party.node.i),
+    "said no": lambda party: party.epoch.no,
+}
+
+
+class Unlucky(Run):
+    """Parties crash at a chosen moment of an epoch, each of them whenever it comes."""
+
+    def __init__(self, *args: Any, moment: str, **options: Any) -> None:
+        self.moment, self.hit = MOMENTS[moment], set[tuple[int, int]]()
+        super().__init__(*args, **options)
+
+    def deliver(self, mail: Mail) -> None:
+        super().deliver(mail)
+        i, party = mail.receiver, self.parties[mail.receiver]
+        if party.epoch is None or party.done or (i, party.epoch.number) in self.hit or not self.moment(party):
+            return
+        self.hit.add((i, party.epoch.number))
+        self.crash(i)
+        if self.saves:
+            again = self.parties[i]
+            assert state_of(again) == state_of(party)
+            assert (again.epoch.residual, again.node.sent) == (party.epoch.residual, party.node.sent)
+            for name in ("x", "D", "sent"):
+                np.testing.assert_equal(getattr(again.epoch, name), getattr(party.epoch, name))
+
+
+UNEVEN = Adversary(6.0, pause=lambda i, now: STEP * (1 + i), delays=lambda m, now: [STEP * (1 + m.sender)])
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_crash_between_freezing_and_the_end(moment):
+    """The frozen state comes back to the bit, and everybody ends."""
+    run = Unlucky(RING, UNEVEN, moment=moment).play()
+    assert {i for i, _ in run.hit} == set(range(RING.n))
+
+
+def test_a_party_that_forgets_what_it_froze_is_caught():
+    """The reason to save before anybody hears of it: else a party freezes other numbers under the same name."""
+    scene: dict[str, Any] = {"moment": "said ok", "theta": 0.8}
+    Unlucky(RING, ADVERSARIES["lets only yes through"], **scene).play()
+    with pytest.raises(AssertionError, match="assert"):
+        Unlucky(RING, ADVERSARIES["lets only yes through"], **scene, saves=False).play()
+
+
+def test_a_restored_state_is_the_state(rng):
+    """Through the journal's form, named arrays, at every stage of an epoch."""
+    run = Run(RING, Adversary(0.0), theta=0.8)
+    while not all(party.done for party in run.parties):
+        run.now, _, event = heapq.heappop(run.events)
+        event()
+        if rng.random() < 0.8:
+            continue
+        i = int(rng.integers(RING.n))
+        party, again = run.parties[i], run.party(i)
+        again.restore(party.state(), spent=0)
+        assert again.done == party.done
+        assert again.node.sent == party.node.sent
+        np.testing.assert_equal(again.state(), party.state())
+        np.testing.assert_equal(again.x, party.x)
+
+
+def test_counters_go_on_above_those_that_were_set_aside():
+    run = Run(RING, Adversary(0.0))
+    party, again = run.parties[0], run.party(0)
+    party.wake()
+    again.restore(party.state(), spent=1000)
+    again.wake()
+    assert again.node.sent == 1001

@@ -1,0 +1,313 @@
+"""Node files: what they say, that equal runs have equal parameters, and a sentence for every mistake."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sottovoce.errors import InvalidInput
+from sottovoce.masks import GaussianMask
+from sottovoce.modular import ModularMask
+from sottovoce.runtime import identity
+from sottovoce.runtime.config import NodeConfig, read_node_file
+from sottovoce.runtime.identity import Identity
+
+HEAD = """[party]
+name = "ann"
+index = 2
+listen = "0.0.0.0:7403"
+
+[run]
+name = "trial"
+parties = 4
+c = 0.4
+"""
+STATISTIC = """
+[run.statistic]
+type = "least_squares"
+features = ["age", "bmi"]
+target = "risk"
+mask = { variance = 1e6 }
+"""
+COST = """
+[run.cost]
+type = "lasso"
+features = ["age", "bmi"]
+target = "risk"
+l1 = 2
+"""
+
+
+def neighbour(party: Identity, index: int, port: int) -> str:
+    return f"""
+[[neighbour]]
+name = "{party.name}"
+index = {index}
+address = "10.0.0.1:{port}"
+fingerprint = "{party.fingerprint}"
+certificate = \"\"\"
+{party.certificate}\"\"\"
+"""
+
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path, identities: dict[str, Identity]) -> Write:
+    """Writes a node file of ann, with ``old`` replaced by ``new``, and all that it needs beside it."""
+    identity.create(tmp_path / "identity", "ann")
+    (tmp_path / "data.csv").write_text("risk,age,bmi\n1.5,50,25\n2.5,60,30\n")
+    known = neighbour(identities["bob"], 0, 7401) + neighbour(identities["cat"], 1, 7402)
+
+    def made(old: str = "", new: str = "", about: str = STATISTIC) -> Path:
+        text = HEAD + about + known
+        if old:
+            assert text.count(old) >= 1, old
+            text = text.replace(old, new, 1)
+        (tmp_path / "node.toml").write_text(text)
+        return tmp_path / "node.toml"
+
+    return made
+
+
+def read(write: Write, *arguments: str) -> NodeConfig:
+    return read_node_file(write(*arguments))
+
+
+def test_what_a_node_file_says(write, identities):
+    config = read(write)
+    assert (config.name, config.index, config.parties, config.wake) == ("ann", 2, 4, "eager")
+    assert (config.channels, config.theta, config.tol, config.c) == ("encrypted", 1.0, 1e-10, 0.4)
+    assert (config.record, config.metrics) == (None, None)
+    folder = config.path.parent
+    assert [config.data, config.journal, config.result] == [
+        folder / name for name in ("data.csv", "journal.sqlite", "result.json")
+    ]
+    assert config.socket == folder / "journal.sqlite.sock"
+    assert [(other.name, other.index, other.address) for other in config.neighbours] == [
+        ("bob", 0, "10.0.0.1:7401"),
+        ("cat", 1, "10.0.0.1:7402"),
+    ]
+    assert config.neighbours[0].certificate == identities["bob"].certificate  # to the byte: it is pinned
+    assert config.question.mask == GaussianMask(1e6)
+    np.testing.assert_array_equal(config.rows(), [[50, 25, 1.5], [60, 30, 2.5]])  # features, then the target
+    assert config.data_bytes() == b"risk,age,bmi\n1.5,50,25\n2.5,60,30\n"
+
+
+def test_what_may_be_added(write):
+    added = 'listen = "[::]:7403"\nwake = 20\nrecord = "trace.jsonl"\nmetrics = "127.0.0.1:9403"\ndelimiter = ";"'
+    config = read(write, 'listen = "0.0.0.0:7403"', added)
+    assert (config.listen, config.wake, config.metrics) == ("[::]:7403", 20.0, "127.0.0.1:9403")
+    assert config.record == config.path.parent / "trace.jsonl"
+    config.data.write_text("risk;age;bmi\n1,5;50;25\n".replace("1,5", "1.5"))
+    np.testing.assert_array_equal(config.rows(), [[50, 25, 1.5]])
+
+
+def test_a_cost_of_the_library(write):
+    config = read(write, "", "", COST)
+    own = config.cost()
+    assert own.kind == "lasso"
+    np.testing.assert_allclose(own.cost.l1, 2 / 4)  # this party's share of the penalty
+    x = np.array([[1.0, 2.0]])
+    rows = np.array([[50.0, 25.0], [60.0, 30.0]])
+    expected = ((rows @ x[0] - [1.5, 2.5]) ** 2).sum() + 0.5 * 3.0
+    np.testing.assert_allclose(own.cost.value(x), expected, rtol=1e-12)  # a handful of roundings
+    assert config.question.mask == GaussianMask(1e8)
+    assert config.parameters()["cost"]["l1"] == 2.0
+
+
+def test_parameters_are_the_run_and_nothing_of_the_party(write):
+    config = read(write)
+    assert config.parameters() == {
+        "name": "trial",
+        "parties": 4,
+        "channels": "encrypted",
+        "c": 0.4,
+        "theta": 1.0,
+        "tol": 1e-10,
+        "statistic": {
+            "type": "least_squares",
+            "features": ["age", "bmi"],
+            "target": "risk",
+            "scale": {"age": 1.0, "bmi": 1.0, "risk": 1.0},
+            "ridge": 0.0,
+            "intercept": True,
+            "mask": {"variance": 1e6},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "about"),
+    [
+        ("c = 0.4", "c = 4e-1\ntheta = 1\ntol = 1e-10", STATISTIC),
+        ("1e6", "1000000", STATISTIC),
+        ("mask =", "ridge = 0\nscale = { age = 1 }\nmask =", STATISTIC),
+        ("index = 2", "index = 3", STATISTIC),
+        ("l1 = 2", "l1 = 2.0", COST),
+        ("l1 = 2", "l1 = 2\nscale = { bmi = 1 }\nintercept = false\nmask = { variance = 1e8 }", COST),
+    ],
+)
+def test_equal_runs_have_equal_parameters(write, old, new, about):
+    assert repr(read(write, "", "", about).parameters()) == repr(read(write, old, new, about).parameters())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "about"),
+    [
+        ("c = 0.4", "c = 0.5", STATISTIC),
+        ('"age", "bmi"', '"bmi", "age"', STATISTIC),
+        ("1e6", "2e6", STATISTIC),
+        ("c = 0.4", 'c = 0.4\nchannels = "open"', STATISTIC),
+        ("l1 = 2", "l1 = 3", COST),
+        ("l1 = 2", "l1 = 2\nintercept = true", COST),
+    ],
+)
+def test_other_runs_have_other_parameters(write, old, new, about):
+    assert read(write, "", "", about).parameters() != read(write, old, new, about).parameters()
+
+
+def test_a_histogram_has_bits(write):
+    about = '[run.statistic]\ntype = "histogram"\ncolumns = ["age"]\nbins = [0, 50, 100]\n'
+    assert read(write, "", "", about).question.mask == ModularMask()
+    assert read(write, "", "", about + "mask = { bits = 30 }\n").question.mask == ModularMask(30)
+
+
+MISTAKES = {
+    # [party]
+    "unknown key": ("index = 2", "indx = 2", "line 3: [party] indx is not a known key; did you mean 'index'?"),
+    "unknown table": ("[party]", "[partie]\n[party]", "line 1: [partie] is not a known table; did you mean 'party'?"),
+    "no name": ('name = "ann"\n', "", "[party] name is missing"),
+    "bad name": ('"ann"', '"ann smith"', "line 2: [party] name cannot be used: a party's name must be 1 to 64 of"),
+    "long name": ('"ann"', '"' + 65 * "a" + '"', "line 2: [party] name cannot be used"),
+    "no index": ("index = 2", "", "[party] index is missing"),
+    "index": ("index = 2", "index = 4", "line 3: [party] index must be one of 0 .. 3, as there are 4 parties; got 4."),
+    "negative": ("index = 2", "index = -1", "line 3: [party] index must be a whole number >= 0; got -1."),
+    "no port": ('"0.0.0.0:7403"', '"0.0.0.0"', "line 4: [party] listen must be host:port"),
+    "port": (":7403", ":74030", "line 4: [party] listen = '0.0.0.0:74030': a port is one of 1 .. 65535."),
+    "port 0": (":7403", ":0", "line 4: [party] listen = '0.0.0.0:0': a port is one of 1 .. 65535."),
+    "IPv6": ("0.0.0.0:7403", "::1:7403", "line 4: [party] listen must be host:port"),
+    "no identity": ("index = 2", 'index = 2\nidentity = "keys"', "line 4: [party] identity cannot be used"),
+    "no data": ("index = 2", 'index = 2\ndata = "rows.csv"', "rows.csv': there is no such file."),
+    "no folder": ("index = 2", 'index = 2\njournal = "var/j.sqlite"', "j.sqlite': its folder does not exist."),
+    "a folder": ("index = 2", 'index = 2\nresult = "identity"', "identity' is a folder; name a file."),
+    "over the data": ("index = 2", 'index = 2\nresult = "data.csv"', "[party] result and data are the same file."),
+    "twice": ("index = 2", 'index = 2\nrecord = "result.json"', "[party] record and result are the same file."),
+    "wake": ("index = 2", "index = 2\nwake = 0", 'line 4: [party] wake must be "eager", or a positive number'),
+    "wake word": ("index = 2", 'index = 2\nwake = "often"', "line 4: [party] wake must be \"eager\""),
+    "metrics": ("index = 2", 'index = 2\nmetrics = "9403"', "line 4: [party] metrics must be host:port"),
+    "delimiter": ("index = 2", 'index = 2\ndelimiter = "ab"', "line 4: [party] delimiter must be one character"),
+    # [run]
+    "no run": ('[run]\nname = "trial"\nparties = 4\nc = 0.4\n', "[run]\n", "[run] name is missing"),
+    "unknown in run": ("c = 0.4", "c = 0.4\ntheeta = 1", "[run] theeta is not a known key; did you mean 'theta'?"),
+    "no c": ("c = 0.4", "", "[run] c is missing: all parties use one positive number."),
+    "c": ("c = 0.4", "c = 0", "line 9: [run] c must be a positive number; got 0."),
+    "c word": ("c = 0.4", 'c = "auto"', "line 9: [run] c must be a number"),
+    "theta": ("c = 0.4", "c = 0.4\ntheta = 1.3", "line 10: [run] theta must be in (0, 1]; got 1.3. Use 1 for PDMM"),
+    "tol": ("c = 0.4", "c = 0.4\ntol = 0.0", "line 10: [run] tol must be a number between 0 and 1"),
+    "channels": ("c = 0.4", 'c = 1\nchannels = "opne"', "channels = 'opne' is not known; did you mean 'open'?"),
+    "parties": ("parties = 4", "parties = 1", "line 8: [run] parties must be a whole number >= 2; got 1."),
+    "too many": ("parties = 4", "parties = 100000", "line 8: [run] parties must be at most 65,536; got 100000."),
+    "run name": ('"trial"', '"a\\u0007b"', "line 7: [run] name must be at most 128 printable characters"),
+    # What it is about
+    "nothing": (STATISTIC, "", "give one of [run.statistic] and [run.cost]"),
+    "both": ("[run.statistic]", "[run.cost]\n[run.statistic]", "give one of [run.statistic] and [run.cost]"),
+    "no table": (STATISTIC, "statistic = 3\n", "run.statistic must be a table"),
+    "type": ('"least_squares"', '"regression"', "[run.statistic] type = 'regression' is not known"),
+    "target": ('target = "risk"', 'target = "age"', "[run.statistic] features contains the target 'age'."),
+    "statistic key": ("mask =", "redge = 1\nmask =", "[run.statistic] redge is not a known key; did you mean 'ridge'?"),
+    "variance": ("mask = { variance = 1e6 }", "variance = 1e6", "write mask = { variance = 1000000.0 }."),
+    "negative mask": ("1e6", "-1.0", "line 15: [run.statistic.mask] variance must be a positive number; got -1.0."),
+    "mask key": ("variance = 1e6", "varianse = 1e6", "[run.statistic.mask] varianse is not a known key"),
+    "two masks": ("variance = 1e6", "variance = 1e6, bits = 46", "must have one of variance, for real numbers, and"),
+    "wrong mask": ("variance = 1e6", "bits = 46", "needs a mask with a variance; bits are for the counts"),
+    "mask table": ("{ variance = 1e6 }", "1e6", "run.statistic.mask must be a table"),
+    # [[neighbour]]
+    "own index": ("index = 0", "index = 2", "[[neighbour]] number 1 index = 2 is this party's own."),
+    "same index": ("index = 1", "index = 0", "[[neighbour]] number 2 index = 0 is that of an earlier neighbour too."),
+    "far index": ("index = 1", "index = 9", "[[neighbour]] number 2 index must be one of 0 .. 3"),
+    "own name": ('name = "bob"', 'name = "ann"', "[[neighbour]] number 1 name = 'ann' is this party's own"),
+    "other name": ('name = "bob"', 'name = "bib"', "the certificate of bib is for the name 'bob'; ask"),
+    "address": ("10.0.0.1:7402", "10.0.0.1:7401", "[[neighbour]] number 2 address = '10.0.0.1:7401' is that of an"),
+    "no address": ('"10.0.0.1:7401"', '"http://x:1"', "[[neighbour]] number 1 address must be host:port"),
+    "fingerprint": ("SHA256:", "SHA256:00", "the certificate of bob has the fingerprint SHA256:"),
+    "not PEM": ("-----BEGIN CERTIFICATE-----", "", "the certificate of bob is not one P-256 certificate in PEM"),
+    "neighbour key": ('address = "10.0.0.1:7401"', 'adress = ""', "adress is not a known key; did you mean 'address'?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_mistake_gets_its_sentence(write, mistake):
+    old, new, sentence = MISTAKES[mistake]
+    with pytest.raises(InvalidInput) as refused:
+        read(write, old, new)
+    assert sentence in str(refused.value)
+    assert "node.toml" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('type = "lasso"', 'type = "least_squares"', "The statistic of that name is exact and does not."),
+        ("l1 = 2", 'l1 = 2\nfile = "data.csv"', "[run.cost] file is not a known key"),
+        ("l1 = 2", "l1 = -2", "[run.cost] l1 must be a number >= 0; got -2."),
+        ("l1 = 2", "", "[run.cost] l1 is missing."),
+        ("l1 = 2", "l1 = 2\nmask = { bits = 46 }", "bits are for the counts of a histogram."),
+    ],
+)
+def test_mistakes_in_a_cost(write, old, new, sentence):
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        read(write, old, new, COST)
+
+
+def test_no_neighbour_at_all(write):
+    path = write()
+    path.write_text(path.read_text().split("[[neighbour]]")[0])
+    with pytest.raises(InvalidInput, match=r"there is no \[\[neighbour\]\]; a party must have at least one"):
+        read_node_file(path)
+    path.write_text(path.read_text() + "[neighbour]\n")
+    with pytest.raises(InvalidInput, match=r"neighbour must be tables: start each with \[\[neighbour\]\]"):
+        read_node_file(path)
+
+
+def test_ones_own_certificate_must_have_ones_name(write):
+    with pytest.raises(InvalidInput, match=r"identity = '.*' is that of 'ann', but name is 'anna'. They must agree"):
+        read(write, 'name = "ann"', 'name = "anna"')
+
+
+def test_ones_own_certificate_must_be_valid(write, tmp_path):
+    identity.create(tmp_path / "old", "ann", days=1, now=datetime.now(UTC) - timedelta(days=9))
+    with pytest.raises(InvalidInput, match=r"\[party\] identity cannot be used: the certificate of ann expired on"):
+        read(write, "index = 2", 'index = 2\nidentity = "old"')
+
+
+def test_a_key_that_others_can_read_is_refused(write, tmp_path):
+    path = write()
+    os.chmod(tmp_path / "identity" / "key.pem", 0o644)
+    with pytest.raises(InvalidInput, match="chmod 600"):
+        read_node_file(path)
+
+
+def test_the_path_of_the_status_socket_has_a_limit(write, tmp_path):
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    with pytest.raises(InvalidInput, match="the socket beside it may have a path of 107 bytes"):
+        read(write, "index = 2", f'index = 2\njournal = "{deep.name}/j"')
+
+
+def test_data_with_a_mistake_are_refused_when_they_are_read(write):
+    config = read(write)
+    config.data.write_text("risk,age\n1,2\n")
+    with pytest.raises(InvalidInput, match="has no column 'bmi'"):
+        config.rows()
+    config.data.unlink()
+    with pytest.raises(InvalidInput, match=r"data\.csv cannot be read: No such file"):
+        config.data_bytes()

@@ -1,0 +1,536 @@
+"""One edge, and one party between several edges and stages, without I/O: who is believed, and what is kept for later."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.errors import PeerError
+from sottovoce.node import nodes_of
+from sottovoce.runtime import frames
+from sottovoce.runtime.agreement import Agreement
+from sottovoce.runtime.frames import Goodbye, Hello, Snapshot, Value, Verdict, decode, encode
+from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.link import VERSION, Disagreement, Link, News, canonical, digest, signed_part
+from sottovoce.runtime.party import FINISHED, Party
+from sottovoce.runtime.secrets import EdgeSecrets
+
+RUN = {"name": "a run", "parties": 3, "c": 0.4, "statistic": {"type": "mean", "columns": ["a", "b"]}}
+INDEX = {"ann": 0, "bob": 1, "cat": 2}
+
+
+def link(identities: dict[str, Identity], me: str, other: str, *, run: dict[str, Any] = RUN, mac: bool = True) -> Link:
+    secrets = EdgeSecrets(run["name"], me, other, f"{me} {other}".encode().ljust(32, b"."))
+    return Link(identities[me], other, INDEX[other], identities[other].certificate, run, secrets, authenticate=mac)
+
+
+def greet(one: Link, other: Link) -> None:
+    """A new connection, up to both hellos."""
+    for end in (one, other):
+        end.forget()
+    for end, far in ((one, other), (other, one)):
+        far.receive(end.next_frame(News()))
+
+
+@pytest.fixture(params=[True, False], ids=["open", "encrypted"])
+def pair(request, identities) -> tuple[Link, Link]:
+    ann, bob = (link(identities, a, b, mac=request.param) for a, b in (("ann", "bob"), ("bob", "ann")))
+    greet(ann, bob)
+    return ann, bob
+
+
+def news(counter: int, r: np.ndarray | None = None) -> News:
+    return News(value=(0, counter, np.array([1.0, 2.0]) if r is None else r))
+
+
+# One edge
+
+
+def test_hello_comes_first_and_opens_the_mouth(identities):
+    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
+    hello = ann.next_frame(news(1))
+    assert isinstance(decode(hello), Hello)
+    assert ann.next_frame(news(1)) is None  # nothing before the other one has said who it is
+    assert bob.receive(hello) is None
+    ann.receive(bob.next_frame(News()))
+    said = bob.receive(ann.next_frame(news(1)))
+    assert (said.kind, said.stage, said.number, said.data.tolist()) == ("value", 0, 1, [1.0, 2.0])
+    assert ann.next_frame(news(1)) is None  # once
+
+
+@pytest.mark.parametrize("body", [Value(0, 1, 0, 1, np.ones(2)), Verdict(0, 1, False, b"\x07"), Goodbye(FINISHED)])
+def test_nothing_is_taken_before_the_hello(identities, body):
+    with pytest.raises(PeerError, match="before the hello"):
+        link(identities, "ann", "bob").receive(encode(body))
+
+
+def hello_of(end: Link, **changes: Any) -> bytes:
+    """A hello with other contents, signed by its sender all the same."""
+    hello = decode(encode(end.hello()))._replace(**changes)
+    if "parameters" in changes and "parameters_hash" not in changes:
+        hello = hello._replace(parameters_hash=digest(hello.parameters))
+    return encode(hello if "signature" in changes else hello._replace(signature=end.me.sign(signed_part(hello))))
+
+
+def test_another_version_is_named_with_both(identities):
+    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
+    with pytest.raises(Disagreement, match=f"bob speaks version 7 of the protocol, this party {VERSION}"):
+        ann.receive(hello_of(bob, version=7))
+    assert not ann.ready
+
+
+def test_other_parameters_are_named_with_both_values(identities):
+    ann = link(identities, "ann", "bob")
+    other = RUN | {"c": 0.5, "statistic": {"type": "mean", "columns": ["a"]}, "theta": 1.0}
+    bob = link(identities, "bob", "ann", run=other)
+    with pytest.raises(Disagreement) as caught:
+        ann.receive(bob.next_frame(News()))
+    for words in ("c is 0.4 here and 0.5 there", "theta is None here and 1.0 there", "['a', 'b'] here and ['a'] there"):
+        assert words in str(caught.value)
+    assert not ann.ready
+
+
+@pytest.mark.parametrize(
+    "parameters", ["", "[]", "7", "{", json.dumps({"a" * 60_000: 1}), '{"a": ' + "[" * 900 + "]" * 900 + "}", '{"a":1e999}',
+                   json.dumps({"a\nERROR forged=line": 1})],
+    ids=["nothing", "list", "number", "half", "long key", "deep", "infinite", "two lines"],
+)  # fmt: skip
+def test_strange_parameters_make_one_short_line(identities, parameters):
+    """They go into logs and into the status."""
+    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
+    with pytest.raises(Disagreement) as caught:
+        ann.receive(hello_of(bob, parameters=parameters))
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 1000
+
+
+def test_impostors_and_confused_neighbours(identities):
+    ann, bob, cat = (link(identities, a, b) for a, b in (("ann", "bob"), ("bob", "ann"), ("cat", "ann")))
+    forged = decode(encode(bob.hello()))
+    forged = forged._replace(ephemeral=cat.secrets.public)
+    wrong = {
+        "is not signed by its certificate": encode(forged._replace(signature=identities["mallory"].sign(b"x"))),
+        "a hello from 'cat' to 'ann' on the edge bob - ann": cat.next_frame(News()),
+        "a hello from 'ann' to 'bob' on the edge bob - ann": ann.next_frame(News()),  # reflected
+        "do not have the hash that it gave": hello_of(
+            bob, parameters=canonical(RUN | {"c": 1.0}), parameters_hash=bytes(32)
+        ),
+        "no X25519 public key": hello_of(bob, ephemeral=bytes(32)),
+    }
+    for sentence, frame in wrong.items():
+        with pytest.raises(PeerError, match=sentence):
+            ann.receive(frame)
+        assert not ann.ready
+
+
+def test_a_stranger_cannot_start_a_dispute(identities):
+    """Over open channels anybody can send a hello. A party that believed it might stop for a dispute that is none."""
+    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
+    for changes in ({"version": 7}, {"parameters": canonical(RUN | {"c": 1.0})}):
+        with pytest.raises(PeerError, match="not signed") as caught:
+            ann.receive(hello_of(bob, **changes, signature=identities["mallory"].sign(b"x")))
+        assert not isinstance(caught.value, Disagreement)
+
+
+def test_a_key_does_not_change_during_a_run(identities, pair):
+    ann, bob = pair
+    bob.secrets = EdgeSecrets("a run", "bob", "ann", b"lost the journal".ljust(32, b"."))
+    bob.forget()
+    with pytest.raises(PeerError, match="bob has another key for the run 'a run' than before: it has lost its journal"):
+        ann.receive(bob.next_frame(News()))
+
+
+def test_macs(identities):
+    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
+    greet(ann, bob)
+    frame = ann.next_frame(news(1))
+    assert bob.receive(frame).number == 1
+    bad = bytearray(frame)
+    bad[-20] ^= 1
+    for wrong in (bytes(bad), frame[:-18], encode(Value(0, 9, 0, 1, np.ones(2)), bytes(32), "ann", "bob")):
+        with pytest.raises(PeerError):
+            bob.receive(wrong)
+    with pytest.raises(PeerError, match="did not send"):
+        ann.receive(frame)  # reflected to its sender
+    other = [link(identities, a, b, run=RUN | {"name": "b run"}) for a, b in (("ann", "bob"), ("bob", "ann"))]
+    greet(*other)
+    with pytest.raises(PeerError, match="did not send"):
+        other[1].receive(frame)  # of another run between the same parties
+
+
+def test_without_tls_there_must_be_macs_and_with_it_none(identities):
+    ann, bob = link(identities, "ann", "bob", mac=True), link(identities, "bob", "ann", mac=False)
+    greet(ann, bob)
+    with pytest.raises(PeerError, match="with a MAC where none belongs"):
+        bob.receive(ann.next_frame(news(1)))
+    with pytest.raises(PeerError, match="without a MAC"):
+        ann.receive(bob.next_frame(news(1)))
+
+
+def everything(end: Link, what: News) -> Iterator[bytes]:
+    while (frame := end.next_frame(what)) is not None:
+        yield frame
+
+
+def test_long_vectors_travel_in_chunks_and_the_newest_wins(pair, monkeypatch):
+    monkeypatch.setattr(frames, "CHUNK", 8)
+    ann, bob = pair
+    r = np.arange(20.0)
+    *early, last = everything(ann, news(1, r))
+    assert [bob.receive(frame) for frame in early] == [None, None]
+    assert (bob.receive(last).data == r).all()
+    first = ann.next_frame(news(2, r))
+    # What has begun is finished, so that a fast party is heard at all by a slow one; then comes the newest, not what lay
+    # between.
+    rest = list(everything(ann, news(5, 2 * r)))
+    said = [bob.receive(frame) for frame in (first, *rest)]
+    assert [whole.number for whole in said if whole] == [2, 5]
+
+
+def test_after_a_broken_connection_half_a_vector_is_forgotten(pair, monkeypatch):
+    monkeypatch.setattr(frames, "CHUNK", 8)
+    ann, bob = pair
+    bob.receive(ann.next_frame(news(1, np.arange(20.0))))
+    greet(ann, bob)
+    said = [bob.receive(frame) for frame in everything(ann, news(1, np.arange(20.0)))]
+    assert len(said) == 3
+    assert (said[-1].data == np.arange(20.0)).all()
+
+
+def test_everything_is_told_again_to_a_new_connection(pair):
+    ann, bob = pair
+    told = News([Verdict(0, 3, False, b"\x01")], (0, 3, np.ones(2)), (0, 9, np.ones(2)))
+    first = [bob.receive(frame) for frame in everything(ann, told)]
+    assert len(first) == 3
+    assert not list(everything(ann, told))
+    greet(ann, bob)
+    again = [bob.receive(frame) for frame in everything(ann, told)]
+    assert [(s.stage, getattr(s, "epoch", None) or s.number) for s in again] == [(0, 3), (0, 3), (0, 9)]
+
+
+def test_replayed_frames_are_old_news(pair):
+    """On the same connection the assembly knows; on a new one the counter does (see below, in a party)."""
+    ann, bob = pair
+    recorded = [next(everything(ann, news(k))) for k in (1, 2, 3)]
+    assert [bob.receive(frame).number for frame in recorded] == [1, 2, 3]
+    assert [bob.receive(frame) for frame in recorded] == [None] * 3
+
+
+def test_vectors_that_are_too_long_are_refused_before_they_are_there(pair):
+    ann, bob = pair
+    bob.expected = {0: 2}
+    with pytest.raises(PeerError, match="not from a vector of 2"):
+        bob.receive(ann._sealed(Value(0, 1, 0, 900, np.zeros(frames.CHUNK))))
+    with pytest.raises(PeerError, match="900 chunks for a stage that has not begun"):
+        bob.receive(ann._sealed(Value(1, 1, 0, 900, np.zeros(frames.CHUNK))))
+
+
+# A party between edges and stages
+
+DIM = 2
+
+
+@dataclass
+class Triangle:
+    """Three parties that speak through frames, in turns; ``saved`` is the disk of each."""
+
+    identities: dict[str, Identity]
+    saved: dict[tuple[str, int], Any] = field(default_factory=dict)
+    answers: dict[tuple[str, int], Any] = field(default_factory=dict)
+    parties: dict[str, Party] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng(1)
+        network = sv.Network.complete(3)
+        self.s = rng.normal(size=(2, 3, DIM))
+        self.problems = [sv.averaging(network, s) for s in self.s]
+        self.z0 = 100 * rng.normal(size=(2, 6, DIM))
+        for name in INDEX:
+            self.start(name)
+
+    def start(self, name: str) -> Party:
+        """A new process of this party: its links know the keys, the rest comes from the disk."""
+        links = {other: link(self.identities, name, other) for other in INDEX if other != name}
+        for other, end in links.items():
+            end.secrets.meet(link(self.identities, other, name).secrets.public)
+        party = self.parties[name] = Party(INDEX[name], 3, links, lambda: self.save(name))
+        for other in links:
+            self.connect(name, other)
+        return party
+
+    def connect(self, a: str, b: str) -> None:
+        if a in self.parties and b in self.parties:
+            greet(self.parties[a].links[b], self.parties[b].links[a])
+
+    def save(self, name: str) -> None:
+        party = self.parties[name]
+        self.saved[name, party.stage] = party.agreement.state()
+
+    def agreement(self, name: str, stage: int) -> Agreement:
+        node = nodes_of(self.problems[stage], c=0.4, theta=0.8, z0=self.z0[stage])[INDEX[name]]
+        agreement = Agreement(node, 3, tol=1e-9, curvature=2.0, floor=1.0)
+        if (name, stage) in self.saved:
+            agreement.restore(self.saved[name, stage], spent=10_000)
+        return agreement
+
+    def enter(self, name: str, stage: int) -> None:
+        """As the agent does: a stage with a known answer is skipped."""
+        if (name, stage) in self.answers:
+            self.parties[name].skip(stage, self.answers[name, stage][0])
+        else:
+            self.parties[name].begin(stage, self.agreement(name, stage))
+
+    def wake(self, name: str) -> None:
+        party = self.parties[name]
+        agreement = party.agreement
+        if agreement is None or agreement.done:
+            return
+        if agreement.calm:
+            agreement.propose()
+            self.save(name)
+        else:
+            agreement.wake()
+
+    def talk(self, *names: str) -> None:
+        """Everything that these have to say to each other, now."""
+        names = names or tuple(INDEX)
+        for a in names:
+            for b in set(names) - {a}:
+                while (frame := self.parties[a].next_frame(b)) is not None:
+                    self.parties[b].received(a, frame)
+
+    def round(self, *names: str) -> None:
+        for name in names or INDEX:
+            self.wake(name)
+        self.talk(*names)
+
+    def finish(self, name: str) -> None:
+        party = self.parties[name]
+        assert party.agreement.done
+        party.finish()
+        self.answers[name, party.stage] = (party.agreement.epoch.number, party.agreement.x)
+
+    def play(self, *names: str, rounds: int = 400) -> None:
+        """Until these are done with their stage."""
+        for _ in range(rounds):
+            if all(self.parties[name].agreement.done for name in names or INDEX):
+                return
+            self.round()
+        raise TimeoutError("they never end")
+
+    def check(self, stage: int) -> None:
+        for name in INDEX:
+            np.testing.assert_allclose(self.answers[name, stage][1], self.s[stage].mean(axis=0), atol=1e-7)
+
+
+@pytest.fixture
+def triangle(identities) -> Triangle:
+    return Triangle(identities)
+
+
+def test_two_stages_in_step(triangle):
+    for stage in (0, 1):
+        for name in INDEX:
+            triangle.enter(name, stage)
+        triangle.play()
+        for name in INDEX:
+            triangle.finish(name)
+        triangle.check(stage)
+    triangle.talk()
+    assert all(party.waited_for == set() for party in triangle.parties.values())
+    assert sum(party.counts.refused for party in triangle.parties.values()) == 0
+
+
+def through_stage_0(triangle: Triangle) -> None:
+    for name in INDEX:
+        triangle.enter(name, 0)
+    triangle.play("ann", "bob")
+    for name in ("ann", "bob"):
+        triangle.finish(name)
+
+
+def test_a_party_that_lags_behind_is_told_how_its_stage_ended(triangle):
+    """Ann and bob are done and go on; cat was away, and did not hear the end."""
+    for name in INDEX:
+        triangle.enter(name, 0)
+    cat = triangle.parties["cat"]
+    while not triangle.parties["ann"].agreement.done or not triangle.parties["bob"].agreement.done:
+        for name in INDEX:
+            triangle.wake(name)
+        frame = cat.next_frame("ann")
+        while frame is not None:
+            triangle.parties["ann"].received("cat", frame)
+            frame = cat.next_frame("ann")
+        triangle.talk("ann", "bob")
+        done = [triangle.parties[name].agreement.done for name in ("ann", "bob")]
+        if not any(done):
+            triangle.talk()
+    assert not cat.agreement.done
+    for name in ("ann", "bob"):
+        triangle.finish(name)
+        triangle.enter(name, 1)
+    for name in ("ann", "bob"):
+        triangle.connect(name, "cat")
+        assert "cat" in triangle.parties[name].waited_for
+    triangle.round()  # cat says where it is, and is told; what the others say of stage 1 is held
+    triangle.talk()
+    assert cat.agreement.done
+    assert set(cat.held) == {"ann", "bob"}
+    triangle.finish("cat")
+    triangle.check(0)
+    triangle.enter("cat", 1)
+    assert not cat.held
+    triangle.play()
+    for name in INDEX:
+        triangle.finish(name)
+    triangle.check(1)
+
+
+def test_of_the_next_stage_the_newest_is_held(triangle):
+    through_stage_0(triangle)
+    triangle.enter("ann", 1)
+    for _ in range(5):
+        triangle.wake("ann")
+        triangle.talk("ann", "bob")
+    bob = triangle.parties["bob"]
+    assert bob.held["ann"].value[0] == 5
+    triangle.enter("bob", 1)
+    assert bob.agreement.node.newest[0] == 5
+
+
+@pytest.mark.parametrize("moment", ["at once", "after the first stage is known again"])
+def test_a_party_that_restarts_does_not_take_an_old_stage_for_the_next(triangle, moment):
+    """Ann has the answer of stage 0 on its disk, and crashes. What bob says of stage 0 reaches the new process before it
+    has read its disk, and must not count for stage 1: there bob's verdict would end it with any numbers."""
+    through_stage_0(triangle)
+    for name in ("bob", "cat"):
+        assert triangle.parties[name].stage == 0
+    ann = triangle.start("ann")
+    if moment == "at once":
+        triangle.talk("ann", "bob")
+        triangle.enter("ann", 0)
+    else:
+        triangle.enter("ann", 0)
+        triangle.talk("ann", "bob")
+    triangle.enter("ann", 1)
+    assert not ann.agreement.done
+    assert ann.agreement.epoch is None
+    assert ann.agreement.node.newest == {1: 0, 2: 0}
+    triangle.play("cat")
+    triangle.finish("cat")
+    for name in ("bob", "cat"):
+        triangle.enter(name, 1)
+    triangle.play()
+    for name in INDEX:
+        triangle.finish(name)
+    triangle.check(0)
+    triangle.check(1)
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+@pytest.mark.parametrize("after", [0, 3, 20, 45])
+def test_a_crash_of_each_in_each_stage(triangle, stage, after):
+    """After so many rounds; the new process goes through the stages that are over, and goes on."""
+    for k in (0, 1):
+        for name in INDEX:
+            triangle.enter(name, k)
+        if k == stage:
+            for name in INDEX:
+                for _ in range(after // 3):
+                    triangle.round()
+                triangle.start(name)
+                for earlier in range(k + 1):
+                    triangle.enter(name, earlier)
+        triangle.play()
+        for name in INDEX:
+            triangle.finish(name)
+        triangle.check(k)
+
+
+def test_stages_cannot_be_skipped_or_made_up(triangle):
+    ann, bob = triangle.parties["ann"], triangle.parties["bob"]
+    triangle.enter("ann", 0)
+    with pytest.raises(PeerError, match="bob is in stage 5, this party in 0: stages cannot be skipped"):
+        ann.received("bob", bob.links["ann"]._sealed(Value(5, 1, 0, 1, np.ones(DIM))))
+    with pytest.raises(PeerError, match="stage 5"):
+        ann.received("bob", bob.links["ann"]._sealed(Verdict(5, 1, False, b"\x07")))
+    triangle.connect("ann", "bob")
+    ann.stage = 3
+    with pytest.raises(PeerError, match="bob is in stage 1, which was never here"):
+        ann.received("bob", bob.links["ann"]._sealed(Value(1, 1, 0, 1, np.ones(DIM))))
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["before the stage begins", "after"])
+@pytest.mark.parametrize(
+    "body",
+    [Value(0, 1, 0, 1, np.ones(DIM + 1)), Value(0, 1, 0, 1, np.ones(1)), Snapshot(0, 1, 0, 1, np.ones(DIM + 1)),
+     Snapshot(0, 1, 0, 1, np.ones(1)), Verdict(0, 1, False, b"\xff")],
+    ids=["long value", "short value", "long snapshot", "short snapshot", "too many parties"],
+)  # fmt: skip
+def test_what_does_not_fit_the_stage_harms_nobody(triangle, body, early):
+    """It is refused, or left aside; the party goes on, and with an honest bob in the liar's place the answer is right."""
+    ann, frame = triangle.parties["ann"], triangle.parties["bob"].links["ann"]._sealed(body)
+    if early:
+        with contextlib.suppress(PeerError):  # a verdict is refused even now, as n is known
+            ann.received("bob", frame)
+        triangle.enter("ann", 0)
+    else:
+        triangle.enter("ann", 0)
+        with pytest.raises(PeerError):
+            ann.received("bob", frame)
+        assert ann.counts.refused == 1
+    assert ann.agreement.epoch is None
+    assert ann.agreement.node.newest == {1: 0, 2: 0}
+    triangle.connect("ann", "bob")
+    for name in ("bob", "cat"):
+        triangle.enter(name, 0)
+    triangle.play()
+    for name in INDEX:
+        triangle.finish(name)
+    triangle.check(0)
+
+
+def test_recorded_frames_on_a_new_connection_change_nothing(triangle):
+    """Open channels: a signed hello and frames with MACs can be sent again by anybody who has heard them."""
+    bob, recorded = triangle.parties["bob"], []
+    for name in INDEX:
+        triangle.enter(name, 0)
+    for _ in range(30):
+        for name in INDEX:
+            triangle.wake(name)
+        while (frame := triangle.parties["ann"].next_frame("bob")) is not None:
+            recorded.append(frame)
+            bob.received("ann", frame)
+        triangle.talk()
+    hello = encode(triangle.parties["ann"].links["bob"].hello())
+    before = bob.agreement.state()
+    bob.links["ann"].forget()
+    for frame in (hello, *recorded):
+        bob.received("ann", frame)
+    np.testing.assert_equal(bob.agreement.state(), before)
+    assert bob.counts.old == 30
+    triangle.connect("ann", "bob")
+    triangle.play()
+    for name in INDEX:
+        triangle.finish(name)
+    triangle.check(0)
+
+
+def test_a_neighbour_that_has_its_answer_and_goes_is_not_waited_for(triangle):
+    through_stage_0(triangle)
+    ann = triangle.parties["ann"]
+    assert ann.waited_for <= {"bob", "cat"}
+    ann.over.clear()
+    assert ann.waited_for == {"bob", "cat"}
+    bob = triangle.parties["bob"].links["ann"]
+    ann.received("bob", bob._sealed(Goodbye("stopped before the end")))
+    assert ann.waited_for == {"bob", "cat"}
+    ann.received("bob", bob._sealed(Goodbye(FINISHED)))
+    assert ann.waited_for == {"cat"}

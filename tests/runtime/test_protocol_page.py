@@ -1,0 +1,196 @@
+"""docs/protocol.md is enough to join: a party written from it agrees with its vectors, and with a real party."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import hashlib
+import json
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from runtime import mini_party
+from runtime.mini_party import GOODBYE, SNAPSHOT, VALUE, VERDICT, MiniParty, Secrets, frame, vector
+
+from sottovoce.runtime.cluster import free_ports
+from sottovoce.runtime.config import NodeConfig, read_node_file
+from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.serve import serve
+
+PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+ROWS = {"ann": [10.5, 12.25, 9.0, 30.0, 7.75], "bob": [11.0, 8.5, 20.125]}
+
+
+@pytest.fixture(scope="module")
+def vectors() -> dict[str, Any]:
+    text = PAGE.read_text()
+    begin = text.index("vectors = ") + len("vectors = ")
+    return ast.literal_eval(text[begin : text.index("\n}\n", begin) + 2])
+
+
+# The vectors
+
+
+@pytest.fixture(scope="module")
+def secrets(vectors: dict[str, Any]) -> Secrets:
+    private = {name: X25519PrivateKey.from_private_bytes(bytes.fromhex(vectors[f"{name}_private"])) for name in ROWS}
+    public = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
+    assert {name: key.hex() for name, key in public.items()} == {name: vectors[f"{name}_public"] for name in ROWS}
+    shared = private["bob"].exchange(X25519PublicKey.from_public_bytes(public["ann"]))
+    assert shared.hex() == vectors["shared"]
+    return Secrets("trial", public, shared)
+
+
+def test_what_is_hashed_and_signed(vectors: dict[str, Any], secrets: Secrets) -> None:
+    text = vectors["parameters"]
+    assert json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")) == text
+    assert f"\n    {text}\n    {vectors['parameters_hash']}\n" in PAGE.read_text()  # the example, and its hash
+    assert hashlib.sha256(text.encode()).hexdigest() == vectors["parameters_hash"]
+    signed = mini_party.signed("ann", "bob", text, secrets.keys["ann"])
+    assert signed.hex() == vectors["signed"]
+    signer = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), bytes.fromhex(vectors["signer"]))
+    signer.verify(bytes.fromhex(vectors["signature"]), signed, mini_party.ECDSA)
+
+
+def test_what_is_derived(vectors: dict[str, Any], secrets: Secrets) -> None:
+    assert secrets.key("mac").hex() == vectors["mac_key"]
+    assert secrets.stream(24, "gaussian", "1", "ann").hex() == vectors["stream_gaussian_1_ann"]
+    assert secrets.pads(1, "ann", 2, 1e6) == vectors["pads_ann"]
+    assert secrets.pads(1, "bob", 2, 1e6) == vectors["pads_bob"]
+    assert secrets.word(0, 46) == vectors["word"]
+    for name, hidden in (("ann", 5 + vectors["word"]), ("bob", 3 - vectors["word"])):
+        assert mini_party.limbs(hidden % 2**46, 46, 2) == (vectors[f"limbs_{name}"], 23)
+
+
+def test_what_is_computed(vectors: dict[str, Any]) -> None:
+    held, written = np.array(vectors["pads_ann"]), np.array(vectors["pads_bob"])
+    w, e = -2 * np.array([1.25, 0.5]) - held, held - written
+    x = -w / 2.4
+    assert w.tolist() == vectors["w"]
+    assert e.tolist() == vectors["e"]
+    assert np.allclose(x, vectors["x"], rtol=4e-16, atol=0)  # a rounding, of a division
+    assert np.allclose(e - 0.8 * x, vectors["r"], rtol=4e-16, atol=0)
+
+
+def test_what_travels(vectors: dict[str, Any], secrets: Secrets) -> None:
+    value = frame(VALUE, vector(1, 7, [1.5, -2.0]))
+    assert value.hex() == vectors["value"]
+    seal = mini_party.mac(secrets.key("mac"), "ann", "bob", value)
+    assert (value + b"\x7a\x10" + seal).hex() == vectors["value_with_mac"]
+    assert frame(SNAPSHOT, vector(0, 3, [0.25])).hex() == vectors["snapshot"]
+    assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: b"\x01"}).hex() == vectors["verdict"]
+    assert frame(GOODBYE, {1: b"finished"}).hex() == vectors["goodbye"]
+
+
+# A real party
+
+
+class RealParty:
+    def __init__(self, config: NodeConfig) -> None:
+        self.config, self.loop = config, asyncio.new_event_loop()
+        self.task = self.loop.create_task(serve(config))
+        self.thread = threading.Thread(target=lambda: self.loop.run_until_complete(asyncio.wait({self.task})))
+
+    def result(self) -> dict[str, Any]:
+        """What it wrote down, once it has ended by itself."""
+        self.thread.join(timeout=20)
+        assert self.task.result() == 0
+        return json.loads(self.config.result.read_text())
+
+
+@contextmanager
+def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -> Iterator[RealParty]:
+    """Bob, on an event loop of his own."""
+    (port,) = free_ports(1)
+    (folder / "identity").mkdir(mode=0o700)
+    for name, text in (("key.pem", me.key), ("certificate.pem", me.certificate)):
+        (folder / "identity" / name).touch(mode=0o600)
+        (folder / "identity" / name).write_text(text)
+    (folder / "data.csv").write_text("\n".join(["dose", *map(str, ROWS["bob"])]) + "\n")
+    (folder / "node.toml").write_text(f'''
+        [party]
+        name = "bob"
+        index = 1
+        listen = "127.0.0.1:{port}"
+        [run]
+        name = "trial"
+        parties = 2
+        channels = "{channels}"
+        c = 0.4
+        tol = 1e-10
+        [run.statistic]
+        type = "mean"
+        columns = ["dose"]
+        scale = {{ dose = 10 }}
+        mask = {{ variance = 1e6 }}
+        [[neighbour]]
+        name = "ann"
+        index = 0
+        address = "127.0.0.1:1"
+        fingerprint = "{neighbour.fingerprint}"
+        certificate = """{neighbour.certificate}"""
+    ''')
+    config = read_node_file(folder / "node.toml")
+    bob = RealParty(config)
+    bob.thread.start()
+    try:
+        yield bob
+    finally:
+        bob.loop.call_soon_threadsafe(bob.task.cancel)
+        bob.thread.join(timeout=20)
+        bob.loop.close()
+
+
+def ann(vectors: dict[str, Any], identities: dict[str, Identity], channels: str) -> MiniParty:
+    me, bob = identities["ann"], identities["bob"]
+    run = json.loads(vectors["parameters"]) | {"channels": channels}
+    return MiniParty("ann", 0, "bob", 1, me.key.encode(), me.certificate.encode(), bob.certificate.encode(), run)
+
+
+@pytest.mark.parametrize("channels", ["encrypted", "open"])
+def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[str, Identity], tmp_path: Path) -> None:
+    mini = ann(vectors, identities, channels)
+    with real_party(tmp_path, identities["bob"], identities["ann"], channels) as bob:
+        mini.connect(bob.config.listen)
+        mine = mini.mean(ROWS["ann"], scale=10.0)
+        mini.leave()
+        theirs = bob.result()["answer"]
+    pooled = math.fsum(ROWS["ann"] + ROWS["bob"]) / 8
+    # 3 tol times the largest contribution, 2/8 of Ann's sum (statistics.agreements.Agreements).
+    error = 3e-10 * 2 / 8 * sum(ROWS["ann"])
+    assert mine == pytest.approx(pooled, rel=0, abs=error)
+    assert theirs["mean"] == pytest.approx([pooled], rel=0, abs=error)
+    assert theirs["observations"] == 8
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        (1, 2, "speaks version 2"),
+        (3, b"cat", "a hello from 'ann' to 'cat'"),
+        (6, bytes(range(32)), "is not signed by its certificate"),  # a key that somebody put in
+        (5, b"{}", "do not have the hash"),
+    ],
+    ids=["version", "to", "ephemeral", "parameters"],
+)
+def test_a_wrong_hello_is_refused(
+    field: int, value: int | bytes, said: str, vectors: dict[str, Any], identities: dict[str, Identity], tmp_path: Path
+) -> None:
+    mini = ann(vectors, identities, "encrypted")
+    hello = mini.hello() | {field: value}
+    with real_party(tmp_path, identities["bob"], identities["ann"], "encrypted") as bob:
+        with pytest.raises(grpc.RpcError) as refusal:
+            mini.talk(bob.config.listen, hello)
+        mini.outbox.put(None)
+        mini.channel.close()
+    assert refusal.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert said in refusal.value.details()

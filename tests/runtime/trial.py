@@ -1,0 +1,125 @@
+"""A small network of real parties on this machine: its folders, its data, what the answer must be, and waiting for it."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from runtime.proxy import Proxies, Proxy
+
+import sottovoce as sv
+from sottovoce.errors import InvalidInput
+from sottovoce.runtime.cluster import Cluster, free_ports
+from sottovoce.runtime.plan import read_plan, write_plan
+
+COLUMNS = ["a", "b", "y"]
+STATISTICS = {
+    "mean": {"type": "mean", "columns": COLUMNS},
+    "least_squares": {"type": "least_squares", "features": ["a", "b"], "target": "y"},
+}
+# The variance is 1e8: THEORY 5 puts the floor of floats at about eps sigma = 2e-12, and the stopping rule accepts 16
+# roundings of messages of some sigma, 2e-10.
+ACCURACY = 1e-9
+
+
+@dataclass
+class Trial:
+    """``through`` has the proxy of every edge ``(i, j)``, ``i < j``, where there are proxies."""
+
+    folder: Path
+    kind: str
+    shards: list[np.ndarray]
+    through: dict[tuple[int, int], Proxy] = field(default_factory=dict)
+
+    @property
+    def answer(self) -> np.ndarray:
+        """Computed from all data, in one place."""
+        rows = np.concatenate(self.shards)
+        if self.kind == "mean":
+            return rows.mean(axis=0)
+        A = np.column_stack([np.ones(len(rows)), rows[:, :-1]])
+        return np.linalg.lstsq(A, rows[:, -1], rcond=None)[0][1:]
+
+    def cluster(self) -> Cluster:
+        return Cluster(self.folder)
+
+    def check(self, cluster: Cluster, *, exact: bool = True) -> None:
+        """Every party has written the right answer down."""
+        key = {"mean": "mean", "least_squares": "coefficients"}[self.kind]
+        results = cluster.results()
+        assert sorted(results) == sorted(cluster.names)
+        for name, result in results.items():
+            assert result["status"] == "converged"
+            np.testing.assert_allclose(result["answer"][key], self.answer, rtol=0, atol=ACCURACY, err_msg=name)
+
+
+def prepare(
+    folder: Path,
+    network: sv.Network,
+    kind: str = "mean",
+    *,
+    channels: str = "encrypted",
+    theta: float = 0.8,
+    wake: str | float = '"eager"',
+    party: str = "",
+    proxies: Proxies | None = None,
+) -> Trial:
+    """Folders for every party, as ``sottovoce plan --generate-keys`` makes them. ``party`` are more lines of [party]."""
+    rng = np.random.default_rng(5)
+    ports = free_ports(network.n)
+    lines = [f'[run]\nname = "trial"\nchannels = "{channels}"\ntheta = {theta}\nc = 0.4\nwake = {wake}']
+    lines += [f"[network]\nedges = {[list(map(int, edge)) for edge in network.edges]}"]
+    lines += ["[statistic]", *(f"{key} = {value!r}" for key, value in STATISTICS[kind].items()), "[mask]\nvariance = 1e8"]
+    lines += [f'[[party]]\nname = "p{i}"\naddress = "127.0.0.1:{port}"' for i, port in enumerate(ports)]
+    folder.mkdir(exist_ok=True)
+    (folder / "plan.toml").write_text("\n".join(lines) + "\n")
+    write_plan(read_plan(folder / "plan.toml"), folder / "parties", generate_keys=True)
+    trial = Trial(folder / "parties", kind, [rng.normal(size=(4 + i % 3, 3)) + 2 for i in range(network.n)])
+    for i, rows in enumerate(trial.shards):
+        with open(trial.folder / f"p{i}" / "data.csv", "w", newline="") as file:
+            csv.writer(file).writerows([COLUMNS, *rows.tolist()])
+        edit(trial.folder / f"p{i}" / "node.toml", "[party]\n", f"[party]\n{party}\n")
+    for i, j in network.edges.tolist() if proxies is not None else []:
+        proxy = trial.through[i, j] = proxies.to(ports[j])  # p_i dials, as its name is the smaller one
+        edit(trial.folder / f"p{i}" / "node.toml", f'"127.0.0.1:{ports[j]}"', f'"{proxy.address}"')
+    return trial
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert text.count(old) == 1, f"{path} has {text.count(old)} times {old}"
+    path.write_text(text.replace(old, new))
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 60.0, what: str = "") -> Any:
+    """Wait for something that must happen; what it gave."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what or condition}"
+        time.sleep(0.05)
+    return found
+
+
+def status(cluster: Cluster, name: str) -> dict[str, Any]:
+    """What a party says of itself; nothing where it does not run, or has not begun."""
+    try:
+        return cluster.status(name)
+    except InvalidInput:
+        return {}
+
+
+def results_of(cluster: Cluster, seconds: float = 60.0) -> dict[str, dict[str, Any]]:
+    """Once everybody has written its result down."""
+
+    def all_there() -> bool:
+        for name, process in cluster.processes.items():
+            assert process.poll() in (None, 0), f"{name} ended with {process.returncode}: {cluster.log(name)[-2000:]}"
+        return len(cluster.results()) == len(cluster.names)
+
+    wait_for(all_there, seconds, "all results")
+    return cluster.results()
