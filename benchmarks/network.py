@@ -19,7 +19,7 @@ import sottovoce as sv
 from .measure import Group, Row, ratio_row
 
 TOL = 1e-9
-C = 0.4
+C, THETA = 0.4, 0.8
 
 
 def networking(quick: bool) -> Group:
@@ -28,7 +28,7 @@ def networking(quick: bool) -> Group:
 
 
 @contextmanager
-def _cluster(network: sv.Network, values: np.ndarray, **run: object) -> Iterator[object]:
+def _cluster(network: sv.Network, values: np.ndarray, c: float = C) -> Iterator[object]:
     """Parties that agree on a mean of vectors, as processes."""
     from sottovoce.runtime import identity
     from sottovoce.runtime.cluster import Cluster, free_ports
@@ -44,7 +44,7 @@ def _cluster(network: sv.Network, values: np.ndarray, **run: object) -> Iterator
             (place / "data.csv").write_text(rows + "\n")
             text = [
                 "[party]", f'name = "{name}"', f"index = {i}", f'listen = "127.0.0.1:{ports[i]}"', "[run]",
-                'name = "benchmark"', f"parties = {n}", f"c = {C}", "theta = 1.0", f"tol = {TOL}", "[run.cost]",
+                'name = "benchmark"', f"parties = {n}", f"c = {c}", f"theta = {THETA}", f"tol = {TOL}", "[run.cost]",
                 'type = "averaging"', f"columns = {columns}".replace("'", '"'), "mask = { variance = 1e6 }",
             ]  # fmt: skip
             for j in network.neighbours(i).tolist():
@@ -63,7 +63,7 @@ def _staleness(quick: bool) -> list[Row]:
     ratios, seconds = [], []
     for seed in range(1 if quick else 5):
         problem = sv.averaging(network, values)
-        options = {"schedule": sv.Asynchronous(), "c": C, "theta": 1.0, "mask": sv.GaussianMask(1e6), "tol": TOL}
+        options = {"schedule": sv.Asynchronous(), "c": C, "theta": THETA, "mask": sv.GaussianMask(1e6), "tol": TOL}
         simulated = sv.solve(problem, seed=seed, check_every=network.n, **options).activations
         with _cluster(network, values) as cluster:
             cluster.start()
@@ -194,16 +194,17 @@ async def _through_echo(count: int) -> tuple[float, float]:
 
 def _many(quick: bool) -> list[Row]:
     n = 4 if quick else 50
-    network = sv.Network.random_geometric(n, seed=2)
+    network = sv.Network.watts_strogatz(n, 2 if quick else 4, 0.3, seed=2)
     values = np.random.default_rng(0).normal(size=(n, 1))
-    with _cluster(network, values) as cluster:
+    tuned = sv.solve(sv.averaging(network, values), tol=TOL).c
+    with _cluster(network, values, c=tuned) as cluster:
         names = cluster.names
         cluster.start(names[:1])
         time.sleep(2)
         idle = _resident(cluster.processes[names[0]].pid)
         began = time.perf_counter()
         cluster.start(names[1:])
-        cluster.wait(120)
+        cluster.wait(180)
         took = time.perf_counter() - began
         results = cluster.results()
     error = max(abs(result["answer"]["x0"] - values.mean()) for result in results.values())

@@ -68,11 +68,42 @@ class Situation:
         return played
 
     def view(self, channels: oracle.Channels) -> list[oracle.Row]:
-        return oracle.view(self.model, self.played(), self.corrupt, channels)
+        if not isinstance(self.schedule, sv.Delayed):
+            return oracle.view(self.model, self.played(), self.corrupt, channels)
+        sent = late_transcript(self.model, self.schedule, key_of(self.seed), self.iterations)
+        known = oracle.view(self.model, [], self.corrupt)
+        return known + [r for i, j, r in sent if channels == "open" or {i, j} & self.corrupt]
+
+    @property
+    def woken(self) -> set[int]:
+        """Who has sent something."""
+        schedule = self.schedule.wakes if isinstance(self.schedule, sv.Delayed) else self.schedule
+        return {i for awake, _ in replace(self, schedule=schedule).played() for i in awake}
 
     def expected(self, channels: oracle.Channels) -> np.ndarray:
         """``leakage``, ``floor`` and ``excess`` of a report, ``(3, n)``."""
         return expected(self.model, self.view(channels), self.corrupt)
+
+
+def late_transcript(model: Model, schedule: sv.Delayed, key: int, iterations: int) -> list[oracle.Message]:
+    """``oracle.transcript`` where messages take their time: one that a later one has overtaken is dropped."""
+    z, sent, newest = dict(model.pads), [], dict.fromkeys(model.pads, -1)
+    under_way: list[tuple[int, int, tuple[int, int], oracle.Row]] = []  # when it arrives, when it was sent, (j, i), y
+    for k, node in enumerate(schedule.wakes.nodes(model.network, key, 0, iterations)):
+        i = int(node)
+        around = model.neighbours[i]
+        gradient = [(-model.a[i], model.secret(i)), *((oracle.A(i, j), z[i, j]) for j in around)]
+        x = oracle.combine((-1 / (model.a[i] + model.c * len(around)), oracle.combine(*gradient)))
+        written = np.array([model.half_edges.index((j, i)) for j in around])
+        for j, delay in zip(around, schedule.delays(model.network, key, k, written), strict=True):
+            y = oracle.combine((1, z[i, j]), (2 * model.c * oracle.A(i, j), x))
+            sent.append(oracle.Message(i, j, oracle.combine((1, y), (-1, model.pads[j, i]))))
+            under_way.append((k + int(delay), k, (j, i), y))
+        for due, when, pair, y in under_way:
+            if due == k and when > newest[pair]:
+                z[pair] = oracle.combine((1 - model.theta, z[pair]), (model.theta, y))
+                newest[pair] = when
+    return sent
 
 
 def expected(model: Model, view: list[oracle.Row], corrupt: Collection[int]) -> np.ndarray:
@@ -157,6 +188,7 @@ def schedules(draw: Any, network: sv.Network) -> tuple[sv.Schedule, int]:
     kinds = {
         "synchronous": (st.just(sv.Synchronous()), 6),
         "asynchronous": (st.just(sv.Asynchronous()), 20),
+        "late": (st.integers(0, 3).map(sv.Delayed), 15),
         "node Bernoulli": (st.just(sv.NodeBernoulli(0.4)), 8),
         "losses": (st.just(sv.EdgeBernoulli(0.5)), 5),
         "nodes": (st.lists(node, max_size=20).map(sv.Trace), None),

@@ -8,7 +8,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 import rational as oracle
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from situations import (
     TOLERANCE,
@@ -26,12 +26,14 @@ from situations import (
 )
 
 import sottovoce as sv
+from sottovoce.errors import Unsupported
 from sottovoce.privacy import Coalition, CorrelatedPads, audit
 from sottovoce.privacy.elimination import RANK
 
 EPS = float(np.finfo(float).eps)
 BOTH = ("closed form", "elimination")
 PATH = sv.Network.from_edges(3, [(0, 1), (0, 2)])
+LINE = sv.Network.from_edges(6, [(i, i + 1) for i in range(5)])
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3)])
 
 
@@ -56,6 +58,8 @@ def compare(situation, report, channels):
 
 @settings(max_examples=150, deadline=None)
 @given(situations())
+# 0 and 1 have no corrupt neighbour and keep their common shift, on two edges; of 4, next to the coalition, x is known.
+@example(Situation(oracle.averaging(LINE, c=3, theta=1, v=1), sv.Trace([4, 1, 0, 1]), 4, frozenset({5})))
 def test_open_channels(situation):
     values = situation.expected("open")
     for method in BOTH:
@@ -87,11 +91,10 @@ def test_isolated_nodes(model, data):
     corrupt = frozenset(model.neighbours[node])
     schedule, iterations = data.draw(schedules(model.network))
     situation = Situation(model, schedule, iterations, corrupt)
-    woken = {i for awake, _ in situation.played() for i in awake}
     for method, channels in ((BOTH[0], "open"), (BOTH[1], "open"), ("auto", "encrypted")):
         report = situation.audit(method=method, channels=channels)
         agree(report, situation.expected(channels))
-        assert report.exposed == tuple(i for i in isolated(model, corrupt) if i in woken)
+        assert report.exposed == tuple(i for i in isolated(model, corrupt) if i in situation.woken)
 
 
 @pytest.mark.parametrize("prior", [0.2, [2.4, 1.7, 1.3, 0.6], np.eye(4) + 0.3])
@@ -216,12 +219,13 @@ def test_what_may_be_overwritten_unread_is_a_bound(name):
 
 
 def test_delayed_messages():
-    """Late messages are sent like others, and with time they show no more and no less."""
-    late, problem = sv.Delayed(3), sv.averaging(HOUSE, np.zeros(5))
-    arguments = {"mask": sv.GaussianMask(10.0), "corrupt": {0}, "schedule": late, "seed": 0, "c": 0.4, "theta": 0.5}
-    whole = audit(problem, channels="encrypted", **arguments)
-    long = audit(problem, channels="encrypted", iterations=300, **arguments)
-    np.testing.assert_allclose(whole.leakage, long.leakage, rtol=0, atol=TOLERANCE)
+    """Late messages are sent like others, and what is under way when something is learned is still about the same."""
+    late = Situation(house(theta=F(1, 2)).model, sv.Delayed(3), 20, frozenset({0}))
+    compare(late, late.audit(channels="encrypted"), "encrypted")
+    long = longer(late, 150)
+    report = long.audit(channels="encrypted", iterations=None)
+    assert report.guarantee == "upper bound"  # no proof for late messages; on this graph it is reached
+    compare(long, report, "encrypted")
 
 
 # What is too faint
@@ -300,27 +304,22 @@ def test_extreme_penalties(c):
         agree(tapped.audit(method=method), tapped.expected("open"))
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="RANK is not relative to c d / a in endless()")
 def test_penalties_far_below_the_curvature():
-    """Below ``c d / a`` of 1e-5 a whole encrypted transcript is overstated by more than a nat, and called exact."""
+    """Ranks are then a matter of rounding: a whole encrypted transcript is bounded by that over open channels."""
     situation = longer(house(c=F(1, 10**6)), 25)
-    agree(situation.audit(channels="encrypted", iterations=None), situation.expected("encrypted"))
+    report = situation.audit(channels="encrypted", iterations=None)
+    assert report.guarantee == "upper bound"
+    expected = situation.expected("encrypted")[0]
+    assert (report.leakage >= expected - TOLERANCE)[np.isfinite(expected)].all()
 
 
 @pytest.mark.parametrize("method", BOTH)
-@pytest.mark.parametrize(
-    "contrast",
-    [
-        10**4,
-        pytest.param(
-            10**6, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason="K - K B'(..)B K cancels")
-        ),
-    ],
-)
-def test_curvatures_far_apart(contrast, method):
+def test_curvatures_far_apart(method):
     """A node that dominates the sum: ``Cov(S_i | answer)`` is ``contrast^-2`` of its prior, and loses those digits."""
-    situation = house(a=[1, 2, contrast, F(3, 2), F(5, 2)])
+    situation = house(a=[1, 2, 10**4, F(3, 2), F(5, 2)])
     agree(situation.audit(method=method), situation.expected("open"))
+    with pytest.raises(Unsupported, match="one node dominates the sum"):
+        house(a=[1, 2, 10**6, F(3, 2), F(5, 2)]).audit(method=method)
 
 
 # Too large for the oracle: the two methods against each other

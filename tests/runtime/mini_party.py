@@ -133,9 +133,9 @@ def grid(variance: float) -> float:
     return 2.0 ** (math.floor(math.log2(math.sqrt(variance))) - 48)
 
 
-def signed(name: str, to: str, parameters: str, ephemeral: bytes) -> bytes:
+def signed(version: int, name: str, to: str, parameters: str, ephemeral: bytes) -> bytes:
     digest = hashlib.sha256(parameters.encode()).digest()
-    parts = (b"sottovoce hello", b"1", name.encode(), to.encode(), digest, ephemeral)
+    parts = (b"sottovoce hello", str(version).encode(), name.encode(), to.encode(), digest, ephemeral)
     return b"".join(len32(part) for part in parts)
 
 
@@ -169,14 +169,14 @@ class MiniParty:
         self.A = 1.0 if self.index > self.peer_index else -1.0
         self.open = self.run["channels"] == "open"
 
-    def hello(self) -> Fields:
+    def hello(self, version: int = 1) -> Fields:
         public = self.ephemeral.public_key().public_bytes_raw()
         signer = serialization.load_pem_private_key(self.key, None)
         assert isinstance(signer, ec.EllipticCurvePrivateKey)
         digest = hashlib.sha256(self.parameters.encode()).digest()
-        signature = signer.sign(signed(self.name, self.peer, self.parameters, public), ECDSA)
+        signature = signer.sign(signed(version, self.name, self.peer, self.parameters, public), ECDSA)
         return {
-            1: 1, 2: self.name.encode(), 3: self.peer.encode(), 4: digest, 5: self.parameters.encode(), 6: public,
+            1: version, 2: self.name.encode(), 3: self.peer.encode(), 4: digest, 5: self.parameters.encode(), 6: public,
             7: signature,
         }  # fmt: skip
 
@@ -218,7 +218,7 @@ class MiniParty:
         assert theirs[5] == self.parameters.encode()
         pem = x509.load_pem_x509_certificate(self.peer_certificate).public_key()
         assert isinstance(pem, ec.EllipticCurvePublicKey)
-        pem.verify(theirs[7], signed(self.peer, self.name, self.parameters, theirs[6]), ECDSA)
+        pem.verify(theirs[7], signed(1, self.peer, self.name, self.parameters, theirs[6]), ECDSA)
         keys = {self.name: self.ephemeral.public_key().public_bytes_raw(), self.peer: theirs[6]}
         shared = self.ephemeral.exchange(X25519PublicKey.from_public_bytes(theirs[6]))
         self.secrets = Secrets(self.run["name"], keys, shared)

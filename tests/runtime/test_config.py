@@ -84,7 +84,7 @@ def read(write: Write, *arguments: str) -> NodeConfig:
 def test_what_a_node_file_says(write, identities):
     config = read(write)
     assert (config.name, config.index, config.parties, config.wake) == ("ann", 2, 4, "eager")
-    assert (config.channels, config.theta, config.tol, config.c) == ("encrypted", 1.0, 1e-10, 0.4)
+    assert (config.channels, config.theta, config.tol, config.c) == ("encrypted", 0.8, 1e-10, 0.4)
     assert (config.record, config.metrics) == (None, None)
     folder = config.path.parent
     assert [config.data, config.journal, config.result] == [
@@ -130,7 +130,7 @@ def test_parameters_are_the_run_and_nothing_of_the_party(write):
         "parties": 4,
         "channels": "encrypted",
         "c": 0.4,
-        "theta": 1.0,
+        "theta": 0.8,
         "tol": 1e-10,
         "statistic": {
             "type": "least_squares",
@@ -147,7 +147,7 @@ def test_parameters_are_the_run_and_nothing_of_the_party(write):
 @pytest.mark.parametrize(
     ("old", "new", "about"),
     [
-        ("c = 0.4", "c = 4e-1\ntheta = 1\ntol = 1e-10", STATISTIC),
+        ("c = 0.4", "c = 4e-1\ntheta = 8e-1\ntol = 1e-10", STATISTIC),
         ("1e6", "1000000", STATISTIC),
         ("mask =", "ridge = 0\nscale = { age = 1 }\nmask =", STATISTIC),
         ("index = 2", "index = 3", STATISTIC),

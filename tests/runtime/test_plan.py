@@ -53,7 +53,7 @@ def planned(folder: Path, old: str = "", new: str = "") -> Plan:
 
 def test_what_a_plan_says(tmp_path):
     made = planned(tmp_path)
-    assert made.settings == {"name": "trial", "channels": "encrypted", "theta": 1.0, "tol": 1e-10, "c": 0.5}
+    assert made.settings == {"name": "trial", "channels": "encrypted", "theta": 0.8, "tol": 1e-10, "c": 0.5}
     assert made.network.labels == list(NAMES)
     assert made.network.edges.tolist() == [[0, 1], [0, 3], [0, 4], [1, 2], [2, 3], [2, 4]]
     assert (made.max_corrupt, made.prior, made.delta, made.wake) == (1, 4.0, None, "eager")
@@ -73,7 +73,7 @@ def test_c_is_tuned_on_the_network_alone(tmp_path):
 def test_a_cost_that_needs_it_gets_a_smaller_theta(tmp_path):
     cost = '[cost]\ntype = "{}"\ncolumns = ["age"]\n'
     assert planned(tmp_path, ABOUT, cost.format("absolute_deviation")).settings["theta"] == 0.5
-    assert planned(tmp_path, ABOUT, cost.format("averaging")).settings["theta"] == 1.0
+    assert planned(tmp_path, ABOUT, cost.format("averaging")).settings["theta"] == 0.8
 
 
 MISTAKES = {

@@ -19,7 +19,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from runtime import mini_party
-from runtime.mini_party import GOODBYE, SNAPSHOT, VALUE, VERDICT, MiniParty, Secrets, frame, vector
+from runtime.mini_party import GOODBYE, SNAPSHOT, VALUE, VERDICT, Fields, MiniParty, Secrets, frame, vector
 
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.config import NodeConfig, read_node_file
@@ -55,7 +55,7 @@ def test_what_is_hashed_and_signed(vectors: dict[str, Any], secrets: Secrets) ->
     assert json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")) == text
     assert f"\n    {text}\n    {vectors['parameters_hash']}\n" in PAGE.read_text()  # the example, and its hash
     assert hashlib.sha256(text.encode()).hexdigest() == vectors["parameters_hash"]
-    signed = mini_party.signed("ann", "bob", text, secrets.keys["ann"])
+    signed = mini_party.signed(1, "ann", "bob", text, secrets.keys["ann"])
     assert signed.hex() == vectors["signed"]
     signer = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), bytes.fromhex(vectors["signer"]))
     signer.verify(bytes.fromhex(vectors["signature"]), signed, mini_party.ECDSA)
@@ -126,6 +126,8 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
         parties = 2
         channels = "{channels}"
         c = 0.4
+        theta = 1.0
+        theta = 1.0
         tol = 1e-10
         [run.statistic]
         type = "mean"
@@ -173,23 +175,28 @@ def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("version", "changed", "said"),
     [
-        (1, 2, "speaks version 2"),
-        (3, b"cat", "a hello from 'ann' to 'cat'"),
-        (6, bytes(range(32)), "is not signed by its certificate"),  # a key that somebody put in
-        (5, b"{}", "do not have the hash"),
+        (2, {}, "speaks version 2"),
+        (1, {1: 2}, "is not signed by its certificate"),
+        (1, {3: b"cat"}, "a hello from 'ann' to 'cat'"),
+        (1, {6: bytes(range(32))}, "is not signed by its certificate"),
+        (1, {5: b"{}"}, "do not have the hash"),
     ],
-    ids=["version", "to", "ephemeral", "parameters"],
+    ids=["version", "changed version", "another receiver", "another key", "other parameters"],
 )
 def test_a_wrong_hello_is_refused(
-    field: int, value: int | bytes, said: str, vectors: dict[str, Any], identities: dict[str, Identity], tmp_path: Path
+    version: int,
+    changed: Fields,
+    said: str,
+    vectors: dict[str, Any],
+    identities: dict[str, Identity],
+    tmp_path: Path,
 ) -> None:
     mini = ann(vectors, identities, "encrypted")
-    hello = mini.hello() | {field: value}
     with real_party(tmp_path, identities["bob"], identities["ann"], "encrypted") as bob:
         with pytest.raises(grpc.RpcError) as refusal:
-            mini.talk(bob.config.listen, hello)
+            mini.talk(bob.config.listen, mini.hello(version) | changed)
         mini.outbox.put(None)
         mini.channel.close()
     assert refusal.value.code() is grpc.StatusCode.INVALID_ARGUMENT

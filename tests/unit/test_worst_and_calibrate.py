@@ -153,6 +153,12 @@ CASES = {
     "two corrupt": (sv.averaging(sv.Network.complete(5), np.zeros(5)), {"max_corrupt": 2}, 1e-2),
     "curvatures": (curved(KITE, [0.5, 2, 1, 3, 2]), {"max_corrupt": 1, "prior": [1.0, 0.3, 2.0, 5.0, 1.0]}, 1e-2),
     "related secrets": (curved(KITE, [0.5, 2, 1, 3, 2]), {"max_corrupt": 1, "prior": np.eye(5) + 0.5}, 1e-2),
+    # The coalition that is worst under a large mask is not the worst under the mask that is found.
+    "another coalition": (
+        curved(sv.Network.complete(4), [4, 4, 0.25, 4]),
+        {"max_corrupt": 1, "prior": [1.0, 0.01, 100.0, 1.0], "c": 2.0},
+        3.0,
+    ),
     "vectors": (sv.averaging(KITE, np.zeros((5, 3))), {"max_corrupt": 1}, 1e-2),
     "encrypted": (sv.averaging(KITE, np.zeros(5)), {"max_corrupt": 1, "channels": "encrypted"}, 1e-2),
     "encrypted, asynchronous": (

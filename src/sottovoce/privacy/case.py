@@ -33,6 +33,7 @@ Method = Literal["auto", "closed form", "elimination"]
 
 DENSE = 3_000  # entries of secrets up to which all nodes are done at once
 UNKNOWNS = 1_200  # secrets and pads up to which the elimination takes seconds
+FAINT = 1e-4  # c d_i / a_i below which a node's neighbours hardly move it, and rank decisions are a matter of rounding
 SWEEP = 1_000  # rounds in which every node must have woken
 
 
@@ -146,8 +147,7 @@ class Case:
             c = 1.0 if corrupt and woken.all() else setting.c
             return OpenView(secrets, corrupt, woken, c), "closed form", "exact"
         unknowns = int(secrets.problem.rows[-1] + secrets.problem.columns[-1])
-        endless_delays = isinstance(setting.schedule, Delayed) and setting.iterations is None and factor is None
-        if unknowns > UNKNOWNS or endless_delays:
+        if unknowns > UNKNOWNS or (setting.iterations is None and factor is None and not self.plays_out):
             if (factor is not None and factor.shape[1]) or self.method == "elimination":
                 raise Unsupported(f"{unknowns:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
             bound = OpenView(secrets, corrupt, np.ones(secrets.n, dtype=bool), 1.0 if corrupt else setting.c)
@@ -167,6 +167,13 @@ class Case:
     def of_one_sequence(self, sees_all: bool) -> bool:
         """Whether the figures hang on who happened to wake when."""
         return self.setting.random and (not sees_all or self.setting.iterations is not None)
+
+    @property
+    def plays_out(self) -> bool:
+        """Whether an endless run can be followed: no message stays under way, and nodes move each other visibly."""
+        Q, reach = self.secrets.Q, self.setting.c * self.secrets.problem.network.degrees
+        curvature = Q if Q.ndim == 1 else np.linalg.eigvalsh(Q)[:, -1]
+        return not isinstance(self.setting.schedule, Delayed) and bool((reach > FAINT * curvature).all())
 
     def play(self, corrupt: frozenset[int]) -> dict[str, Any]:
         """The arguments of a run that is played on maps."""
@@ -190,12 +197,12 @@ class Case:
 
     def leaks(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> tuple[Leaks, str, Guarantee]:
         """What one adversary learns."""
-        if isinstance(self.mask, ModularMask) and self.pads == "fresh":
+        if isinstance(self.mask, ModularMask) and self.pads == "fresh" and nodes is None:
             return modular(self, adversary), "by construction: masked values are uniform given the sums", "exact"
         view, method, guarantee = self.view(adversary)
         if nodes is None:
             return view.leaks(self.variance), method, guarantee
-        if not isinstance(view, OpenView):
+        if not isinstance(view, OpenView) or isinstance(self.mask, ModularMask):
             raise Unsupported(
                 "nodes= is for the closed form of open channels; leave it out, all nodes are done at once."
             )

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from ..costs.base import Array
+from ..errors import Unsupported
 
 DISCLOSED = 1e-20  # of the prior variance: what is left of a variance that is exactly 0
 
@@ -58,7 +59,12 @@ def observe(
     AK = A @ K
     M = AK @ A.T + N
     # The best estimator of S is gain'Y.
-    gain = linalg.solve(M if regular is None else M + regular, AK[:, wanted], assume_a="pos")
+    try:
+        gain = linalg.solve(M if regular is None else M + regular, AK[:, wanted], assume_a="pos")
+    except np.linalg.LinAlgError:
+        raise Unsupported(
+            "pads, secrets and c are of sizes too far apart for float64: bring secrets to size 1, and c to curvature."
+        ) from None
     error = np.eye(len(K))[:, wanted] - A.T @ gain
     # Joseph's form, a sum of squares: exact in the limit where (before - gained) would cancel.
     after = _blocks(error, K @ error, width) + _blocks(gain, N @ gain, width)

@@ -16,6 +16,8 @@ from ..costs.quadratic import Quadratic
 from ..errors import InvalidInput, Unsupported
 from ..problem import Problem
 
+CONTRAST = 1e5  # between curvatures: what an answer leaves of a variance falls as its inverse square
+
 
 @dataclass(frozen=True, eq=False)
 class Secrets:
@@ -70,6 +72,12 @@ def secrets_of(problem: Problem, prior: npt.ArrayLike = 1.0) -> Secrets:
         i = int(np.argmin(smallest))
         raise Unsupported(
             f"node {i}: its quadratic form is singular, so its linear term does not stand for a secret s. Add a ridge."
+        )
+    largest = form.Q if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q)[:, -1]
+    if largest.max() > CONTRAST * smallest.min():
+        raise Unsupported(
+            f"curvatures from {smallest.min():.3g} to {largest.max():.3g}: one node dominates the sum so much that "
+            "float64 cannot tell what is left of the others. Bring the costs to one scale."
         )
     if form.Q.ndim == 1 and len(K) == n:
         return Secrets(Problem(problem.network, Quadratic.many(form.Q, np.zeros((n, 1)))), form.Q, K, d)

@@ -59,6 +59,7 @@ class Agent:
         self.turn = asyncio.Event()  # something has happened that may call for a wake
         self.met = asyncio.Event()  # all neighbours' keys are known
         self.next_save, self.reserved = 0.0, 0
+        self.unwritten = False  # whether the disk lacks something that others may hear of
         self.disagreements: dict[str, str] = {}
         self.disagreeing: dict[str, float] = {}  # since when
         self.result: dict[str, Any] | None = None
@@ -74,6 +75,9 @@ class Agent:
                 authenticate=config.channels == "open",
             )  # fmt: skip
         self.party = Party(config.index, config.parties, links, self.save)
+        # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
+        while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
+            self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
         self._meet()
 
     def _own(self, journal: Journal) -> None:
@@ -105,6 +109,8 @@ class Agent:
     def received(self, neighbour: str, frame: bytes) -> None:
         try:
             changed = self.party.received(neighbour, frame)
+            if not self.met.is_set():
+                self._meet()
         except Disagreement as error:
             if self.disagreements.get(neighbour) != str(error):
                 log.error("%s", error, extra={"neighbour": neighbour})
@@ -119,8 +125,6 @@ class Agent:
         except JournalError as error:  # this party's trouble, not the neighbour's
             self.fail(error)
             return
-        if not self.met.is_set():
-            self._meet()
         self.transport.notify(neighbour)
         if changed:
             self.turn.set()
@@ -128,7 +132,7 @@ class Agent:
 
     def next_frame(self, neighbour: str) -> bytes | None:
         # What could not be written down must not be said.
-        return None if self.broken is not None and self.broken.done() else self.party.next_frame(neighbour)
+        return None if self.unwritten else self.party.next_frame(neighbour)
 
     async def failure(self) -> None:
         """Waits for what goes wrong outside of an agreement, and raises it."""
@@ -163,7 +167,6 @@ class Agent:
         """Optimise with everybody else: one stage. Without a mask the cost must be public already."""
         saved = self.journal.get_arrays(f"answer/{stage}")
         if saved is not None:
-            self.party.skip(stage, int(saved["epoch"][0]))
             return self.outcome(saved["x"], wakes=int(saved["wakes"][0]), residual=float(saved["residual"][0]))
         await self.met.wait()
         node = self.node(stage, cost, mask)
@@ -268,7 +271,9 @@ class Agent:
         if agreement is not None:
             began = time.monotonic()
             mark = {} if self.recorder is None else self.recorder.mark()
+            self.unwritten = True
             self.journal.put_arrays(f"stage/{self.party.stage}", agreement.state() | mark)
+            self.unwritten = False
             took = time.monotonic() - began
             self.next_save = time.monotonic() + max(SAVE_EVERY, took / SAVE_SHARE)
 

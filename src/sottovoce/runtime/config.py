@@ -25,7 +25,9 @@ PARTY_KEYS = (
 RUN_KEYS = ("name", "parties", "channels", "c", "theta", "tol", *KINDS)
 NEIGHBOUR_KEYS = ("name", "index", "address", "fingerprint", "certificate")
 CHANNELS = ("encrypted", "open")
-THETA, TOL = 1.0, 1e-10
+# At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (THEORY 3): x is right, but
+# frozen numbers never satisfy the rule that ends the run.
+THETA, TOL = 0.8, 1e-10
 RUN_NAME = 128  # characters
 ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})")
 SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket

@@ -47,7 +47,10 @@ class Journal:
         self.put({"format": FORMAT})
 
     def get(self, name: str) -> bytes | None:
-        found = self.database.execute("SELECT value FROM blobs WHERE name = ?", (name,)).fetchone()
+        try:
+            found = self.database.execute("SELECT value FROM blobs WHERE name = ?", (name,)).fetchone()
+        except sqlite3.Error as error:
+            raise JournalError(f"{self.path}: the journal cannot be read: {error}. Start a new run.") from None
         return None if found is None else bytes(found[0])
 
     def put(self, blobs: Mapping[str, bytes]) -> None:

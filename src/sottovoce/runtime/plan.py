@@ -22,7 +22,7 @@ from ..network import Network
 from ..problem import averaging
 from ..schedules import Asynchronous
 from ..tune import tune
-from .config import THETA, array_of_tables, open_file, read_address, read_name, read_settings, read_wake
+from .config import array_of_tables, open_file, read_address, read_name, read_settings, read_wake
 from .identity import check_certificate, create, fingerprint
 from .prospect import Prospect, assess
 from .question import KINDS, Question, one_of_them, read_mask, read_question
@@ -107,7 +107,7 @@ def read_plan(path: str | Path) -> Plan:
 def _settings(run: Table, question: Question, network: Network) -> dict[str, Any]:
     settings = read_settings(run)
     if "theta" not in run and question.cost is not None and question.party_cost().cost.irregular:
-        settings["theta"] = THETA / 2  # converges for every cost
+        settings["theta"] = 0.5  # converges for every cost
     if settings["c"] is None:
         # Data of nobody: the best c for averaging depends on the network, and hardly on the data.
         model = averaging(network, np.random.default_rng(0).normal(size=network.n))

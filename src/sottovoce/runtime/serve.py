@@ -54,6 +54,9 @@ async def serve(config: NodeConfig, transport: Transport | None = None) -> int:
             if work.done():
                 work.result()
                 return DONE
+            if agent.result is not None:
+                log.info("told to stop; neighbours that have not finished may miss the end")
+                return DONE
             log.warning("told to stop before the end; start the same command to go on")
             return INTERRUPTED if halted.by == signal.SIGINT else UNFINISHED
         finally:
