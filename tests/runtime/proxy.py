@@ -68,7 +68,7 @@ class Proxy:
         self._writers |= ends
         try:
             await asyncio.gather(self._move(reader, far_writer), self._move(far_reader, writer))
-        except OSError:
+        except (OSError, asyncio.CancelledError):  # the latter from close()
             pass
         finally:
             self._writers -= ends

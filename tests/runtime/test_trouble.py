@@ -1,147 +1,286 @@
-"""Trouble of one party's own: a sentence each, a status that is not 0, and nothing half-written."""
+"""What goes wrong on one's own machine: disk, port, names, certificates, files, signals, the clock. A sentence each."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
-import resource
+import signal
 import socket
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from runtime.trial import Trial, edit, prepare, status, wait_for
+from runtime.trial import ACCURACY, Trial, edit, prepare, results_of, status, wait_for
 
 import sottovoce as sv
+from sottovoce.errors import JournalError
 from sottovoce.runtime import identity
-from sottovoce.runtime.config import read_node_file
+from sottovoce.runtime.agent import Agent
+from sottovoce.runtime.cluster import ask
+from sottovoce.runtime.config import NodeConfig, read_node_file
+from sottovoce.runtime.frames import Snapshot, decode
+from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.memory import Hub
 from sottovoce.runtime.serve import serve
 
+PAIR = sv.Network.from_edges(2, [(0, 1)])
+TRIANGLE = sv.Network.complete(3)
+LIMITED = (
+    "import os, resource, sys; size = int(sys.argv[1]); resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)); "
+    "os.execv(sys.executable, [sys.executable, '-m', 'sottovoce', 'node', sys.argv[2]])"
+)
+
 
 @pytest.fixture
-def trial(tmp_path: Path) -> Trial:
-    return prepare(tmp_path, sv.Network.ring(3))
+def trial(tmp_path) -> Trial:
+    return prepare(tmp_path, PAIR)
 
 
-def run(trial: Trial, name: str = "p0", seconds: float = 30.0, **more: object) -> tuple[int, str]:
-    """One party alone, until it ends: its status, and what it said."""
-    command = [sys.executable, "-m", "sottovoce", "node", str(trial.folder / name / "node.toml")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, **more)  # type: ignore[call-overload]
-    assert "Traceback" not in done.stdout + done.stderr
-    assert not (trial.folder / name / "result.json").exists()
-    return done.returncode, done.stderr
+def node(
+    trial: Trial, name: str = "p0", *, wrapper: tuple[str, ...] = ("-m", "sottovoce", "node")
+) -> subprocess.Popen[str]:
+    path = str(trial.folder / name / "node.toml")
+    return subprocess.Popen([sys.executable, *wrapper, path], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def port_of(trial: Trial, name: str) -> int:
-    return int(read_node_file(trial.folder / name / "node.toml").listen.rpartition(":")[2])
+def refused(trial: Trial, *sentences: str, name: str = "p0") -> None:
+    """The party does not start: exit status 2, one line that says why."""
+    process = node(trial, name)
+    try:
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 2, said
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, said
+    for sentence in sentences:
+        assert sentence in errors[0]
+    assert "Traceback" not in said
 
 
-def test_a_port_that_is_taken(trial):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", port_of(trial, "p2")))  # whom the others call
-        taken.listen()
-        code, said = run(trial, "p2")
-    assert code == 2
-    assert f"{port_of(trial, 'p2')}" in said
+# Files
 
 
-def test_a_second_process_on_one_journal(trial):
+def test_data_that_changed_are_refused(trial):
+    """Pads that hide two different things show their difference (THEORY 4)."""
     with trial.cluster() as cluster:
-        cluster.start(["p0"])
-        wait_for(lambda: status(cluster, "p0"), what="p0")
-        code, said = run(trial)
-        assert code == 2
-        assert "another process runs this party" in said
-        assert cluster.running("p0")
+        cluster.start()
+        results_of(cluster)
+        cluster.wait(30)
+    own = trial.folder / "p0"
+    text = (own / "data.csv").read_text()
+    (own / "data.csv").write_text(text.replace("2.", "3.", 1))
+    refused(trial, "the data changed since this run began", "Pads must not be used twice")
+    (own / "data.csv").write_text(text)
+    edit(own / "node.toml", 'name = "trial"', 'name = "another"')
+    refused(trial, "the [run] table changed since this run began", "use a new journal")
 
 
-@pytest.mark.parametrize("what", ["data", "run"])
-def test_a_journal_is_for_one_run_on_one_set_of_data(trial, what):
-    """Other data behind the same pads would show their difference."""
-    with trial.cluster() as cluster:
-        cluster.start(["p0"])
-        wait_for(lambda: status(cluster, "p0"), what="p0")
-    if what == "data":
-        rows = (trial.folder / "p0" / "data.csv").read_text().splitlines()
-        (trial.folder / "p0" / "data.csv").write_text("\n".join([*rows[:-1], "1.0,2.0,3.0"]) + "\n")
-    else:
-        edit(trial.folder / "p0" / "node.toml", "theta = 0.8", "theta = 0.7")
-    code, said = run(trial)
-    assert code == 2
-    assert "changed since this run began" in said
-    assert "Pads must not be used twice" in said
+def test_files_that_cannot_be_used(trial):
+    own = trial.folder / "p0"
+    (own / "identity" / "key.pem").chmod(0o644)
+    refused(trial, "key.pem has mode 644: other users of this machine may have read it", "chmod 600")
+    (own / "identity" / "key.pem").chmod(0o600)
+    (own / "journal.sqlite").write_bytes(random.Random(0).randbytes(20_000))
+    refused(trial, "journal.sqlite", "not a database")
 
 
-def test_a_key_that_others_can_read(trial):
-    key = trial.folder / "p0" / "identity" / "key.pem"
-    key.chmod(0o644)
-    code, said = run(trial)
-    assert code == 2
-    assert "chmod 600" in said
+def test_a_journal_that_is_damaged_inside(trial):
+    """Pages of it are overwritten, as a failing disk would."""
+    own = trial.folder / "p0"
+    with Journal(own / "journal.sqlite") as journal:
+        journal.put({f"x{k}": bytes(5000) for k in range(20)})
+    content = bytearray((own / "journal.sqlite").read_bytes())
+    content[4096:] = random.Random(0).randbytes(len(content) - 4096)
+    (own / "journal.sqlite").write_bytes(content)
+    refused(trial, "journal.sqlite", "cannot be")
+
+
+def test_a_second_process_on_the_same_journal(trial):
+    process = node(trial)
+    try:
+        wait_for(lambda: (trial.folder / "p0" / "journal.sqlite.sock").exists())
+        refused(trial, "another process runs this party. End it first.")
+        assert ask(trial.folder / "p0" / "journal.sqlite.sock")["party"] == "p0"  # the first one is not disturbed
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_certificate_that_has_expired(trial, tmp_path):
-    past = datetime.now(UTC) - timedelta(days=30)
-    old = identity.create(tmp_path / "old", "p1", days=1, now=past)
-    text = (trial.folder / "p0" / "node.toml").read_text()
-    config = read_node_file(trial.folder / "p0" / "node.toml")
-    p1 = next(neighbour for neighbour in config.neighbours if neighbour.name == "p1")
-    text = text.replace(p1.certificate.strip(), old.certificate.strip()).replace(p1.fingerprint, old.fingerprint)
-    (trial.folder / "p0" / "node.toml").write_text(text)
-    code, said = run(trial)
-    assert code == 2
-    assert "expired" in said
+    old = identity.create(tmp_path / "old", "p0", days=1, now=datetime(2020, 1, 1, tzinfo=UTC))
+    own, other = trial.folder / "p0", trial.folder / "p1" / "node.toml"
+    now = identity.load(own / "identity")
+    text = other.read_text()
+    other.write_text(text.replace(now.certificate, old.certificate).replace(now.fingerprint, old.fingerprint))
+    refused(trial, "the certificate of p0 expired on 2020-01-02", "must create a new identity", name="p1")
+    for file in (identity.KEY, identity.CERTIFICATE):
+        os.replace(tmp_path / "old" / file, own / "identity" / file)
+    refused(trial, "the certificate of p0 expired on 2020-01-02")
 
 
-def test_a_disk_that_is_full(trial):
-    """The journal cannot be written: the party stops and says so; what it could not write down nobody hears."""
-
-    def small_disk() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2**14, 2**14))
-
-    code, said = run(trial, preexec_fn=small_disk)
-    assert code != 0
-    assert "journal" in said
+# The network of this machine
 
 
-def test_a_name_that_does_not_resolve(trial):
-    """Not an error: the neighbour is down, and is asked for again and again."""
-    address = next(n.address for n in read_node_file(trial.folder / "p0" / "node.toml").neighbours if n.name == "p1")
-    edit(trial.folder / "p0" / "node.toml", f'"{address}"', '"no-such-host.invalid:7401"')
+def test_a_port_that_is_taken(trial):
+    """p1 is dialled, so it must listen."""
+    host, _, port = read_node_file(trial.folder / "p1" / "node.toml").listen.rpartition(":")
+    with socket.create_server((host, int(port))):
+        refused(trial, f"cannot listen on {host}:{port}: Address already in use", "Choose another address", name="p1")
+    with socket.create_server((host, 0)) as taken:
+        metrics = f"{host}:{taken.getsockname()[1]}"
+        edit(trial.folder / "p0" / "node.toml", "[party]\n", f'[party]\nmetrics = "{metrics}"\n')
+        refused(trial, f"metrics = '{metrics}' cannot be listened on: Address already in use")
+
+
+def test_a_name_that_does_not_resolve_is_shown_and_tried_again(trial):
+    own = trial.folder / "p0" / "node.toml"
+    edit(own, read_node_file(own).neighbours[0].address, "nowhere.invalid:7401")
+    process = node(trial)
+    try:
+        path = trial.folder / "p0" / "journal.sqlite.sock"
+        wait_for(path.exists)
+        wait_for(lambda: "not connected yet" not in ask(path)["neighbours"]["p1"])
+        assert ask(path)["neighbours"]["p1"] == "down: the name in the address nowhere.invalid:7401 does not resolve"
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# The disk
+
+
+def test_a_full_disk_stops_the_party_and_nobody_else(tmp_path):
+    """In the middle of the run; with room again it goes on, to the right answer."""
+    trial = prepare(tmp_path, TRIANGLE, wake=25.0)
     with trial.cluster() as cluster:
+        cluster.start(["p1", "p2"])
+        limited = node(trial, wrapper=("-c", LIMITED, "150000"))
+        try:
+            _, said = limited.communicate(timeout=90)
+        finally:
+            limited.kill()
+        assert limited.returncode == 2, said
+        (error,) = [line for line in said.splitlines() if line.startswith("error: ")]
+        assert "the state cannot be written" in error
+        assert "make room and start it again" in error
+        assert "Traceback" not in said
+        assert "stage begins" in said
+        assert cluster.running("p1")
+        assert cluster.running("p2")
         cluster.start(["p0"])
-        wait_for(lambda: "no-such-host.invalid" in status(cluster, "p0").get("neighbours", {}).get("p1", ""))
-        assert cluster.status("p0")["neighbours"]["p1"].startswith("down: ")
+        results_of(cluster)
+        trial.check(cluster)
+        assert cluster.wait(30.0) == dict.fromkeys(cluster.names, 0)
 
 
-def test_clocks_that_jump(trial, monkeypatch):
-    """Waiting is by a clock that nobody sets: whatever the time of day does, the answer comes."""
-    real, chance = time.time, random.Random(1)
-    monkeypatch.setattr(time, "time", lambda: real() + chance.choice([-1e9, -3600.0, 0.0, 86400.0, 1e8]))
-    hub = Hub()
-    configs = [read_node_file(trial.folder / f"p{i}" / "node.toml") for i in range(3)]
+def break_disk(monkeypatch, config: NodeConfig, when: str) -> None:
+    """The disk of this party is full from the moment on at which something of this name is written."""
+    put, full = Journal.put, False
 
-    async def everybody() -> list[int]:
-        parties = (serve(c, hub.transport(c.name, [n.name for n in c.neighbours])) for c in configs)
-        return list(await asyncio.wait_for(asyncio.gather(*parties), 60))
+    def failing(journal: Journal, blobs: dict[str, bytes]) -> None:
+        nonlocal full
+        if journal.path == config.journal:
+            full = full or any(when in name for name in blobs)
+            if full:
+                raise JournalError("the state cannot be written: disk full.")
+        put(journal, blobs)
 
-    assert asyncio.run(everybody()) == [0, 0, 0]
-    for config in configs:
-        result = json.loads(config.result.read_text())
-        np.testing.assert_allclose(result["answer"]["mean"], trial.answer, rtol=0, atol=1e-9)
+    monkeypatch.setattr(Journal, "put", failing)
 
 
-def test_secret_files_are_for_their_owner_only(trial):
+async def both(trial: Trial, said: list[tuple[str, bytes]]) -> int:
+    """The whole program of both parties, in this process; until p0 ends."""
+
+    def overheard(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
+        said.append((sender, frame))
+        return [(0.0, frame)]
+
+    hub = Hub(overheard)
+    parties = []
+    for name, other in (("p0", "p1"), ("p1", "p0")):
+        config = read_node_file(trial.folder / name / "node.toml")
+        parties.append(asyncio.create_task(serve(config, hub.transport(name, [other]))))
+    try:
+        return await asyncio.wait_for(asyncio.shield(parties[0]), 30.0)
+    finally:
+        parties[1].cancel()
+        await asyncio.gather(*parties, return_exceptions=True)
+
+
+def test_frozen_states_are_said(trial):
+    """The control of the next test."""
+    said: list[tuple[str, bytes]] = []
+    assert asyncio.run(both(trial, said)) == 0
+    assert {name for name, frame in said if isinstance(decode(frame), Snapshot)} == {"p0", "p1"}
+
+
+def test_after_a_restart_a_party_knows_what_is_over_before_it_hears_anybody(trial):
+    """Its neighbours may be in the next stage, and must not be refused for it."""
+    assert asyncio.run(both(trial, [])) == 0
+    config = read_node_file(trial.folder / "p0" / "node.toml")
+    with Journal(config.journal) as journal:
+        agent = Agent(config, Hub().transport("p0", ["p1"]), identity.load(config.identity), journal)
+    assert (agent.party.stage, sorted(agent.party.ended)) == (1, [0, 1])
+
+
+def test_what_could_not_be_written_is_not_said(trial, monkeypatch, caplog):
+    """A frozen state that is not on the disk would be another one after a restart, under the same epoch."""
+    said: list[tuple[str, bytes]] = []
+    break_disk(monkeypatch, read_node_file(trial.folder / "p0" / "node.toml"), "/epoch")
+    with pytest.raises(JournalError, match="disk full"):
+        asyncio.run(both(trial, said))
+    assert {name for name, frame in said if isinstance(decode(frame), Snapshot)} <= {"p1"}
+    assert "Traceback" not in caplog.text
+
+
+def test_a_disk_that_is_full_from_the_first_hello_on(trial, monkeypatch, caplog):
+    break_disk(monkeypatch, read_node_file(trial.folder / "p0" / "node.toml"), "/theirs")
+    with pytest.raises(JournalError, match="disk full"):
+        asyncio.run(both(trial, []))
+    assert "Traceback" not in caplog.text
+
+
+# Signals and clocks
+
+
+def test_parties_that_are_told_to_stop_go_on_later(tmp_path):
+    trial = prepare(tmp_path, PAIR, wake=30.0)
     with trial.cluster() as cluster:
         cluster.start()
-        cluster.wait(60)
-    for config in cluster.configs.values():
-        for path in (config.journal, config.identity / "key.pem"):
-            assert os.stat(path).st_mode & 0o077 == 0, path
+        wait_for(lambda: status(cluster, "p0").get("wakes", 0) > 10)
+        for name, how, code in (("p0", signal.SIGTERM, 1), ("p1", signal.SIGINT, 130)):
+            cluster.kill(name, how)
+            assert cluster.processes[name].wait(10) == code
+            assert "told to stop before the end" in cluster.log(name)
+            assert "Traceback" not in cluster.log(name)
+        cluster.start()
+        results_of(cluster)
+        trial.check(cluster)
+        assert cluster.wait(30.0) == {"p0": 0, "p1": 0}
+        # Once more, alone: the answer is in the journal, and p1 is waited for, in vain.
+        (trial.folder / "p0" / "result.json").unlink()
+        cluster.start(["p0"])
+        results_of(cluster)
+        trial.check(cluster)
+        cluster.kill("p0", signal.SIGTERM)
+        assert cluster.processes["p0"].wait(10) == 0
+
+
+def test_a_clock_that_jumps_changes_nothing(trial, monkeypatch):
+    """By years, both ways, at every look at it: what is measured is measured by a clock that cannot be set."""
+    jumps = itertools.cycle([0.0, 4e9, -1.0, 1.7e9, 1e9])
+    monkeypatch.setattr(time, "time", lambda: next(jumps))
+    said: list[tuple[str, bytes]] = []
+    began = time.monotonic()
+    assert asyncio.run(both(trial, said)) == 0
+    assert time.monotonic() - began < 20.0
+    result = json.loads((trial.folder / "p0" / "result.json").read_text())
+    np.testing.assert_allclose(result["answer"]["mean"], trial.answer, rtol=0, atol=ACCURACY)

@@ -1,4 +1,4 @@
-"""A small network of real parties on this machine: its folders, its data, what the answer must be, and waiting for it."""
+"""A small network of real parties on this machine: folders, data, what the answer must be, and waiting for it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Trial:
     def cluster(self) -> Cluster:
         return Cluster(self.folder)
 
-    def check(self, cluster: Cluster, *, exact: bool = True) -> None:
+    def check(self, cluster: Cluster) -> None:
         """Every party has written the right answer down."""
         key = {"mean": "mean", "least_squares": "coefficients"}[self.kind]
         results = cluster.results()
@@ -69,12 +69,16 @@ def prepare(
     party: str = "",
     proxies: Proxies | None = None,
 ) -> Trial:
-    """Folders for every party, as ``sottovoce plan --generate-keys`` makes them. ``party`` are more lines of [party]."""
+    """Folders for every party, as ``sottovoce plan --generate-keys`` makes them. ``party``: more lines of [party]."""
     rng = np.random.default_rng(5)
     ports = free_ports(network.n)
     lines = [f'[run]\nname = "trial"\nchannels = "{channels}"\ntheta = {theta}\nc = 0.4\nwake = {wake}']
     lines += [f"[network]\nedges = {[list(map(int, edge)) for edge in network.edges]}"]
-    lines += ["[statistic]", *(f"{key} = {value!r}" for key, value in STATISTICS[kind].items()), "[mask]\nvariance = 1e8"]
+    lines += [
+        "[statistic]",
+        *(f"{key} = {value!r}" for key, value in STATISTICS[kind].items()),
+        "[mask]\nvariance = 1e8",
+    ]
     lines += [f'[[party]]\nname = "p{i}"\naddress = "127.0.0.1:{port}"' for i, port in enumerate(ports)]
     folder.mkdir(exist_ok=True)
     (folder / "plan.toml").write_text("\n".join(lines) + "\n")
@@ -113,7 +117,7 @@ def status(cluster: Cluster, name: str) -> dict[str, Any]:
         return {}
 
 
-def results_of(cluster: Cluster, seconds: float = 60.0) -> dict[str, dict[str, Any]]:
+def results_of(cluster: Cluster, seconds: float = 120.0) -> dict[str, dict[str, Any]]:
     """Once everybody has written its result down."""
 
     def all_there() -> bool:

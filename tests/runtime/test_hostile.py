@@ -1,0 +1,389 @@
+"""Real parties among hostile ones: strangers, impostors, replays, a neighbour that breaks the protocol in every way.
+
+A neighbour that keeps to the protocol and lies is not among them: it can spoil the answer, and nothing prevents it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import socket
+import struct
+import urllib.request
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import numpy as np
+import pytest
+from runtime.proxy import Proxies
+from runtime.trial import Trial, edit, prepare, results_of, status, wait_for
+
+import sottovoce as sv
+from sottovoce.runtime import identity
+from sottovoce.runtime.cluster import Cluster, free_ports
+from sottovoce.runtime.config import NodeConfig, read_node_file
+from sottovoce.runtime.frames import CHUNK, MAX_FRAME, Snapshot, Value, Verdict, encode
+from sottovoce.runtime.grpc_transport import METHOD, NAME_KEY, SERVICE
+from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.journal import Journal
+from sottovoce.runtime.link import Link, digest, signed_part
+from sottovoce.runtime.secrets import EdgeSecrets
+
+TRIANGLE = sv.Network.complete(3)
+CLOCK = 25.0
+
+
+class Caller:
+    """Somebody who dials ``called`` as ``name``: with a pair of certificate and key, or without TLS."""
+
+    def __init__(self, trial: Trial, name: str, called: str, pair: Identity | None) -> None:
+        config = read_node_file(trial.folder / name / "node.toml")
+        self.name, self.pair = name, pair
+        self.neighbour = next(neighbour for neighbour in config.neighbours if neighbour.name == called)
+
+    def channel(self) -> Any:
+        options = [("grpc.ssl_target_name_override", self.neighbour.name), ("grpc.max_send_message_length", -1)]
+        if self.pair is None:
+            return grpc.aio.insecure_channel(self.neighbour.address, options=options)
+        root, key, shown = (pem.encode() for pem in (self.neighbour.certificate, self.pair.key, self.pair.certificate))
+        credentials = grpc.ssl_channel_credentials(root, *((key, shown) if key else ()))
+        return grpc.aio.secure_channel(self.neighbour.address, credentials, options=options)
+
+    async def say(self, frames: Iterable[bytes], stay: float = 0.0) -> tuple[str, str]:
+        """Say this, and stay for so many seconds, or until they hang up: code and reason, or "open"."""
+        async with self.channel() as channel:
+            call = channel.stream_stream(f"/{SERVICE}/{METHOD}")(metadata=((NAME_KEY, self.name),))
+            try:
+                async with asyncio.timeout(10.0):
+                    await call.initial_metadata()
+                for frame in frames:
+                    await call.write(frame)
+                async with asyncio.timeout(stay or 10.0):
+                    while await call.read() is not grpc.aio.EOF:
+                        pass
+            except TimeoutError:
+                return "open", ""
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                pass
+            return (await call.code()).name, await call.details()
+
+
+def edge_of(trial: Trial, name: str, other: str) -> Link:
+    """A party's end of an edge, with the keys of its journal, so that it can be honest afterwards."""
+    config = read_node_file(trial.folder / name / "node.toml")
+    neighbour = next(neighbour for neighbour in config.neighbours if neighbour.name == other)
+    with Journal(config.journal) as journal:
+        secrets = EdgeSecrets.saved(journal, config.run_name, name, other)
+    own = identity.load(config.identity)
+    mac = config.channels == "open"
+    return Link(own, other, neighbour.index, neighbour.certificate, config.parameters(), secrets, authenticate=mac)
+
+
+def signed(link: Link, **changes: Any) -> bytes:
+    """A hello with other contents, rightly signed."""
+    hello = link.hello()._replace(**changes)
+    hello = hello._replace(parameters_hash=digest(hello.parameters))
+    return encode(hello._replace(signature=link.me.sign(signed_part(hello))))
+
+
+def memory(cluster: Cluster, name: str) -> int:
+    """Resident bytes of a party."""
+    text = Path(f"/proc/{cluster.processes[name].pid}/status").read_text()
+    return 1024 * int(text.split("VmRSS:")[1].split()[0])
+
+
+def undisturbed(trial: Trial, cluster: Cluster) -> None:
+    results_of(cluster)
+    trial.check(cluster)
+    assert cluster.wait(30.0) == dict.fromkeys(cluster.names, 0)
+    for name in cluster.names:
+        assert "Traceback" not in cluster.log(name)
+
+
+# Who is not a neighbour
+
+
+def test_strangers_and_impostors_are_not_admitted(tmp_path):
+    """While three parties run over encrypted channels, and without disturbing them."""
+    trial = prepare(tmp_path, TRIANGLE, wake=CLOCK)
+    false = identity.create(tmp_path / "false", "p0")  # the right name
+    nobody = Identity("p0", "", "")
+    with trial.cluster() as cluster:
+        cluster.start()
+        wait_for(lambda: status(cluster, "p1").get("stage") == 0)
+        for pair in (false, nobody, None):
+            code, _ = asyncio.run(Caller(trial, "p0", "p1", pair).say([]))
+            assert code == "UNAVAILABLE"  # the handshake failed
+        host, _, port = cluster.configs["p1"].listen.rpartition(":")
+        with socket.create_connection((host, int(port))) as stranger:
+            stranger.sendall(random.Random(1).randbytes(100_000))
+        told = status(cluster, "p1")
+        assert set(told["neighbours"].values()) == {"up"}
+        assert told["frames_refused"] == 0
+        undisturbed(trial, cluster)
+        assert cluster.log("p1").count(" connected neighbour=p0") == 1
+
+
+def test_a_false_listener_is_not_spoken_to(tmp_path):
+    """The party that dials looks at the certificate, not at the name in it; its status says which one it expects."""
+    trial = prepare(tmp_path, TRIANGLE)
+    false = identity.create(tmp_path / "false", "p1")
+    calls = []
+
+    async def answer(_: object, context: Any) -> None:
+        calls.append(dict(context.invocation_metadata()))
+
+    async def listen() -> str:
+        server = grpc.aio.server()
+        method = grpc.stream_stream_rpc_method_handler(answer)
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})])
+        pair = (false.key.encode(), false.certificate.encode())
+        port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
+        await server.start()
+        edit(
+            trial.folder / "p0" / "node.toml",
+            next(n.address for n in read_node_file(trial.folder / "p0" / "node.toml").neighbours if n.name == "p1"),
+            f"127.0.0.1:{port}",
+        )
+        with trial.cluster() as cluster:
+            cluster.start(["p0"])
+            while "does not show the certificate" not in status(cluster, "p0").get("neighbours", {}).get("p1", ""):
+                await asyncio.sleep(0.05)
+            state = status(cluster, "p0")["neighbours"]["p1"]
+        await server.stop(0)
+        return state
+
+    state = asyncio.run(asyncio.wait_for(listen(), 30.0))
+    assert (
+        next(n.fingerprint for n in read_node_file(trial.folder / "p0" / "node.toml").neighbours if n.name == "p1")
+        in state
+    )
+    assert not calls
+
+
+# Replays
+
+
+def test_replays_in_an_open_run(tmp_path):
+    """A listener who has recorded p0 says it all again to p1, as p0, again and again. It takes the place of the honest
+    connection each time, but no frame of it changes anything, and when it stops, everything goes on."""
+    trial = prepare(tmp_path, TRIANGLE, channels="open", wake=CLOCK)
+    recorded: list[bytes] = []
+
+    async def tap(requests: Any, context: Any) -> None:
+        """Between p0 and p1: passes every frame on."""
+        caller = Caller(trial, "p2", "p1", None)
+        caller.name = "p0"
+        async with caller.channel() as channel:
+            call = channel.stream_stream(f"/{SERVICE}/{METHOD}")(metadata=((NAME_KEY, "p0"),))
+
+            async def there() -> None:
+                async for frame in requests:
+                    recorded.append(frame)
+                    await call.write(frame)
+
+            task = asyncio.create_task(there())
+            try:
+                while (frame := await call.read()) is not grpc.aio.EOF:
+                    await context.write(frame)
+            except grpc.aio.AioRpcError:
+                pass
+            task.cancel()
+
+    async def play() -> tuple[int, int]:
+        server = grpc.aio.server()
+        method = grpc.stream_stream_rpc_method_handler(tap)
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})])
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        own = trial.folder / "p0" / "node.toml"
+        edit(own, next(n.address for n in read_node_file(own).neighbours if n.name == "p1"), f"127.0.0.1:{port}")
+        with trial.cluster() as cluster:
+            cluster.start()
+            while len(recorded) < 30:
+                await asyncio.sleep(0.05)
+            impostor = Caller(trial, "p2", "p1", None)
+            impostor.name = "p0"
+            replays = 0
+            for _ in range(20):
+                code, why = await impostor.say(recorded[:30], stay=0.1)
+                assert (code, why) == ("open", "") or "replaced" in why or code == "OK"
+                replays += 1
+            connections = cluster.log("p1").count(" connected neighbour=p0")
+            while len(cluster.results()) < 3:
+                await asyncio.sleep(0.1)
+            await asyncio.to_thread(undisturbed, trial, cluster)
+        await server.stop(0)
+        return replays, connections
+
+    replays, connections = asyncio.run(asyncio.wait_for(play(), 60.0))
+    assert connections >= replays
+
+
+# A neighbour that breaks the protocol
+
+
+def test_a_dispute_names_both_values(tmp_path):
+    trial = prepare(tmp_path, TRIANGLE)
+    edit(trial.folder / "p0" / "node.toml", "c = 0.4", "c = 0.5")
+    edit(trial.folder / "p0" / "node.toml", 'columns = ["a", "b", "y"]', 'columns = ["a", "y", "b"]')
+    with trial.cluster() as cluster:
+        cluster.start()
+        told = wait_for(lambda: status(cluster, "p1").get("disagreements", {}).get("p0"))
+        assert "p0 means another run: c is 0.4 here and 0.5 there" in told
+        assert "['a', 'b', 'y'] here and ['a', 'y', 'b'] there" in told
+        told = wait_for(lambda: status(cluster, "p0").get("disagreements", {}).get("p1"))
+        assert "c is 0.5 here and 0.4 there" in told
+        assert "c is 0.4 here and 0.5 there" in cluster.log("p1")
+        wait_for(lambda: status(cluster, "p1")["neighbours"]["p2"] == "up")  # others are not concerned
+        assert status(cluster, "p1")["stage"] == -1
+
+
+def broken(link: Link, chance: random.Random) -> dict[str, list[bytes]]:
+    """What a neighbour must not say, each after its hello; the last frame is the one that is refused."""
+
+    def raw(body: Value | Snapshot) -> bytes:
+        """As ``encode`` would refuse to make it."""
+        from sottovoce.runtime import wire_pb2
+
+        kind = type(body).__name__
+        fields = body._asdict() | {"data": np.asarray(body.data, dtype="<f8").tobytes()}
+        return wire_pb2.Frame(**{kind.lower(): getattr(wire_pb2, kind)(**fields)}).SerializeToString()
+
+    fine, hello = np.ones(2), encode(link.hello())
+    cases = {
+        "no hello": [encode(Value(0, 1, 0, 1, fine))],
+        "another version": [signed(link, version=7)],
+        "another run": [signed(link, parameters='{"c":1.0}')],
+        "another name": [signed(link, name="p2")],
+        "a false signature": [encode(link.hello()._replace(signature=b"x" * 70))],
+        "another key": [signed(link, ephemeral=bytes(range(32)))],
+        "a goodbye of two lines": [hello, b"\x2a\x05\x0a\x03a\nb"],
+        "a verdict of strangers": [hello, encode(Verdict(0, 1, False, b"\xff\xff"))],
+        "a stage far ahead": [hello, encode(Value(9, 1, 0, 1, fine))],
+        "too many chunks": [hello, encode(Value(0, 1, 0, 1000, np.ones(CHUNK)))],
+        "a MAC where none belongs": [hello, encode(Value(0, 1, 0, 1, fine), bytes(32), "p0", "p1")],
+        "a giant": [hello, bytes(MAX_FRAME + 1)],
+        "nothing": [hello, b""],
+    }
+    for bad in (np.nan, np.inf, -np.inf):
+        cases[f"a value {bad}"] = [hello, raw(Value(0, 1, 0, 1, np.array([1.0, bad])))]
+        cases[f"a snapshot {bad}"] = [hello, raw(Snapshot(0, 1, 0, 1, np.array([bad, 1.0])))]
+    for k in range(30):
+        cases[f"noise {k}"] = [hello, chance.randbytes(chance.choice([1, 3, 20, 200, 20_000, 1_000_000]))]
+    for k in range(30):
+        frame = bytearray(raw(Value(0, 1, 0, 1, np.array([np.nan, 1.0]))))
+        for _ in range(3):
+            frame[chance.randrange(4)] = chance.randrange(256)
+        cases[f"mutation {k}"] = [hello, bytes(frame)]
+    return cases
+
+
+def test_a_neighbour_that_breaks_the_protocol(tmp_path):
+    """With the certificate of p0, against p1. Every frame is refused with a reason; p1 lives, its memory does not grow,
+    and with the honest p0 afterwards everybody gets the right answer."""
+    trial = prepare(tmp_path, TRIANGLE)
+    link = edge_of(trial, "p0", "p1")
+    liar = Caller(trial, "p0", "p1", link.me)
+    cases = broken(link, random.Random(2))
+    # Within the protocol: vectors of the next stage, never whole, ever newer, of both kinds; 45 MB in all.
+    flood = [encode(link.hello())]
+    for counter in range(1, 4):
+        for k in range(15):
+            flood.append(encode(Value(1, counter, k, 16, np.ones(CHUNK))))
+            flood.append(encode(Snapshot(1, counter, k, 16, np.ones(CHUNK))))
+
+    async def attack() -> dict[str, tuple[str, str]]:
+        return {name: await liar.say(frames) for name, frames in cases.items()}
+
+    with trial.cluster() as cluster:
+        cluster.start(["p1", "p2"])
+        wait_for(lambda: status(cluster, "p1").get("neighbours", {}).get("p2") == "up")
+        asyncio.run(liar.say([encode(link.hello())], stay=0.2))  # what one connection takes, it takes before
+        before = memory(cluster, "p1")
+        ends = asyncio.run(attack())
+        assert asyncio.run(liar.say(flood, stay=1.0))[0] == "open"
+        for name, (code, why) in ends.items():
+            assert code in ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"), (name, code, why)
+            assert why
+            assert why.isprintable()
+        assert "speaks version 7 of the protocol, this party 1" in cluster.log("p1")
+        told = status(cluster, "p1")
+        assert told["frames_refused"] == len(cases) - 1  # the giant is refused by gRPC
+        assert memory(cluster, "p1") - before < 50e6
+        cluster.start(["p0"])
+        undisturbed(trial, cluster)
+
+
+# What must not be seen
+
+
+def raw_forms(values: Iterable[float]) -> list[bytes]:
+    """As they could stand in a file or on the wire: text to eight digits, and float64 of either order."""
+    forms = []
+    for value in values:
+        forms += [repr(float(value))[:10].encode(), struct.pack("<d", value), struct.pack(">d", value)]
+    return forms
+
+
+def secrets_of(trial: Trial, config: NodeConfig, own: int) -> dict[str, list[bytes]]:
+    """What a party must keep to itself: its data and their sums, its pads, and the keys of both."""
+    rows = trial.shards[own]
+    found = {"data": raw_forms(rows.ravel()), "sums": raw_forms(rows.sum(axis=0)), "pads": [], "keys": []}
+    key = identity.load(config.identity).key
+    found["keys"].append(key.splitlines()[1].encode())
+    with Journal(config.journal) as journal:
+        for neighbour in config.neighbours:
+            edge = EdgeSecrets.saved(journal, config.run_name, config.name, neighbour.name)
+            private = journal.get(f"edge/{config.run_name}/{neighbour.name}/private")
+            found["keys"] += [private, edge._shared, edge.mac_key, private.hex().encode()]
+            for stage, length in ((0, 2), (1, 4)):
+                for holder in (config.name, neighbour.name):
+                    found["pads"] += raw_forms(edge.pads(stage, holder, length, config.question.mask))
+    return found
+
+
+@pytest.mark.parametrize("channels", ["encrypted", "open"])
+def test_nothing_secret_is_shown(tmp_path, channels):
+    """Logs, status, metrics, traces and the wire, searched for every secret number and key of every party."""
+    metrics = free_ports(3)
+    with Proxies() as proxies:
+        trial = prepare(
+            tmp_path, TRIANGLE, channels=channels, wake=50.0, party='record = "trace.jsonl"', proxies=proxies
+        )
+        for i, port in enumerate(metrics):
+            edit(trial.folder / f"p{i}" / "node.toml", "[party]\n", f'[party]\nmetrics = "127.0.0.1:{port}"\n')
+        for proxy in proxies.all:
+            proxy.recording = True
+        shown: dict[str, bytes] = {}
+        with trial.cluster() as cluster:
+            cluster.start()
+            wait_for(lambda: status(cluster, "p0").get("wakes", 0) > 20)
+            for name, port in zip(cluster.names, metrics, strict=True):
+                shown[f"status of {name}"] = json.dumps(status(cluster, name)).encode()
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
+                    shown[f"metrics of {name}"] = page.read()
+            undisturbed(trial, cluster)
+            for name in cluster.names:
+                for file in ("node.log", "trace.jsonl", "result.json"):
+                    shown[f"{file} of {name}"] = (trial.folder / name / file).read_bytes()
+        shown["the wire"] = b"".join(data for proxy in proxies.all for data in proxy.recorded)
+    assert b"sottovoce_wakes_total" in shown["metrics of p0"]
+    for i, name in enumerate(cluster.names):
+        secret = secrets_of(trial, cluster.configs[name], i)
+        for kind, forms in secret.items():
+            for place, content in shown.items():
+                assert not [form for form in forms if form in content], f"{kind} of {name} in {place}"
+        # The same search finds them where they are.
+        assert all(form in (trial.folder / name / "data.csv").read_bytes() for form in secret["data"][::3])
+        assert secret["keys"][0] in (trial.folder / name / "identity" / "key.pem").read_bytes()
+        assert secret["keys"][1] in (trial.folder / name / "journal.sqlite").read_bytes()
+    # And on the wire it finds what travels, where that is open.
+    with Journal(cluster.configs["p0"].journal) as journal:
+        frozen = journal.get_arrays("stage/1")["epoch.sent.1"]
+    travelled = [form in shown["the wire"] for form in raw_forms(frozen)[1::3]]
+    assert travelled == [channels == "open"] * len(frozen)
