@@ -191,7 +191,7 @@ class MiniParty:
                 grpc.insecure_channel(address) if self.open else grpc.secure_channel(address, credentials, options)
             )
             self.call = self.channel.stream_stream("/sottovoce.v1.Party/Talk")(
-                iter(self.outbox.get, None), metadata=(("party-name", self.name),)
+                iter(self.outbox.get, None), metadata=(("party-name", self.name),), timeout=60
             )
             try:
                 self.call.initial_metadata()

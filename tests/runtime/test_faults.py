@@ -29,8 +29,8 @@ def left_in_order(trial: Trial, cluster: Cluster) -> None:
 
 
 def in_stage(cluster: Cluster, name: str, stage: int) -> None:
-    wait_for(lambda: status(cluster, name).get("stage", -1) >= stage, what=f"stage {stage} of {name}")
-    assert status(cluster, name)["stage"] == stage
+    told = wait_for(lambda: (told := status(cluster, name)).get("stage", -1) >= stage and told, what=f"stage {stage}")
+    assert told["stage"] == stage
 
 
 def test_a_storm_of_kills(tmp_path):
@@ -87,7 +87,7 @@ def test_links_that_misbehave(tmp_path, channels):
             for edge in edges[:2]:
                 edge.refusing = True
                 edge.hang_up()
-            wait_for(lambda: status(cluster, "p0")["neighbours"]["p1"].startswith("down"))
+            wait_for(lambda: status(cluster, "p0").get("neighbours", {}).get("p1", "").startswith("down"))
             edges[2].still = True  # an outage, after which TCP goes on where it was
             edges[3].rate = 5_000
             time.sleep(1.0)
@@ -111,12 +111,12 @@ def test_a_connection_that_dies_without_a_word_is_noticed(tmp_path):
         with trial.cluster() as cluster:
             cluster.start()
             in_stage(cluster, "p0", 0)
-            wait_for(lambda: status(cluster, "p0")["wakes"] > 3)
+            wait_for(lambda: status(cluster, "p0").get("wakes", 0) > 3)
             proxy = trial.through[0, 1]
             began, before = time.monotonic(), proxy.connections
             proxy.swallow()
             wait_for(lambda: proxy.connections > before, 25.0, "a new connection")
-            assert time.monotonic() - began > 5.0
+            assert time.monotonic() - began > 4.5  # a ping is given 5 seconds; one may have been on its way
             assert not cluster.results()
             assert "disconnected" not in cluster.log("p2")
             left_in_order(trial, cluster)

@@ -6,8 +6,10 @@ A neighbour that keeps to the protocol and lies is not among them: it can spoil 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import random
+import re
 import socket
 import struct
 import urllib.request
@@ -35,6 +37,7 @@ from sottovoce.runtime.secrets import EdgeSecrets
 
 TRIANGLE = sv.Network.complete(3)
 CLOCK = 25.0
+NUMBERS = re.compile(rb'"((?:[A-Za-z0-9+/]{4}){5,}[A-Za-z0-9+/]{2}[A-Za-z0-9+/=]=)"')  # two or more, in base64
 
 
 class Caller:
@@ -211,7 +214,7 @@ def test_replays_in_an_open_run(tmp_path):
             replays = 0
             for _ in range(20):
                 code, why = await impostor.say(recorded[:30], stay=0.1)
-                assert (code, why) == ("open", "") or "replaced" in why or code == "OK"
+                assert code != "INVALID_ARGUMENT", why  # it is old news, and breaks no rule
                 replays += 1
             connections = cluster.log("p1").count(" connected neighbour=p0")
             while len(cluster.results()) < 3:
@@ -353,7 +356,7 @@ def test_nothing_secret_is_shown(tmp_path, channels):
     metrics = free_ports(3)
     with Proxies() as proxies:
         trial = prepare(
-            tmp_path, TRIANGLE, channels=channels, wake=50.0, party='record = "trace.jsonl"', proxies=proxies
+            tmp_path, TRIANGLE, channels=channels, wake=30.0, party='record = "trace.jsonl"', proxies=proxies
         )
         for i, port in enumerate(metrics):
             edit(trial.folder / f"p{i}" / "node.toml", "[party]\n", f'[party]\nmetrics = "127.0.0.1:{port}"\n')
@@ -371,6 +374,9 @@ def test_nothing_secret_is_shown(tmp_path, channels):
             for name in cluster.names:
                 for file in ("node.log", "trace.jsonl", "result.json"):
                     shown[f"{file} of {name}"] = (trial.folder / name / file).read_bytes()
+        for name in cluster.names:
+            found = NUMBERS.findall(shown[f"trace.jsonl of {name}"])
+            shown[f"numbers in the trace of {name}"] = b"".join(base64.b64decode(text) for text in found)
         shown["the wire"] = b"".join(data for proxy in proxies.all for data in proxy.recorded)
     assert b"sottovoce_wakes_total" in shown["metrics of p0"]
     for i, name in enumerate(cluster.names):
@@ -385,5 +391,5 @@ def test_nothing_secret_is_shown(tmp_path, channels):
     # And on the wire it finds what travels, where that is open.
     with Journal(cluster.configs["p0"].journal) as journal:
         frozen = journal.get_arrays("stage/1")["epoch.sent.1"]
-    travelled = [form in shown["the wire"] for form in raw_forms(frozen)[1::3]]
-    assert travelled == [channels == "open"] * len(frozen)
+    for place in ("the wire", "numbers in the trace of p0"):
+        assert [form in shown[place] for form in raw_forms(frozen)[1::3]] == [channels == "open"] * len(frozen)

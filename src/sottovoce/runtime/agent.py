@@ -254,6 +254,8 @@ class Agent:
             self.turn.clear()
             present = {link.index for link in self.party.links.values() if link.ready}
             if agreement.news and agreement.news >= present:
+                if len(present) < len(self.party.links):  # somebody is away: there is no hurry
+                    await asyncio.sleep(TOGETHER)
                 return
             if agreement.news:  # somebody has spoken; the others may be slow
                 left = min(left, TOGETHER)
