@@ -16,6 +16,7 @@ lost message is exactly ``U_{j|i} = 0``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -119,6 +120,11 @@ def collapsed(cost: Cost, links: Mapping[int, Link], grid: float) -> Quadratic:
     """``x'Q_i x / 2 + w_i'x`` with ``w_i = q_i + sum_j A_ij' z_{i|j}(0)``, rounded once at most."""
     assert cost.quadratic is not None
     Q, q = cost.quadratic
+    if all(isinstance(link.A, float) and abs(link.A) == 1 for link in links.values()):
+        # Consensus: all terms lie on the grid, so their correctly rounded sum does. For long vectors, too.
+        terms = np.stack([on_grid(q[0], grid), *(link.A * link.held for link in links.values())])
+        w = on_grid(np.array([[math.fsum(entry) for entry in terms.T.tolist()]]), grid)
+        return Quadratic._make(cost.shape, Q=Q, q=w, r=np.zeros(1))
     blocks = [link.A * np.eye(cost.dim) if isinstance(link.A, float) else link.A for link in links.values()]
     A, held = np.concatenate(blocks), [Fraction(v) for link in links.values() for v in link.held]
     grids = lattice(grid, np.abs(A).max(axis=0))

@@ -187,3 +187,17 @@ def test_messages_are_checked_before_use(network):
     assert all((D == 0).all() for D in nodes[0].D.values())
     with pytest.raises(InvalidInput, match="no neighbours"):
         sv.Node(0, sv.Averaging(1.0), dict[int, Link](), c=1.0, theta=1.0)
+
+
+def test_long_vectors_are_summed_exactly_without_a_matrix(rng):
+    """A million numbers in all their pads: a matrix of the blocks would not fit into any memory."""
+    d, mask = 200_000, sv.GaussianMask(1e8)
+    q = rng.normal(size=d)
+    held, written = mask.draw((2, d), 1), mask.draw((2, d), 2)
+    edges = {j: Link(sign, np.zeros(d), held[k], written[k]) for k, (j, sign) in enumerate(((0, 1.0), (2, -1.0)))}
+    node = sv.Node(1, sv.Averaging(q), edges, c=0.4, theta=0.8, grid=mask.grid)
+    node.wake()
+    for t in (0, 1, d // 2, d - 1):
+        own = Fraction(round(Fraction(-2 * q[t]) / Fraction(mask.grid))) * Fraction(mask.grid)
+        w = own + Fraction(held[0, t]) - Fraction(held[1, t])
+        assert node.x[t] == -float(w) / (2 + 0.4 * 2)
