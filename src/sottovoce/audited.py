@@ -65,15 +65,9 @@ def audit_notes(report: Report, needed: CalibratedMask | str | None, fits: bool,
     if isinstance(needed, str):
         notes.append(f"--delta: {needed}")
     elif needed is not None:
-        told = "is enough" if fits else f"is NOT enough; write variance = {_rounded_up(needed.variance):g} or more"
+        told = "is enough" if fits else f"is NOT enough; write variance = {needed.rounded_up:g} or more"
         notes.append(f"--delta: the smallest Gaussian mask has {needed}. That of the file {told}.")
     return notes
-
-
-def _rounded_up(variance: float) -> float:
-    """To three digits: rounded down, the bound would not hold."""
-    unit = 10.0 ** (math.floor(math.log10(variance)) - 2)
-    return math.ceil(variance / unit) * unit
 
 
 def audited_dict(

@@ -18,14 +18,8 @@ LOW_BITS = 20  # of a secret pad, drawn apart
 
 
 @dataclass(frozen=True)
-class GaussianMask:
-    """``z(0)`` i.i.d. ``N(0, variance)``. Without a seed the pads come from the operating system's generator.
-
-    Pads are multiples of ``grid``, about ``2^-48 sigma``, so that their sums can be exact (see ``collapse``).
-
-    Pads are for one run. The same seed on changed data uses them twice, and the difference of two transcripts then
-    shows the difference of the data: seeds are for simulation.
-    """
+class RealPads:
+    """Pads of real numbers: their variance, and the grid on which they lie."""
 
     variance: float
 
@@ -46,6 +40,17 @@ class GaussianMask:
     def grid(self) -> float:
         """The pads are multiples of it; a power of two."""
         return grid(self.sigma)
+
+
+@dataclass(frozen=True)
+class GaussianMask(RealPads):
+    """``z(0)`` i.i.d. ``N(0, variance)``. Without a seed the pads come from the operating system's generator.
+
+    Pads are multiples of ``grid``, about ``2^-48 sigma``, so that their sums can be exact (see ``collapse``).
+
+    Pads are for one run. The same seed on changed data uses them twice, and the difference of two transcripts then
+    shows the difference of the data: seeds are for simulation.
+    """
 
     def draw(self, shape: tuple[int, ...], seed: int | None = None) -> Array:
         """Pads of the given shape: secret without a seed; reproducible, and therefore *not* secret, with one."""
@@ -70,28 +75,13 @@ class GaussianMask:
 
 
 @dataclass(frozen=True)
-class UniformMask:
+class UniformMask(RealPads):
     """``z(0)`` i.i.d. uniform on ``+-b``, ``b = sqrt(3 variance)``: a negative control. Use ``GaussianMask``.
 
     It is worse at every variance, because sum and difference of two uniform pads are not independent. Messages show
     ``e = z_{i|j}(0) - z_{j|i}(0)``; given ``e``, the half-sum that hides the data is uniform on ``+-(b - |e|/2)`` only.
     With one honest neighbour the leak falls as ``1/sigma`` instead of ``1/sigma^2`` (``privacy.uniform_attack``).
     """
-
-    variance: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", GaussianMask(self.variance).variance)  # what is refused there is refused
-
-    @property
-    def sigma(self) -> float:
-        """Standard deviation of a pad."""
-        return math.sqrt(self.variance)
-
-    @property
-    def grid(self) -> float:
-        """The pads are multiples of it; a power of two."""
-        return grid(self.sigma)
 
     def draw(self, shape: tuple[int, ...], seed: int | None = None) -> Array:
         """Pads of the given shape: secret without a seed; reproducible, and therefore *not* secret, with one."""

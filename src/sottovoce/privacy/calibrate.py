@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -38,6 +39,12 @@ class CalibratedMask(GaussianMask):
     def accuracy(self) -> float:
         """About what float64 leaves of the answer under this mask: ``eps * sigma``."""
         return float(np.finfo(float).eps) * self.sigma
+
+    @property
+    def rounded_up(self) -> float:
+        """The variance to three digits, to be written down: rounded down, the bound would not hold."""
+        unit = 10.0 ** (math.floor(math.log10(self.variance)) - 2)
+        return float(f"{math.ceil(self.variance / unit) * unit:.3g}")
 
     def __str__(self) -> str:
         return (
@@ -86,7 +93,7 @@ def calibrate(
         raise InvalidInput("nobody listens: over encrypted channels with max_corrupt=0 there is nothing to calibrate.")
     variance, coalition, excess = _smallest(worst, float(delta), _safe(case, float(delta)))
     against = f"all {len(worst):,} coalitions of at most {max_corrupt}, {channels} channels"
-    told = describe_prior(np.diag(case.secrets.covariance()))
+    told = describe_prior(case.secrets.variances)
     return CalibratedMask(variance, float(delta), excess, coalition.corrupt, against, told)
 
 
@@ -112,7 +119,7 @@ def _safe(case: Case, delta: float) -> float:
     """A first guess: ``sigma^2 = a^2 sigma_s^2 max [L^+]_ii / ((1 - 1/n) delta)``, for the whole network (THEORY 4)."""
     L = case.secrets.problem.network.adjacency.toarray().astype(float)
     L = np.diag(L.sum(axis=1)) - L
-    D = np.diag(case.secrets.covariance()) * np.max(np.abs(case.secrets.Q)) ** 2
+    D = case.secrets.variances * np.max(np.abs(case.secrets.Q)) ** 2
     return float(D.max() * np.linalg.pinv(L).diagonal().max() / ((1 - 1 / len(L)) * delta))
 
 

@@ -221,8 +221,7 @@ class Case:
 
     def assemble(self, leaks: Leaks, method: str, guarantee: Guarantee, adversary: Adversary, **more: Any) -> Report:
         secrets = self.secrets
-        K = secrets.K if secrets.K.ndim == 1 else np.diag(secrets.K)
-        prior_std = np.sqrt(K.reshape(secrets.n, -1))
+        prior_std = np.sqrt(secrets.variances.reshape(secrets.n, -1))
         sees_all = adversary.sees_all(self.channels)
         if guarantee == "upper bound":
             leaks = replace(leaks, std=np.full_like(leaks.std, np.nan))
@@ -239,17 +238,17 @@ class Case:
             channels=self.channels,
             view=self.setting.describe() + (", for one activation sequence" if self.of_one_sequence(sees_all) else ""),
             mask=describe_mask(self.mask, self.runs),
-            prior=describe_prior(K),
-            flags=flags(self, leaks, adversary),
+            prior=describe_prior(secrets.variances),
+            flags=flags(self, adversary),
             holds_answer=self.setting.iterations is None or (sees_all and bool(self.woken().all())),
             public_answer=isinstance(self.mask, ModularMask) and sees_all,
             **more,
         )
 
 
-def flags(case: Case, leaks: Leaks, adversary: Adversary) -> dict[str, str]:
+def flags(case: Case, adversary: Adversary) -> dict[str, str]:
     """What is wrong with the setting, by name."""
-    found, network = {}, case.secrets.problem.network
+    found, groups = {}, honest_components(case.secrets.problem.network, adversary.corrupt)
     if case.mask is None:
         found["no mask"] = "z(0) = 0 hides nothing: the first message of a node gives its data away."
     if isinstance(case.mask, CorrelatedPads) and case.mask.hides_nothing(case.secrets.problem):
@@ -267,11 +266,9 @@ def flags(case: Case, leaks: Leaks, adversary: Adversary) -> dict[str, str]:
             f"{case.runs} runs on the same data with fresh pads divide the noise by {case.runs}: this counts as a mask "
             f"of variance {case.variance:.4g}."
         )
-    bad = np.isin(np.arange(network.n), list(adversary.corrupt))
-    alone = ~bad & (network.adjacency.astype(np.int64) @ ~bad == 0)
-    if adversary.corrupt and alone.any():
-        found["isolated"] = f"{int(alone.sum())} honest node(s) have no honest neighbour: no mask can help them."
-    if len(groups := honest_components(network, adversary.corrupt)) > 1:
+    if alone := sum(len(group) == 1 for group in groups):
+        found["isolated"] = f"{alone} honest node(s) have no honest neighbour: no mask can help them."
+    if len(groups) > 1:
         found["cut"] = (
             f"The corrupt nodes cut the honest ones into {len(groups)} groups: the sum of each is disclosed, not only "
             "that of all."
@@ -298,9 +295,8 @@ def check(problem: Problem, channels: Channels) -> None:
 
 def nothing(secrets: Secrets) -> Leaks:
     """What nobody learns."""
-    K = secrets.K if secrets.K.ndim == 1 else np.diag(secrets.K)
     leakage, floor, excess = np.zeros((3, secrets.n))
-    return Leaks(leakage, floor, excess, np.sqrt(K.reshape(secrets.n, -1)))
+    return Leaks(leakage, floor, excess, np.sqrt(secrets.variances.reshape(secrets.n, -1)))
 
 
 def modular(case: Case, adversary: Adversary) -> Leaks:

@@ -40,6 +40,11 @@ class Secrets:
     def width(self) -> int:
         return self.problem.dim
 
+    @property
+    def variances(self) -> Array:
+        """The diagonal of ``K``."""
+        return self.K if self.K.ndim == 1 else np.diag(self.K)
+
     def covariance(self) -> Array:
         """``K`` as a matrix."""
         return np.diag(self.K) if self.K.ndim == 1 else self.K

@@ -33,7 +33,7 @@ from .agreement import Agreement
 from .config import NodeConfig
 from .identity import Identity
 from .journal import Journal
-from .link import Disagreement, Link
+from .link import Disagreement, Link, canonical
 from .party import FINISHED, Party
 from .recorder import RecordedNode, Recorder
 from .secrets import EdgeSecrets
@@ -82,7 +82,7 @@ class Agent:
 
     def _own(self, journal: Journal) -> None:
         """A journal is for one run on one set of data: other data with the same pads would show their difference."""
-        parameters = json.dumps(self.config.parameters(), sort_keys=True).encode()
+        parameters = canonical(self.config.parameters()).encode()
         salt = journal.get("salt") or os.urandom(32)
         data = hashlib.sha256(salt + self.config.data_bytes()).digest()
         for name, value, what in (("parameters", parameters, "the [run] table"), ("data", data, "the data")):
@@ -225,13 +225,7 @@ class Agent:
 
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
-        first = True
         while not agreement.done:
-            if not first:
-                await self.wait(agreement)
-            first = False
-            if agreement.done:
-                break
             if agreement.node.sent + 1 >= self.reserved:
                 self.reserved = agreement.node.sent + RESERVE
                 self.journal.put({f"spent/{self.party.stage}": self.reserved.to_bytes(8, "little")})
@@ -242,6 +236,7 @@ class Agent:
                 agreement.wake()
                 self.save_now_and_then()
             self.tell()
+            await self.wait(agreement)
 
     async def wait(self, agreement: Agreement) -> None:
         """Until it is time to wake: after a random time, or once the neighbours that are there have spoken."""
@@ -295,12 +290,13 @@ class Agent:
     def status(self) -> dict[str, Any]:
         """What a running party says of itself; nothing secret."""
         agreement, counts = self.party.agreement, self.party.counts
+        residual = np.inf if agreement is None else agreement.residual
         return {
             "party": self.config.name,
             "run": self.config.run_name,
             "stage": self.party.stage,
             "done": self.result is not None,
-            "residual": None if agreement is None or not np.isfinite(agreement.residual) else agreement.residual,
+            "residual": residual if np.isfinite(residual) else None,
             "wakes": 0 if agreement is None else agreement.wakes,
             "epoch": 0 if agreement is None or agreement.epoch is None else agreement.epoch.number,
             "messages_sent": counts.sent,

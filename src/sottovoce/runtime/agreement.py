@@ -133,9 +133,8 @@ class Agreement:
         if epoch.residual is not None or len(epoch.heard) < len(self.node.neighbours):
             return
         epoch.residual = max(float(np.abs(epoch.heard[j] - epoch.D[j]).max(initial=0.0)) for j in self.node.neighbours)
-        self.verdict(
-            epoch.number, no=epoch.residual > self.tau, ok=1 << self.node.i if epoch.residual <= self.tau else 0
-        )
+        small = epoch.residual <= self.tau
+        self.verdict(epoch.number, no=not small, ok=1 << self.node.i if small else 0)
 
     def verdict(self, number: int, *, no: bool, ok: int) -> bool:
         """What is said of an epoch, by this party or by others; True where it is news to pass on."""

@@ -16,7 +16,6 @@ from ..masks import GaussianMask
 from ..network import Network
 from ..privacy import Exposure, audit, calibrate, exposure, suggest_edges
 from ..privacy.adversary import Channels
-from ..privacy.worst import OVERHEAD, WORK, adversaries, coalitions_up_to
 from ..problem import Problem, averaging
 from ..statistics.agreements import resolution
 from .question import Question
@@ -121,26 +120,19 @@ def assess(
 
 
 def worst_excess(problem: Problem, mask: GaussianMask, t: int, setting: dict[str, Any]) -> Array:
-    """For each node the largest excess under any coalition of at most ``t``. (A worst case goes by leakage: whoever
-    learns most in all need not add most to what the answer tells.)"""
-    n = problem.network.n
-    if coalitions_up_to(n, t) * (5 * n**3 + OVERHEAD) > WORK:  # too many to try: a bound for all of them
-        return audit(problem, mask=mask, max_corrupt=t, **setting).excess
-    each = [audit(problem, mask=mask, adversary=a, **setting).excess for a in adversaries(n, t)]
-    return np.asarray(np.nanmax(each, axis=0))
+    """For each node the largest excess under any coalition of at most ``t``, or a bound where they are too many."""
+    return audit(problem, mask=mask, max_corrupt=t, **setting).excess
 
 
 def _calibrated(
     problem: Problem, question: Question, uncertified: str, delta: float, t: int, setting: dict[str, Any]
 ) -> GaussianMask:
-    """The smallest mask, rounded up to three digits: rounded down, the bound would not hold."""
+    """The smallest mask, rounded up to three digits."""
     if not isinstance(question.mask, GaussianMask):
         raise Unsupported("delta has no meaning for a histogram: its counts have no excess under any mask. Remove it.")
     if uncertified:
         raise Unsupported(f"delta cannot be kept by a mask: {uncertified}. Give a variance.")
-    variance = calibrate(problem, delta=delta, max_corrupt=t, **setting).variance
-    unit = 10.0 ** (math.floor(math.log10(variance)) - 2)
-    return GaussianMask(float(f"{math.ceil(variance / unit) * unit:.3g}"))
+    return GaussianMask(calibrate(problem, delta=delta, max_corrupt=t, **setting).rounded_up)
 
 
 def helpful_edges(network: Network, t: int) -> list[tuple[int, int]]:
