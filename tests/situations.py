@@ -123,6 +123,20 @@ def agree(report: Report, values: np.ndarray, tolerance: float = TOLERANCE) -> N
     np.testing.assert_allclose(got, values, rtol=0, atol=tolerance)
 
 
+def holds(report: Report, values: np.ndarray, tolerance: float = TOLERANCE) -> None:
+    """An exact report agrees; one of two bounds has the truth between them."""
+    if report.guarantee == "exact":
+        return agree(report, values, tolerance)
+    assert report.guarantee == "between"
+    assert report.least is not None
+    low, high = (np.array([end.leakage, end.floor, end.excess]) for end in (report.least, report))
+    known = ~np.isnan(values)
+    assert np.array_equal(known, ~np.isnan(high))
+    assert (low[known] <= values[known] + tolerance).all()
+    assert (values[known] <= high[known] + tolerance).all()
+    return None
+
+
 def residuals(view: list[oracle.Row]) -> list[float]:
     """How much each functional adds to those before it: the norm of what is new, in units of ``s`` and ``z(0)``."""
     basis: list[tuple[oracle.Row, F]] = []

@@ -107,12 +107,12 @@ class Reference(Run):
 
     def wake_many(self, active: npt.NDArray[np.bool_] | None, arrived: npt.NDArray[np.bool_] | None) -> None:
         """One iteration of all nodes, or of those active; ``arrived`` half-edges are updated."""
-        C, P, b, c, theta, z = self.C, self.P, self.b, self.c, self.theta, self._z
+        C, P, b, c, z = self.C, self.P, self.b, self.c, self._z
         x = self.step(C.T @ (z - (c / 2) * b))
         if active is not None:
             x = np.where(np.repeat(active, self.problem.dims)[:, None], x, self._x)
         y = (z + c * (2 * (C @ x) - b))[P]
-        new = (1 - theta) * z + theta * y
+        new = self.mixed(z, y)
         if arrived is not None:
             new = np.where(np.repeat(arrived, np.diff(self.problem.rows))[:, None], new, z)
         self._x, self._z = x, new
@@ -123,7 +123,11 @@ class Reference(Run):
     def wake_one(self, i: int) -> None:
         """One iteration of one node: all its messages arrive."""
         rows, y = self.compute(i)
-        self._z[rows] = (1 - self.theta) * self._z[rows] + self.theta * y
+        self._z[rows] = self.mixed(self._z[rows], y)
+
+    def mixed(self, z: Array, y: Array) -> Array:
+        """``(1 - theta) z + theta y`` (eq. 5)."""
+        return np.asarray((1 - self.theta) * z + self.theta * y)
 
     def compute(self, i: int) -> tuple[Rows, Array]:
         """Node ``i`` wakes: its new ``x_i``, and the rows ``(j|i)`` with the values ``y`` that it sends."""
@@ -152,7 +156,7 @@ class Reference(Run):
             self.pending[k + int(delays[message])].append((rows[part], y[part], k))
         for where, value, sent in self.pending.pop(k, []):
             if sent > self.newest[where[0]]:  # else overtaken by a later message of the same half-edge
-                self._z[where] = (1 - self.theta) * self._z[where] + self.theta * value
+                self._z[where] = self.mixed(self._z[where], value)
                 self.newest[where] = sent
 
     def stacked_x(self) -> Array:

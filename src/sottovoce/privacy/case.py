@@ -19,7 +19,8 @@ from ..schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchrono
 from ..solve import settled_theta
 from .adversary import Adversary, Channels, honest_components, node_set
 from .closed_form import OpenView
-from .elimination import RANK, Elimination, first_sweep, settles
+from .elimination import Elimination, first_sweep
+from .encrypted import EncryptedRun
 from .pads import CorrelatedPads
 from .posterior import Posterior, diagonal_blocks
 from .report import Guarantee, Report
@@ -33,7 +34,6 @@ Method = Literal["auto", "closed form", "elimination"]
 
 DENSE = 3_000  # entries of secrets up to which all nodes are done at once
 UNKNOWNS = 1_200  # secrets and pads up to which the elimination takes seconds
-FAINT = 1e-4  # c d_i / a_i below which a node's neighbours hardly move it, and rank decisions are a matter of rounding
 SWEEP = 1_000  # rounds in which every node must have woken
 
 
@@ -146,34 +146,31 @@ class Case:
             # Where the coalition knows every x, c cancels.
             c = 1.0 if corrupt and woken.all() else setting.c
             return OpenView(secrets, corrupt, woken, c), "closed form", "exact"
-        unknowns = int(secrets.problem.rows[-1] + secrets.problem.columns[-1])
-        if unknowns > UNKNOWNS or (setting.iterations is None and factor is None and not self.plays_out):
-            if (factor is not None and factor.shape[1]) or self.method == "elimination":
-                raise Unsupported(f"{unknowns:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
+        rows, N = int(secrets.problem.rows[-1]), int(secrets.problem.columns[-1])
+        correlated = isinstance(self.mask, CorrelatedPads) and self.variance > 0
+        if rows + N > UNKNOWNS and (correlated or self.method == "elimination"):
+            raise Unsupported(f"{rows + N:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
+        if rows + N > UNKNOWNS:
             bound = OpenView(secrets, corrupt, np.ones(secrets.n, dtype=bool), 1.0 if corrupt else setting.c)
             return bound, "closed form of open channels, which show more", "upper bound"
-        method = f"linear-Gaussian elimination, what is fainter than {RANK:g} taken for rounding"
-        run = Elimination(secrets, setting.schedule, sees_all=sees_all, pads=factor, **self.play(corrupt))
+        singular = factor is not None and 0 < factor.shape[1] < rows  # pads that lie in a subspace
+        if not sees_all and not singular:
+            return self.encrypted(corrupt, factor).view(setting.iterations)
+        eliminated = Elimination(secrets, setting.schedule, sees_all=True, pads=factor, **self.play(corrupt))
         if setting.iterations is not None:
-            run.play(setting.iterations)
+            eliminated.play(setting.iterations)
         else:
-            first_sweep(run, SWEEP * setting.schedule.round(network))
-            if not sees_all:
-                run.endless()
-                if not settles(run):
-                    return run, method + ", of all that the state ever holds", "upper bound"
-        return run, method, "exact"
+            first_sweep(eliminated, SWEEP * setting.schedule.round(network))
+        # Over encrypted channels a coalition sees less.
+        return eliminated, "linear-Gaussian elimination", "exact" if sees_all else "upper bound"
+
+    def encrypted(self, corrupt: frozenset[int], factor: Array | None = None) -> EncryptedRun:
+        """The run, as those see it who see their own edges only."""
+        return EncryptedRun(self.secrets, self.setting.schedule, factor=factor, **self.play(corrupt))
 
     def of_one_sequence(self, sees_all: bool) -> bool:
         """Whether the figures hang on who happened to wake when."""
         return self.setting.random and (not sees_all or self.setting.iterations is not None)
-
-    @property
-    def plays_out(self) -> bool:
-        """Whether an endless run can be followed: no message stays under way, and nodes move each other visibly."""
-        Q, reach = self.secrets.Q, self.setting.c * self.secrets.problem.network.degrees
-        curvature = Q if Q.ndim == 1 else np.linalg.eigvalsh(Q)[:, -1]
-        return not isinstance(self.setting.schedule, Delayed) and bool((reach > FAINT * curvature).all())
 
     def play(self, corrupt: frozenset[int]) -> dict[str, Any]:
         """The arguments of a run that is played on maps."""
@@ -201,12 +198,19 @@ class Case:
             return modular(self, adversary), "by construction: masked values are uniform given the sums", "exact"
         view, method, guarantee = self.view(adversary)
         if nodes is None:
-            return view.leaks(self.variance), method, guarantee
+            return self.bounded(view, method, guarantee)
         if not isinstance(view, OpenView) or isinstance(self.mask, ModularMask):
             raise Unsupported(
                 "nodes= is for the closed form of open channels; leave it out, all nodes are done at once."
             )
         return view.leaks(self.variance, nodes), method + ", one sparse solve a node", guarantee
+
+    def bounded(self, view: Any, method: str, guarantee: Guarantee) -> tuple[Leaks, str, Guarantee]:
+        """What a view gives away; two bounds that meet are exact."""
+        leaks = view.leaks(self.variance)
+        if guarantee == "between" and leaks.tight:
+            return replace(leaks, least=None), method, "exact"
+        return leaks, method, guarantee
 
     def report(self, adversary: Adversary, nodes: Iterable[int] | None = None) -> Report:
         """The report on one adversary."""
@@ -223,7 +227,7 @@ class Case:
         secrets = self.secrets
         prior_std = np.sqrt(secrets.variances.reshape(secrets.n, -1))
         sees_all = adversary.sees_all(self.channels)
-        if guarantee == "upper bound":
+        if guarantee != "exact":
             leaks = replace(leaks, std=np.full_like(leaks.std, np.nan))
         return Report(
             network=secrets.problem.network,
@@ -242,6 +246,7 @@ class Case:
             flags=flags(self, adversary),
             holds_answer=self.setting.iterations is None or (sees_all and bool(self.woken().all())),
             public_answer=isinstance(self.mask, ModularMask) and sees_all,
+            least=leaks.least,
             **more,
         )
 

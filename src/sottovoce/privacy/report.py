@@ -13,8 +13,9 @@ import numpy as np
 from ..costs.base import Array
 from ..network import Network
 from .adversary import Adversary, Channels, honest_components
+from .views import Leaks
 
-Guarantee = Literal["exact", "upper bound", "none"]
+Guarantee = Literal["exact", "between", "upper bound", "none"]
 
 NAMED = 12  # nodes that a sentence names before it says how many more there are
 HIGH = 0.01  # nats of excess from which a mask is called small
@@ -49,6 +50,7 @@ class Report:
     overall: frozenset[int] | None = None  # worst case: the coalition that learns most of anybody
     holds_answer: bool = True  # a prefix or a snapshot does not yet
     public_answer: bool = False  # whether taps alone are told the answer
+    least: Leaks | None = None  # "between": the lower ends; leakage, floor and excess are the upper ones
 
     @property
     def dim(self) -> int:
@@ -151,7 +153,7 @@ class Report:
         if self.guarantee == "none" or left.max(initial=-1.0) < 0:
             return []
         i = int(np.argmax(left))
-        most = "at most " if self.guarantee == "upper bound" else ""
+        most = "at most " if self.guarantee in ("between", "upper bound") else ""
         before, after = float(self.prior_std[i].max()), float(self.posterior_std[i].max())
         spread = f"; the adversary's standard deviation goes from {before:.4g} to {after:.4g}" if after == after else ""
         by_answer = 100 * -math.expm1(-2 * float(self.floor[i]) / self.dim)
@@ -229,6 +231,7 @@ class Report:
 
 _GUARANTEES = {
     "exact": "Exact",
+    "between": "Between two bounds, of which the upper one is told",
     "upper bound": "Upper bounds",
     "none": "NO GUARANTEE; what follows is the best attack we have",
 }

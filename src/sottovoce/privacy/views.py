@@ -21,18 +21,29 @@ from .adversary import Nodes, honest_components
 from .posterior import Posterior, condition, diagonal_blocks
 from .secrets import Secrets, entries
 
+MEET = 1e-9  # relative difference below which two bounds are one number
+
 
 @dataclass(frozen=True, eq=False)
 class Leaks:
     """Per node, in nats; ``nan`` for corrupt nodes and for those not asked for, ``inf`` for disclosed ones.
 
-    ``std`` is the posterior standard deviation of each entry, ``(n, width)``.
+    ``std`` is the posterior standard deviation of each entry, ``(n, width)``. Where the view is known between two
+    bounds these are the upper ends, and ``least`` has the lower ones.
     """
 
     leakage: Array
     floor: Array
     excess: Array
     std: Array
+    least: Leaks | None = None
+
+    @property
+    def tight(self) -> bool:
+        """Whether the two bounds meet."""
+        assert self.least is not None
+        pairs = ((self.leakage, self.least.leakage), (self.excess, self.least.excess))
+        return all(np.allclose(low, high, rtol=MEET, atol=0, equal_nan=True) for high, low in pairs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 The agreements of a statistic are averaging, the same for every entry of a contribution, so a node cannot tell a vector
 of numbers from one of coefficients. Played on nodes whose data and pads are unit vectors, a trace gives each message as
-its functional of ``(q, z(0))``, whatever the order, the losses and the restarts were; ``Elimination`` does the rest, as
-for schedules. Of an open run the trace also has the value of every functional, and with the values goes the posterior.
+its functional of ``(q, z(0))``, whatever the order, the losses and the restarts were; the rest is as for schedules, by
+``Elimination``, or over encrypted channels by ``decided``. Of an open run the trace also has the value of every
+functional, and with the values goes the posterior.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +22,14 @@ from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
 from ..masks import GaussianMask
 from ..network import Network
-from ..node import nodes_of
+from ..node import Message, nodes_of
 from ..privacy import Adversary, Coalition, Eavesdropper, Report
 from ..privacy.case import UNKNOWNS, Case, Setting
 from ..privacy.elimination import Elimination
+from ..privacy.encrypted import decided
+from ..privacy.field import PRIMES
+from ..privacy.field_run import FieldRun
+from ..privacy.report import Guarantee
 from ..privacy.secrets import secrets_of
 from ..problem import Problem, averaging
 from ..schedules import Synchronous
@@ -48,12 +54,20 @@ def audit_trace(
     if adversary is not None and Coalition(corrupt).corrupt:
         raise InvalidInput("give one of corrupt and adversary: each says who is corrupt.")
     view = _View(traces, stage, found, prior)
-    for functional, _ in view.messages():
-        view.known.told(functional)
-    report = view.case.assemble(
-        view.known.leaks(view.variance), "linear-Gaussian elimination of what was recorded", "exact", found
-    )
+    functionals = [functional for functional, _ in view.messages()]
     told = f"the recorded transcript of stage {stage}, one number of a contribution"
+    if found.sees_all(view.case.channels):
+        for functional in functionals:
+            view.known.told(functional)
+        seen: tuple[Any, str, Guarantee] = view.known, "linear-Gaussian elimination of what was recorded", "exact"
+    else:
+        run = view.modulo(PRIMES[0])
+        columns = np.concatenate([run.own, len(run.q) + run.between])
+        loud = np.array(functionals).reshape(-1, len(view.known.W))[:, columns]
+        how = view.case.encrypted(found.corrupt)
+        seen = decided(how, run, True, False, lambda: loud, lambda: view.modulo(PRIMES[1]).learned)
+    leaks, method, guarantee = view.case.bounded(*seen)
+    report = view.case.assemble(leaks, method, guarantee, found)
     return replace(report, view=told, holds_answer=bool(view.known.woken.all()))
 
 
@@ -92,7 +106,8 @@ def estimate(
     if point is None:
         raise InvalidInput(f"nobody said anything in stage {stage}.")
     K, sigma = known.secrets.covariance(), float(np.sqrt(view.variance))
-    return Estimate(known.mean(point, K, sigma), np.sqrt(known.posterior(K, sigma)[:, 0, 0]))
+    left = known.unseen
+    return Estimate(left.mean(point, K, sigma), np.sqrt(left.posterior(K, sigma)[:, 0, 0]))
 
 
 class _View:
@@ -128,6 +143,17 @@ class _View:
         model = Problem(network, Quadratic.many(secrets.Q, units[:n]))
         self.nodes = nodes_of(model, c=self.c, theta=self.theta, z0=units[n:])
 
+    def modulo(self, p: int) -> FieldRun:
+        """What the coalition's own edges showed, over a prime field."""
+        run = self.case.encrypted(self.known.corrupt).modulo(p)
+        nodes: list[Any] = [_FieldNode(run, i) for i in range(len(self.traces))]
+        for trace, _, said in play(self.traces, lambda i, _: nodes[i], only=self.stage):
+            run.woken[trace.index] = True
+            heard = [message.r for message in said if run.seen[self.place[message.receiver, message.sender]]]
+            if heard:
+                run.learned.add(np.array(heard))
+        return run
+
     def messages(self) -> Iterator[tuple[Array, str]]:
         """Every message that is seen: its functional, and what the trace says of its value."""
         for trace, event, said in play(self.traces, lambda i, _: self.nodes[i], only=self.stage):
@@ -135,6 +161,38 @@ class _View:
             for message in said:
                 if self.known.seen[self.place[message.receiver, message.sender]]:
                     yield message.r, event.sent[message.receiver]
+
+
+class _FieldNode:
+    """``Node`` over a prime field, on unit vectors: it collapses, wakes and receives likewise."""
+
+    def __init__(self, run: FieldRun, i: int) -> None:
+        network, self.i, self.run = run.problem.network, i, run
+        held = range(network.indptr[i], network.indptr[i + 1])
+        self.signs = {int(network.indices[h]): int(run.signs[h]) for h in held}
+        pads = {int(network.indices[h]): (run.start[h], run.start[network.twin[h]]) for h in held}
+        self.w = run.q[i] + sum(self.signs[j] * own for j, (own, _) in pads.items())
+        self.e = {j: own - written for j, (own, written) in pads.items()}
+        self.D = {j: np.zeros_like(run.q[i]) for j in pads}
+        self.newest, self.sent = dict.fromkeys(pads, 0), 0
+
+    def wake(self) -> list[Message]:
+        run = self.run
+        g = (self.w + sum(sign * self.D[j] for j, sign in self.signs.items())) % run.p
+        x = run.fresh(g[None, :], run.inverse[self.i : self.i + 1])[0]
+        self.sent += 1
+        return [
+            Message(self.i, j, self.sent, (self.D[j] + self.e[j] + run.twice_c * (sign * x % run.p)) % run.p)
+            for j, sign in self.signs.items()
+        ]
+
+    def receive(self, message: Message) -> bool:
+        j = message.sender
+        if message.counter <= self.newest[j]:
+            return False
+        self.newest[j] = message.counter
+        self.D[j] = self.run.mixed(self.D[j], message.r)
+        return True
 
 
 def _variance(traces: list[Trace], stage: int) -> float:

@@ -1,0 +1,136 @@
+"""Linear algebra without rounding: over the integers modulo a prime.
+
+What a view shows depends on ranks, and functionals that are faint are not nothing. With rational ``c``, ``theta`` and
+Hessians every message is a rational functional of ``(q, z(0))``, so ranks can be taken modulo a prime. That can only
+lose rank, where the prime divides a minor: of the order of the number of unknowns in ``2^31``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Residues = npt.NDArray[Any]  # int64
+
+PRIMES = (2**31 - 1, 2**31 - 19)  # products of two residues fit into 63 bits
+PIECE = 11  # bits of a factor: pieces of 11 bits times 31 bits add up exactly in float64 ...
+LONGEST = 2**PIECE  # ... for this many terms
+SMALL = 1_000  # numerator and denominator up to which a fraction is recognised
+
+
+def simplest(number: float) -> Fraction:
+    """A simple fraction that rounds to this float: ``0.7`` is 7/10, the float next to 1/3 is 1/3."""
+    exact = Fraction(float(number))
+    for digits in range(16):
+        found = exact.limit_denominator(10**digits)
+        if float(found) == number:
+            return found
+    return exact
+
+
+def residue(number: float, p: int) -> int:
+    """The float, as the simple fraction that it stands for, modulo ``p``."""
+    fraction = simplest(number)
+    return fraction.numerator * pow(fraction.denominator, -1, p) % p
+
+
+def product(a: Residues, b: Residues, p: int) -> Residues:
+    """``a @ b`` modulo ``p``, by exact products in float64."""
+    if a.shape[1] > LONGEST:
+        half = LONGEST
+        return (product(a[:, :half], b[:half], p) + product(a[:, half:], b[half:], p)) % p
+    right, total = b.astype(np.float64), np.zeros((len(a), b.shape[1]), dtype=np.int64)
+    for shift in (2 * PIECE, PIECE, 0):
+        piece = ((a >> shift) & (LONGEST - 1)).astype(np.float64)
+        total = ((total << PIECE) + (piece @ right).astype(np.int64)) % p
+    return total
+
+
+def inverse(matrix: Residues, p: int) -> Residues:
+    """Of a small square matrix, by Gauss-Jordan."""
+    n = len(matrix)
+    rows = np.hstack([matrix % p, np.eye(n, dtype=np.int64)])
+    for k in range(n):
+        pivot = k + int(np.argmax(rows[k:, k] != 0))
+        if not rows[pivot, k]:
+            raise ZeroDivisionError(f"singular modulo {p}")
+        rows[[k, pivot]] = rows[[pivot, k]]
+        rows[k] = rows[k] * pow(int(rows[k, k]), -1, p) % p
+        others = np.arange(n) != k
+        rows[others] = (rows[others] - np.multiply.outer(rows[others, k], rows[k]) % p) % p
+    return rows[:, n:]
+
+
+class Span:
+    """The space that some rows span, as their reduced echelon form."""
+
+    def __init__(self, width: int, p: int) -> None:
+        self.p = p
+        self.rows: Residues = np.zeros((0, width), dtype=np.int64)
+        self.pivots: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    @property
+    def rank(self) -> int:
+        return len(self.pivots)
+
+    def without(self, vectors: Residues) -> Residues:
+        """What of them is new, with zeros at the pivots."""
+        return (vectors - product(vectors[:, self.pivots], self.rows, self.p)) % self.p
+
+    def add(self, vectors: Residues) -> Residues:
+        """Take some vectors in; returns the rows that are new."""
+        p, rest = self.p, self.without(vectors)
+        fresh: list[Residues] = []
+        pivots: list[int] = []
+        while len(rest := rest[rest.any(axis=1)]):
+            row = rest[0]
+            at = int(np.argmax(row != 0))
+            row = row * pow(int(row[at]), -1, p) % p
+            rest = (rest[1:] - np.multiply.outer(rest[1:, at], row) % p) % p
+            fresh = [(other - other[at] * row % p) % p for other in fresh] + [row]
+            pivots.append(at)
+        new = np.array(fresh, dtype=np.int64).reshape(-1, self.rows.shape[1])
+        if pivots:
+            self.rows = np.vstack([(self.rows - product(self.rows[:, pivots], new, p)) % p, new])
+            self.pivots = np.concatenate([self.pivots, pivots])
+        return new
+
+    def kernel(self, other: Span) -> npt.NDArray[np.float64] | None:
+        """The vectors that all rows take to 0, as columns of simple fractions, if they are that.
+
+        ``other`` is the same space modulo another prime: what looks simple modulo one by chance does not modulo both.
+        """
+        width = self.rows.shape[1]
+        free = np.setdiff1d(np.arange(width), self.pivots)
+        if set(other.pivots) != set(self.pivots):
+            return None
+        ours, theirs = (span.rows[np.argsort(span.pivots)][:, free] for span in (self, other))
+        values, place = np.unique(ours, return_inverse=True)
+        simple = _fractions(values, self.p)
+        if simple is None:
+            return None
+        again = np.array([f.numerator * pow(f.denominator, -1, other.p) % other.p for f in simple], dtype=np.int64)
+        place = place.reshape(ours.shape)
+        if not np.array_equal(again[place] if len(again) else theirs, theirs):
+            return None
+        columns = np.zeros((width, len(free)))
+        columns[free] = np.eye(len(free))
+        if len(simple):
+            columns[np.sort(self.pivots)] = -np.array([float(f) for f in simple])[place]
+        return columns
+
+
+def _fractions(values: npt.NDArray[Any], p: int) -> list[Fraction] | None:
+    """Residues as fractions of small numbers (by Euclid), or None where one is not."""
+    found = []
+    for value in values.tolist():
+        a, b, s, t = p, value, 0, 1  # b = t value modulo p
+        while b > SMALL:
+            a, b, s, t = b, a % b, t, s - (a // b) * t
+        if abs(t) > SMALL:
+            return None
+        found.append(Fraction(b, t))
+    return found

@@ -1,0 +1,98 @@
+"""Linear algebra modulo a prime, against Python's integers and fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+import rational as oracle
+
+from sottovoce.privacy.field import LONGEST, PRIMES, Span, inverse, product, residue, simplest
+
+
+@pytest.mark.parametrize(
+    ("number", "fraction"),
+    [(0.7, F(7, 10)), (1 / 3, F(1, 3)), (2.0, F(2)), (1e-6, F(1, 10**6)), (0.0, F(0)), (-2 / 7, F(-2, 7))],
+)
+def test_floats_stand_for_simple_fractions(number, fraction):
+    assert simplest(number) == fraction
+
+
+@pytest.mark.parametrize("number", [np.pi, np.nextafter(0.7, 1), 1e-300, 2.0**70 + 2.0**20])
+def test_any_float_has_a_fraction_that_rounds_to_it(number):
+    assert float(simplest(number)) == number
+    p = PRIMES[0]
+    assert residue(number, p) * simplest(number).denominator % p == simplest(number).numerator % p
+
+
+def test_products_are_exact_at_any_length():
+    """The longest sum that float64 holds, and one more."""
+    rng = np.random.default_rng(0)
+    p = PRIMES[0]
+    for length in (1, LONGEST, LONGEST + 1):
+        a, b = rng.integers(p - 5, p, size=(2, length)), rng.integers(p - 5, p, size=(length, 3))
+        exact = a.astype(object) @ b.astype(object) % p
+        assert np.array_equal(product(a, b, p), exact.astype(np.int64))
+
+
+def test_inverses():
+    rng, p = np.random.default_rng(1), PRIMES[1]
+    for n in (1, 2, 5):
+        matrix = rng.integers(p, size=(n, n))
+        matrix[0, 0] = 0 if n > 1 else 1  # a pivot that must be looked for
+        assert np.array_equal(product(matrix, inverse(matrix, p), p), np.eye(n))
+    with pytest.raises(ZeroDivisionError):
+        inverse(np.ones((2, 2), dtype=np.int64), p)
+
+
+def spans(rows, batches=3):
+    """One space of rational rows, modulo both primes, added in some batches."""
+    found = []
+    for p in PRIMES:
+        span = Span(rows.shape[1], p)
+        residues = np.array([[v.numerator * pow(v.denominator, -1, p) % p for v in row] for row in rows.tolist()])
+        for part in np.array_split(residues.reshape(rows.shape).astype(np.int64), batches):
+            span.add(part)
+        found.append(span)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ranks_and_kernels_are_those_of_fractions(seed):
+    rng = np.random.default_rng(seed)
+    width, rank = int(rng.integers(2, 12)), int(rng.integers(0, 8))
+    base = rng.integers(-3, 4, size=(rank, width))
+    mixed = rng.integers(-2, 3, size=(int(rng.integers(1, 15)), rank)) @ base
+    rows = np.array([[F(int(v), int(rng.integers(1, 4))) * 1 for v in row] for row in mixed], dtype=object)
+    rows = rows.reshape(-1, width)
+    one, other = spans(rows)
+    assert one.rank == other.rank == len(oracle.basis(rows.tolist()))
+    kernel = one.kernel(other)
+    if kernel is not None:  # its entries may be too long to be recognised
+        assert kernel.shape == (width, width - one.rank)
+        assert np.linalg.matrix_rank(kernel) == width - one.rank
+        assert np.abs(rows.astype(float) @ kernel).max(initial=0.0) < 1e-9
+    assert kernel is not None or width - one.rank > 0
+
+
+def test_the_kernel_of_everything_and_of_nothing():
+    one, other = spans(np.array([[F(1), F(0)], [F(1), F(1)]], dtype=object))
+    assert one.kernel(other).shape == (2, 0)
+    one, other = spans(np.zeros((1, 3), dtype=object))
+    assert np.array_equal(one.kernel(other), np.eye(3))
+
+
+def test_long_fractions_are_not_recognised():
+    one, other = spans(np.array([[F(1), F(123457, 98765)]], dtype=object))
+    assert one.kernel(other) is None
+    one, other = spans(np.array([[F(1), F(-7, 12)]], dtype=object))
+    assert np.allclose(one.kernel(other)[:, 0], [7 / 12, 1])
+
+
+def test_what_looks_simple_modulo_one_prime_only_is_refused():
+    p, q = PRIMES
+    one, other = Span(2, p), Span(2, q)
+    one.add(np.array([[1, p - 1]]))
+    other.add(np.array([[1, 5]]))
+    assert one.kernel(other) is None
