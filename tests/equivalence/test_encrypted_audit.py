@@ -62,15 +62,15 @@ def test_calibration_over_encrypted_channels_is_that_over_open_ones():
     assert own.variance == pytest.approx(tapped.variance, rel=1e-5) == pytest.approx(1841.2, rel=1e-4)
 
 
-THREE = sv.Network.from_edges(6, [(0, 1), (0, 2), (0, 3), (1, 2), (3, 4), (4, 5), (2, 5)])
-
-
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [277, 463, 0, 1])  # the first two erase one, and were overstated by 0.05 and 0.04 nats
 def test_pads_that_wakes_of_neighbours_erase(seed):
     """``theta = 1`` and ``Q_i = c (2r - d_i)``, here ``2 = 2 (2 * 2 - 3)``: ``r`` neighbours that overwrite between two
     wakes of ``i`` erase a pad. Whether they do depends on who wakes when."""
-    model = oracle.averaging(THREE, c=2, theta=1, v=10)
-    long = Situation(model, sv.Asynchronous(), 60 * 6, frozenset({5}), seed)
+    rng, n = np.random.default_rng(seed), 6
+    edges = {tuple(sorted((i, (i + 1) % n))) for i in range(n)}
+    edges |= {tuple(sorted(rng.choice(n, 2, replace=False).tolist())) for _ in range(rng.integers(1, 4))}
+    model = oracle.averaging(sv.Network.from_edges(n, sorted(edges)), c=2, theta=1, v=10)
+    long = Situation(model, sv.Asynchronous(), 60 * n, frozenset({int(rng.integers(n))}), seed)
     report = long.audit(channels="encrypted", iterations=None)
     assert report.guarantee == "exact"
     agree(report, long.expected("encrypted"))
