@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction as F
 
 import encrypted_fuzz
@@ -12,6 +13,8 @@ from situations import Situation, agree
 
 import sottovoce as sv
 from sottovoce.privacy import audit, calibrate
+from sottovoce.privacy.encrypted import EncryptedRun
+from sottovoce.privacy.secrets import secrets_of
 
 PATH = sv.Network.from_edges(8, [(i, i + 1) for i in range(7)])
 
@@ -87,6 +90,19 @@ def test_bounds_where_nothing_is_certain():
     assert (report.least.leakage[1:] <= truth[1:] + 1e-9).all()
     assert (truth[1:] <= report.leakage[1:] + 1e-9).all()
     assert np.isnan(report.posterior_std).all()
+
+
+def test_a_view_that_shows_more_than_open_channels_is_not_called_exact():
+    """The self-check: a direction that was not seen is dropped by hand."""
+    secrets = secrets_of(sv.averaging(PATH, np.zeros(8)), 1.0)
+    how = EncryptedRun(secrets, sv.Synchronous(), frozenset({0}), theta=1.0, c=0.4, seed=0)
+    view, _, guarantee = how.view(3)
+    assert guarantee == "exact"
+    right = view.leaks(10.0)
+    assert right.least is None
+    wrong = replace(view, low=replace(view.low, W=view.low.W[:, :3])).leaks(10.0)
+    assert wrong.least is not None
+    np.testing.assert_array_equal(wrong.leakage, view.high.leaks(10.0).leakage)
 
 
 @pytest.mark.parametrize("seed", range(1_000_000, 1_000_024))

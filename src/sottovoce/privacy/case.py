@@ -206,11 +206,11 @@ class Case:
         return view.leaks(self.variance, nodes), method + ", one sparse solve a node", guarantee
 
     def bounded(self, view: Any, method: str, guarantee: Guarantee) -> tuple[Leaks, str, Guarantee]:
-        """What a view gives away; two bounds that meet are exact."""
+        """What a view gives away; two bounds that meet are exact, and those that do not, are not."""
         leaks = view.leaks(self.variance)
-        if guarantee == "between" and leaks.tight:
-            return replace(leaks, least=None), method, "exact"
-        return leaks, method, guarantee
+        if leaks.least is None:
+            return leaks, method, guarantee
+        return (replace(leaks, least=None), method, "exact") if leaks.tight else (leaks, method, "between")
 
     def report(self, adversary: Adversary, nodes: Iterable[int] | None = None) -> Report:
         """The report on one adversary."""

@@ -33,6 +33,7 @@ from .views import Leaks
 
 FAINT = 1e-6  # functionals of unit unknowns above this are right to 1e-10 in direction
 ROUNDS = 1_000  # in which a whole transcript must have shown all
+CHECK = 1e-9  # nats, and relative: by which rounding may exceed a bound
 PATIENCE = 5  # rounds without anything new, before it is asked whether anything new can come
 SAME = "closed form: the coalition's edges show all that open channels would"
 HALF = "closed form: one pad of every edge is overwritten unread"
@@ -53,17 +54,22 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class Between:
-    """A view that shows at least what ``low`` does, and at most what ``high`` does."""
+    """A view that shows at least what ``low`` does, and at most what ``high`` does; ``certain`` if ``low`` is all."""
 
     low: Unseen
     high: OpenView | Scaled | Elimination
+    certain: bool
 
     def leaks(self, variance: float) -> Leaks:
-        """The upper ends, and the lower ones beside them."""
+        """What is seen for certain, or the upper ends with the lower ones beside them.
+
+        The latter also where a certain view would show more than open channels do: then something is wrong with it.
+        """
         high, low = self.high.leaks(variance), self.low.leaks(variance)
-        leakage, floor, excess = (
-            np.minimum(getattr(low, name), getattr(high, name)) for name in ("leakage", "floor", "excess")
-        )
+        pairs = [(getattr(low, name), getattr(high, name)) for name in ("leakage", "floor", "excess")]
+        if self.certain and not any((less > more + CHECK * (1 + more)).any() for less, more in pairs):
+            return low
+        leakage, floor, excess = (np.minimum(less, more) for less, more in pairs)
         return replace(high, least=Leaks(leakage, floor, excess, np.maximum(low.std, high.std)))
 
 
@@ -118,7 +124,7 @@ class EncryptedRun:
         network = self.secrets.problem.network
         a_round, most = self.schedule.round(network), run.opened(np.ones(network.n, dtype=bool))
         if self.overwrites:
-            most -= len(run.between) // 2 if self.masked else 0
+            most -= len(run.pads)
         at_once = self.schedule.mu(network) == 1
         wait, last = PATIENCE, 0
         for played in range(1, ROUNDS + 1):
@@ -162,25 +168,21 @@ def decided(
         c = 1.0 if run.woken[run.honest].all() else how.c
         high = OpenView(how.secrets, how.corrupt, run.woken, c)
         if half and how.masked:
-            high, most = Scaled(high, 2.0), most - len(run.between) // 2
+            high, most = Scaled(high, 2.0), most - len(run.pads)
         if rank == most:
             return high, HALF if half and how.masked else SAME, "exact"
 
-    def unseen(directions: Array) -> Unseen:
-        W = np.zeros((len(run.q) + (len(run.start) if how.masked else 0), directions.shape[1]))
-        W[run.own] = directions[: len(run.own)]
-        if how.masked:
-            W[len(run.q) + run.between] = directions[len(run.own) :]
-        return Unseen(how.secrets, how.corrupt, W, run.woken, how.factor if correlated else None)
+    def bounds(directions: Array, certain: bool) -> Between:
+        factor = how.factor if correlated else None
+        low = Unseen(how.secrets, how.corrupt, run.directions(directions), run.woken, factor)
+        return Between(low, high, certain)
 
     if settled and (simple := run.learned.kernel(again())) is not None:
-        return unseen(np.linalg.qr(simple / np.linalg.norm(simple, axis=0))[0]), UNSEEN, "exact"
+        return bounds(simple, True), UNSEEN, "exact"
     _, sizes, right = np.linalg.svd(functionals())
     taken = int((sizes > FAINT).sum())
-    low = unseen(right[taken:].T)
-    if settled and taken == rank:
-        return low, UNSEEN, "exact"
-    return Between(low, high), BETWEEN, "between"
+    certain = settled and taken == rank
+    return bounds(right[taken:].T, certain), UNSEEN if certain else BETWEEN, "exact" if certain else "between"
 
 
 def loud(how: EncryptedRun, iterations: int) -> Array:

@@ -1,7 +1,8 @@
 """The iteration on maps modulo a prime: which functionals of ``(q, z(0))`` a coalition has seen, exactly.
 
 Unknown are ``q`` of the honest nodes and both pads of every edge between two of them; what the coalition holds itself
-is known, and drops out.
+is known, and drops out. Moving both pads of an edge by the same vector, and ``q`` of its ends against it, changes no
+message that anybody sends (``directions``). So one pad of every edge is taken for 0, and all ranks stay as they are.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ TOGETHER = 64  # iterations after which what was heard is looked at
 
 
 class FieldRun(Reference):
-    """A run whose ``z`` has a column per unknown, and what the coalition ``learned`` on its own edges.
+    """A run whose ``z`` has a column per unknown: ``q`` of the honest nodes, and the pads ``z_{i|j}(0)``, ``i > j``, of
+    edges between them. And what the coalition ``learned`` on its own edges.
 
     ``masked`` is whether there are pads at all; without them ``q`` alone is unknown.
     """
@@ -47,12 +49,13 @@ class FieldRun(Reference):
         self.masked = masked
         self.between = np.flatnonzero(np.repeat(ends[0] & ends[1], w))
         self.seen = ~np.repeat(ends[0] & ends[1], w)
-        pads = self.between if masked else self.between[:0]
-        unknowns = len(self.own) + len(pads)
+        above = np.repeat(network.holders > network.indices, w)[self.between]
+        self.pads = self.between[above if masked else above & False]
+        unknowns = len(self.own) + len(self.pads)
         self.q: Residues = np.zeros((network.n * w, unknowns), dtype=np.int64)
         self.q[self.own, np.arange(len(self.own))] = 1
         start: Residues = np.zeros((2 * network.m * w, unknowns), dtype=np.int64)
-        start[pads, len(self.own) + np.arange(len(pads))] = 1
+        start[self.pads, len(self.own) + np.arange(len(self.pads))] = 1
         super().__init__(problem, schedule, key_of(seed), c, theta, unknowns, start)
         self.start = start
         self.honest, self.woken = honest, np.zeros(network.n, dtype=bool)
@@ -70,6 +73,20 @@ class FieldRun(Reference):
         )  # (Q_i + c d_i)^{-1}
         self.learned = Span(unknowns, p)
         self.heard: list[Residues] = []  # since the last time
+
+    def directions(self, seen: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Columns over the unknowns of the field as columns over all of ``(q, z(0))``, and those that nobody sees: an
+        orthonormal basis of both."""
+        N, edges = len(self.q), np.arange(len(self.pads))
+        found = np.zeros((N + (len(self.start) if self.masked else 0), seen.shape[1] + len(edges)))
+        found[self.own, : seen.shape[1]] = seen[: len(self.own)]
+        if self.masked:
+            found[N + self.pads, : seen.shape[1]] = seen[len(self.own) :]
+            hidden = found[:, seen.shape[1] :]
+            for ends in (self.pads, self.P[self.pads]):
+                hidden[N + ends, edges] = 1.0
+                hidden[:N] -= self.A[ends].T.toarray()
+        return np.asarray(np.linalg.qr(found / np.linalg.norm(found, axis=0))[0])
 
     # The iteration
 

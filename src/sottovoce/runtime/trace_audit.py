@@ -62,7 +62,7 @@ def audit_trace(
         seen: tuple[Any, str, Guarantee] = view.known, "linear-Gaussian elimination of what was recorded", "exact"
     else:
         run = view.modulo(PRIMES[0])
-        columns = np.concatenate([run.own, len(run.q) + run.between])
+        columns = np.concatenate([run.own, len(run.q) + run.pads])
         loud = np.array(functionals).reshape(-1, len(view.known.W))[:, columns]
         how = view.case.encrypted(found.corrupt)
         seen = decided(how, run, True, False, lambda: loud, lambda: view.modulo(PRIMES[1]).learned)
