@@ -31,6 +31,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from ..costs.base import Array
 from ..errors import Unsupported
 from .adversary import Nodes, groups, honest_components
+from .coalitions import whole_transcripts
 from .posterior import Posterior, diagonal_blocks, observe
 from .secrets import Secrets, entries
 from .views import Answer, Leaks, leaks
@@ -49,7 +50,17 @@ class OpenView:
 
     def leaks(self, variance: float, nodes: Nodes | None = None) -> Leaks:
         """For pads of this variance (divided by the number of runs): all nodes, or the chosen ones by sparse solves."""
-        return _dense(self, variance) if nodes is None else _sparse(self, variance, nodes)
+        if nodes is not None:
+            return _sparse(self, variance, nodes)
+        if not self.is_stackable:
+            return _dense(self, variance)
+        (found,) = whole_transcripts(self.secrets, [self.corrupt], variance, self.c)
+        return found
+
+    @property
+    def is_stackable(self) -> bool:
+        """Whether it is one of those that ``coalitions`` does, many at a time."""
+        return self.secrets.width == 1 and self.secrets.K.ndim == 1 and self.complete
 
     @property
     def complete(self) -> bool:

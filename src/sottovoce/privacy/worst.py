@@ -9,12 +9,15 @@ from math import comb
 import numpy as np
 
 from ..errors import InvalidInput, Unsupported
+from ..modular import ModularMask
 from .adversary import Adversary, Coalition, Eavesdropper
 from .case import Case, nothing
+from .closed_form import OpenView
+from .coalitions import whole_transcripts
 from .report import Guarantee, Report
 from .views import Leaks
 
-WORK = 2e10  # multiplications that enumeration may take: seconds
+WORK = 2e13  # multiplications that enumeration may take: seconds
 OVERHEAD = 3e6  # of one coalition, in multiplications
 
 
@@ -32,10 +35,7 @@ def worst_case(case: Case, t: int) -> Report:
     overall, most = frozenset[int](), 0.0
     guarantee: Guarantee = "exact"
     method = "nothing is seen"
-    for adversary in adversaries(n, t):
-        if not adversary.corrupt and not adversary.sees_all(case.channels):
-            continue
-        leaks, method, guarantee = case.leaks(adversary)
+    for adversary, leaks, method, guarantee in every_leak(case, t):
         for i in np.flatnonzero(leaks.leakage > worst.leakage):
             by[i] = adversary.corrupt
             worst.leakage[i], worst.std[i] = leaks.leakage[i], leaks.std[i]
@@ -46,6 +46,26 @@ def worst_case(case: Case, t: int) -> Report:
             overall, most = adversary.corrupt, float(np.nanmax(leaks.leakage))
     told = f"{method}, all {count:,} coalitions of at most {t}"
     return case.assemble(worst, told, guarantee, Eavesdropper(), coalitions=tuple(by), overall=overall)
+
+
+def every_leak(case: Case, t: int) -> Iterator[tuple[Adversary, Leaks, str, Guarantee]]:
+    """What each coalition learns, in the order of ``adversaries``; many at a time where they can be stacked."""
+    listening = [a for a in adversaries(case.secrets.n, t) if a.corrupt or a.sees_all(case.channels)]
+    stacked = stackable(case)
+    if stacked is None:
+        yield from ((adversary, *case.leaks(adversary)) for adversary in listening)
+        return
+    every = whole_transcripts(case.secrets, [a.corrupt for a in listening], case.variance, stacked.c)
+    for adversary, leaks in zip(listening, every, strict=True):
+        yield adversary, leaks, "closed form", "exact"
+
+
+def stackable(case: Case) -> OpenView | None:
+    """What taps alone see, if of all coalitions it is a view that ``coalitions`` does, many at a time."""
+    if case.channels != "open" or isinstance(case.mask, ModularMask):
+        return None
+    view = case.view(Eavesdropper())[0]
+    return view if isinstance(view, OpenView) and view.is_stackable else None
 
 
 def check_size(t: int, n: int) -> None:
