@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
 from ..masks import GaussianMask
 from ..problem import Problem
 from ..schedules import NodeSchedule, Schedule
-from .adversary import Adversary, Channels
+from .adversary import Adversary, Channels, Nodes
 from .case import Case, check, describe_prior, setting_of
 from .closed_form import OpenView
+from .coalitions import whole_transcripts
 from .secrets import secrets_of
 from .uncertified import is_certifiable
 from .worst import WORK, adversaries, check_size, coalitions_up_to, work
@@ -88,31 +90,44 @@ def calibrate(
             f"{count:,} coalitions of at most {max_corrupt} among {network.n} nodes are too many to try. "
             "Lower max_corrupt."
         )
-    worst = {a: excess_of(case, a) for a in adversaries(network.n, max_corrupt) if a.corrupt or channels == "open"}
-    if not worst:
+    listening = [a for a in adversaries(network.n, max_corrupt) if a.corrupt or channels == "open"]
+    if not listening:
         raise InvalidInput("nobody listens: over encrypted channels with max_corrupt=0 there is nothing to calibrate.")
-    variance, coalition, excess = _smallest(worst, float(delta), _safe(case, float(delta)))
-    against = f"all {len(worst):,} coalitions of at most {max_corrupt}, {channels} channels"
+    worst = _worst_excess(case, listening)
+    variance, coalition, excess = _smallest(worst, len(listening), float(delta), _safe(case, float(delta)))
+    against = f"all {len(listening):,} coalitions of at most {max_corrupt}, {channels} channels"
     told = describe_prior(case.secrets.variances)
-    return CalibratedMask(variance, float(delta), excess, coalition.corrupt, against, told)
+    return CalibratedMask(variance, float(delta), excess, listening[coalition].corrupt, against, told)
 
 
-def excess_of(case: Case, adversary: Adversary) -> Callable[[float], float]:
-    """The largest excess of a node as a function of the variance; it falls.
+def _worst_excess(case: Case, listening: Sequence[Adversary]) -> Callable[[float, Nodes], Array]:
+    """The largest excess of a node, as a function of the variance and of who listens; it falls with the variance.
 
     Over encrypted channels it depends on who happens to wake when, and a mask must do for all: no sequence shows more
     than open channels do, and with one node awake at a time and ``theta = 1`` none shows more than half the
     signal-to-noise ratio of these, since one pad of every edge is overwritten before it is read (THEORY 4).
     """
-    setting, secrets = case.setting, case.secrets
+    setting, secrets, pads = case.setting, case.secrets, 1.0
+    everybody = np.ones(secrets.n, dtype=bool)
+    views: list[Any]
     if case.channels == "encrypted" and setting.random:
-        bound = OpenView(secrets, adversary.corrupt, np.ones(secrets.n, dtype=bool), 1.0)
         pads = 2.0 if setting.theta == 1 and isinstance(setting.schedule, NodeSchedule) else 1.0
-        return lambda variance: float(np.nanmax(bound.leaks(pads * variance).excess))
-    view, _, guarantee = case.view(adversary)
-    if guarantee != "exact":
-        raise Unsupported(f"the network is too large for an exact view of {case.channels} channels.")
-    return lambda variance: float(np.nanmax(view.leaks(variance).excess))
+        views = [OpenView(secrets, adversary.corrupt, everybody, 1.0) for adversary in listening]
+    else:
+        found = [case.view(adversary) for adversary in listening]
+        if any(guarantee != "exact" for _, _, guarantee in found):
+            raise Unsupported(f"the network is too large for an exact view of {case.channels} channels.")
+        views = [view for view, _, _ in found]
+
+    def excess(variance: float, some: Nodes) -> Array:
+        if all(isinstance(view, OpenView) and view.is_stackable for view in views):
+            coalitions = [views[k].corrupt for k in some]
+            every = whole_transcripts(secrets, coalitions, pads * variance, views[0].c)
+        else:
+            every = (views[k].leaks(pads * variance) for k in some)
+        return np.array([np.nanmax(leaks.excess) for leaks in every])
+
+    return excess
 
 
 def _safe(case: Case, delta: float) -> float:
@@ -124,24 +139,35 @@ def _safe(case: Case, delta: float) -> float:
 
 
 def _smallest(
-    worst: dict[Adversary, Callable[[float], float]], delta: float, guess: float
-) -> tuple[float, Adversary, float]:
+    excess: Callable[[float, Nodes], Array], count: int, delta: float, guess: float
+) -> tuple[float, int, float]:
     """Bisection on the coalition that is worst, until no other is worse there."""
-    high = guess
-    while (found := max(worst, key=lambda a: worst[a](high))) and worst[found](high) > delta:
-        high *= 4
-        if high > LARGEST:
-            raise Unsupported(f"no mask was found: the excess stays at {worst[found](high):.3g} nats.")
-    low = 0.0
+    everybody, safe = np.arange(count), guess
+    while (most := excess(safe, everybody)).max() > delta:
+        safe *= 4
+        if safe > LARGEST:
+            raise Unsupported(f"no mask was found: the excess stays at {most.max():.3g} nats.")
+    found, low = int(np.argmax(most)), 0.0
     while True:
-        low, high = _bisect(worst[found], delta, low, high)
-        excess = {a: function(high) for a, function in worst.items()}
-        now = max(excess, key=lambda a: excess[a])
-        if excess[now] <= delta:
-            return high, now, excess[now]
-        found, low = now, high
-        while worst[found](high) > delta:
-            high *= 2
+        low, high = _bisect(lambda variance: float(excess(variance, np.array([found]))[0]), delta, low, safe)
+        rivals = np.flatnonzero(_at_most(most, safe / high) > delta)
+        there = excess(high, rivals)
+        now = int(np.argmax(there))
+        if there[now] <= delta:
+            return high, int(rivals[now]), float(there[now])
+        found, low = int(rivals[now]), high
+
+
+def _at_most(excess: Array, ratio: float) -> Array:
+    """The most that an excess can grow to under a mask smaller by ``ratio``.
+
+    With ``W(v)`` the share of the variance that is explained, ``v W(v)`` does not fall as ``v`` grows: it is
+    ``B'(A A'/v + N)^+ B``. For several entries the bound is largest where a single direction is explained. A little is
+    added for rounding.
+    """
+    share = -np.expm1(-2 * excess) * ratio * (1 + CLOSE)
+    with np.errstate(divide="ignore"):
+        return np.asarray(-0.5 * np.log1p(-np.minimum(share, 1.0)))
 
 
 def _bisect(function: Callable[[float], float], delta: float, low: float, high: float) -> tuple[float, float]:
