@@ -150,7 +150,7 @@ def _smallest(
     found, low = int(np.argmax(most)), 0.0
     while True:
         low, high = _bisect(lambda variance: float(excess(variance, np.array([found]))[0]), delta, low, safe)
-        rivals = np.flatnonzero(_at_most(most, safe / high) > delta)
+        rivals = np.flatnonzero((_at_most(most, safe / high) > delta) | (everybody == found))
         there = excess(high, rivals)
         now = int(np.argmax(there))
         if there[now] <= delta:
