@@ -34,7 +34,7 @@ from .posterior import Posterior, diagonal_blocks, observe
 from .secrets import Secrets, entries
 from .views import Answer, Leaks, leaks
 
-BLOCK = 128  # nodes of a large network that are done together
+BLOCK = 32  # nodes of a large network that are done together
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def _sparse(view: OpenView, variance: float, nodes: Nodes) -> Leaks:
     group = np.zeros(len(F), dtype=np.int64)
     for k, members in enumerate(honest_components(secrets.problem.network, view.corrupt)):
         group[np.searchsorted(F, members)] = k
-    total = np.bincount(group, D)[group] if view.corrupt else np.full(len(F), np.inf)
+    total = np.asarray(np.bincount(group, D)[group] if view.corrupt else np.full(len(F), np.inf), dtype=np.float64)
     places = np.searchsorted(F, nodes)
     estimators = estimators_of(N, D, shift, group, total, len(nodes))
     before = secrets.K[nodes]

@@ -21,7 +21,7 @@ from .posterior import Posterior, too_far_apart
 from .secrets import Secrets
 from .views import Leaks, informations
 
-STACK = 1_000_000  # entries of the matrices that are held at once
+STACK = 300_000  # entries of the matrices that are held at once
 
 
 def whole_transcripts(
@@ -41,7 +41,7 @@ def _stacked(secrets: Secrets, coalitions: Sequence[frozenset[int]], variance: f
     honest = np.ones((len(coalitions), n), dtype=bool)
     for member, corrupt in zip(honest, coalitions, strict=True):
         member[list(corrupt)] = False
-    told = ~honest.all(axis=1)[:, None]  # an eavesdropper is not told the answer
+    told = np.array([[bool(corrupt)] for corrupt in coalitions])  # an eavesdropper is not told the answer
     group = _groups(network, honest)
     same = group[:, :, None] == group[:, None, :]
     size, total = (np.bincount(group.ravel(), np.tile(of, len(group)))[group] for of in (np.ones(n), D))
@@ -83,10 +83,13 @@ def _observed(given: Array, N: Array, regular: Array | float, D: Array, mean: Ar
     Given the answer, ``x' given x`` is the sum over ``D`` of the squares of ``x`` about its mean.
     """
     gain = _solved(given + N + regular, given)
+    gained = np.einsum("kij,kij->ki", gain, given)
+    before = np.diagonal(given, axis1=1, axis2=2)
+    if (2 * gained <= before).all():  # the difference loses nothing
+        return before - gained, gained
     error = np.eye(len(D)) - gain
-    gained = (gain * given).sum(axis=2)
     error -= (error @ D)[:, :, None] * mean
-    return (error**2) @ D + (gain * (gain @ N)).sum(axis=2), gained
+    return (error**2) @ D + np.einsum("kij,kij->ki", gain, gain @ N), gained
 
 
 def _blocks(*values: Array) -> Iterator[Array]:
@@ -100,7 +103,7 @@ def _groups(network: Network, honest: npt.NDArray[np.bool_]) -> npt.NDArray[np.i
     kept = honest[:, network.edges].all(axis=2)
     at, edge = np.nonzero(kept)
     _, group = components(count * n, network.edges[edge] + n * at[:, None])
-    return group.reshape(count, n)
+    return group.astype(np.int64).reshape(count, n)
 
 
 def _solved(M: Array, given: Array) -> Array:

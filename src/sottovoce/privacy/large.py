@@ -37,8 +37,8 @@ def estimators_of(
         return _direct(N, D, shift, group, total)
     if count > MANY:
         raise Unsupported(
-            f"all of {count:,} nodes would take {cost:.1e} multiplications, and at most {SOLVES:.0e} are tried: name up "
-            f"to {MANY:,} nodes that you ask about, nodes=[0, 1]."
+            f"{count:,} nodes of this network would take some {cost:.0e} multiplications; at most {SOLVES:.0e} are "
+            f"tried. Name up to {MANY:,} nodes that you ask about: nodes=[0, 1]."
         )
     return _iterative(N, D, shift, group, total)
 
@@ -91,7 +91,7 @@ def _direct(N: sparse.csr_array[Any], D: Array, shift: Array, group: Nodes, tota
         def given_sums(at: Nodes) -> Array:
             alpha = D[at] * (Ad[at] - dAd[at] / total[at]) / left[at]
             mine = group[:, None] == group[at]
-            return of_units(at) + mine * (alpha - D[at] / total[at]) * Ad[:, None]
+            return np.asarray(of_units(at) + mine * (alpha - D[at] / total[at]) * Ad[:, None])
 
         return given_sums
 

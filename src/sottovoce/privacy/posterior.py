@@ -26,9 +26,9 @@ class Posterior:
 
     def nats(self) -> Array:
         """``I(S_i; view) = 1/2 ln det before - 1/2 ln det after``; ``inf`` where a direction is disclosed."""
-        known = ~(self.before > 0).any(axis=(-2, -1))  # up to rounding
+        known = np.asarray(~(self.before > 0).any(axis=(-2, -1)))  # up to rounding
         before = np.where(known[..., None, None], np.eye(self.before.shape[-1]), self.before)
-        # In directions scaled to unit variance before the view; the last share is the largest, the first left the least.
+        # In directions scaled to unit variance before the view, in ascending order.
         share, left = _shares(before, self.gained), _shares(before, self.after)
         small, disclosed = share[..., -1] < 0.5, known | (left[..., 0] <= DISCLOSED)
         by_gain = np.log1p(-np.where(small[..., None], share, 0.0)).sum(axis=-1)

@@ -94,7 +94,7 @@ def leaks(
     prior = K[nodes][:, None, None] if K.ndim == 1 else diagonal_blocks(K, w)[nodes]
     held = np.array(complete and bool(answer.corrupt))
     found = informations(prior, seen, left, answer.alone[nodes], heard[nodes], held, answer.secrets.copies)
-    every = Leaks(*np.full((3, n), np.nan), np.full((n, w), np.nan))
+    every = Leaks(np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan), np.full((n, w), np.nan))
     for name in ("leakage", "floor", "excess", "std"):
         getattr(every, name)[nodes] = getattr(found, name)
     return every
