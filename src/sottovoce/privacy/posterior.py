@@ -33,7 +33,7 @@ class Posterior:
         small, disclosed = share[..., -1] < 0.5, known | (left[..., 0] <= DISCLOSED)
         by_gain = np.log1p(-np.where(small[..., None], share, 0.0)).sum(axis=-1)
         by_rest = np.log(np.where((small | disclosed)[..., None], 1.0, left)).sum(axis=-1)
-        nats = np.maximum(0.0, -0.5 * np.where(small, by_gain, by_rest))
+        nats = np.maximum(0.0, -0.5 * np.where(small, by_gain, by_rest)) + 0.0  # never -0
         return np.where(known | (disclosed & ~small), np.inf, nats)
 
 
