@@ -244,7 +244,7 @@ LARGE = {
 @pytest.mark.parametrize("name", LARGE)
 @pytest.mark.parametrize("v", [1e-8, 1e-2, 50.0, 1e6, 1e12])
 def test_one_factorisation_gives_what_dense_solves_give(rng, monkeypatch, v, name):
-    """All nodes, the readable twin being the dense form: to 1e-12 of an excess that is tiny itself."""
+    """All nodes, the readable twin being the dense form: to 2e-12 of an excess that is tiny itself."""
     network, coalitions = LARGE[name]
     n = network.n
     problem = sv.Problem(network, sv.Quadratic.many(rng.uniform(0.5, 3, n), np.zeros((n, 1))))
@@ -256,9 +256,10 @@ def test_one_factorisation_gives_what_dense_solves_give(rng, monkeypatch, v, nam
             sparse = audit(problem, corrupt=corrupt, **arguments)
         assert (dense.method, sparse.method) == ("closed form", "closed form, by sparse solves")
         for part in ("leakage", "floor", "excess", "posterior_std"):
-            # A floor is a difference of variances: to eps of these.
+            # Of an excess, however small: to eps times the condition of a bridge, 1e4. A floor is a difference of
+            # variances: to eps of these.
             atol = 0.0 if part == "excess" else 4 * EPS
-            np.testing.assert_allclose(getattr(sparse, part), getattr(dense, part), rtol=1e-12, atol=atol)
+            np.testing.assert_allclose(getattr(sparse, part), getattr(dense, part), rtol=1e4 * EPS, atol=atol)
 
 
 # Simulation
