@@ -238,6 +238,7 @@ LARGE = {
     "bridged": (bridged(), [set(), {0, 7}, {3}]),  # 0 is one end of the bridge
     "long": (sv.Network.from_edges(60, [(i, i + 1) for i in range(59)]), [set(), {5, 30}, {1, 3}]),  # isolates 0 and 2
     "grid": (sv.Network.grid(8, 9), [set(), {1, 9}]),  # isolates the corner
+    "star": (sv.Network.from_edges(30, [(0, i) for i in range(1, 30)]), [set(), {0}, {1}]),  # isolates everybody
 }
 
 

@@ -16,7 +16,7 @@ from situations import TOLERANCE, Situation, networks
 import sottovoce as sv
 from sottovoce.errors import NotCalibrated, Unsupported
 from sottovoce.privacy import audit, calibrate
-from sottovoce.privacy.case import Case
+from sottovoce.privacy.case import Case, setting_of
 from sottovoce.privacy.closed_form import OpenView, _dense
 from sottovoce.privacy.posterior import Posterior
 from sottovoce.privacy.secrets import secrets_of
@@ -152,15 +152,14 @@ def test_informations_of_many_nodes_are_those_of_each(rng, width):
 
 @pytest.mark.parametrize(("n", "t"), [(100, 2), (300, 1)])
 def test_coalitions_that_are_few_enough_to_try(n, t):
-    case = Case(secrets_of(sv.averaging(sv.Network.ring(n), np.zeros(n))), None, "open", None)
-    assert worst_module.coalitions_up_to(n, t) * worst_module.work(case) <= worst_module.WORK
-    assert 10 * worst_module.coalitions_up_to(1_000, 1) * worst_module.work(_case(1_000)) > worst_module.WORK
+    assert worst_module.coalitions_up_to(n, t) * worst_module.work(_case(n)) <= worst_module.WORK
+    assert worst_module.coalitions_up_to(1_000, 1) * worst_module.work(_case(1_000)) > worst_module.WORK
 
 
-def _case(n, d=1, **more):
-    prior = np.eye(n * d) if d > 1 else 1.0
-    secrets = secrets_of(sv.averaging(sv.Network.ring(n), np.zeros((n, d))), prior)
-    return Case(secrets, None, more.get("channels", "open"), None)
+def _case(n, d=1, channels="open", iterations=None):
+    problem, prior = sv.averaging(sv.Network.ring(n), np.zeros((n, d))), np.eye(n * d) if d > 1 else 1.0
+    setting = setting_of(problem, sv.Asynchronous(), None, 0.4, 0, "transcript", iterations)
+    return Case(secrets_of(problem, prior), None, channels, setting)
 
 
 def test_the_work_of_a_coalition_grows_with_the_unknowns():
@@ -169,7 +168,8 @@ def test_the_work_of_a_coalition_grows_with_the_unknowns():
         work = [worst_module.work(_case(30, d, channels=channels)) for d in (2, 4, 8)]
         assert work[0] < work[1] < work[2]
         assert 6 < (work[2] - work[1]) / (work[1] - work[0]) < 10  # as the cube, less the constant
-    assert worst_module.work(_case(30, channels="encrypted")) > worst_module.work(_case(30))
+    whole, prefix, encrypted = _case(30), _case(30, iterations=20), _case(30, channels="encrypted")
+    assert worst_module.work(whole) < worst_module.work(prefix) < worst_module.work(encrypted)
 
 
 # Too many to try: the bound

@@ -63,17 +63,14 @@ def _direct(N: sparse.csr_array[Any], D: Array, shift: Array, group: Nodes, tota
     order = np.lexsort((-N.diagonal(), group))
     aside = order[np.diff(group[order], prepend=-1) > 0]
     rest = np.setdiff1d(np.arange(len(D)), aside)
-    factor = splu(
-        sparse.csc_array(M[rest][:, rest]),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    settings = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    factor = splu(sparse.csc_array(M[rest][:, rest]), **settings) if len(rest) else None  # None: all are alone
 
     def inverse(columns: Array) -> Array:
         """``A``, with zeros at the nodes put aside."""
         found = np.zeros_like(columns)
-        found[rest] = factor.solve(np.ascontiguousarray(columns[rest]))
+        if factor is not None:
+            found[rest] = factor.solve(np.ascontiguousarray(columns[rest]))
         return found
 
     def of_units(at: Nodes) -> Array:

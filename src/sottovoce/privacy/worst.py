@@ -92,7 +92,8 @@ def work(case: Case) -> float:
     if case.channels == "encrypted":
         unknowns += 2 * case.secrets.problem.network.m * case.secrets.width
         return 50 * float(unknowns) ** 3 + 1e8
-    return 5 * float(unknowns) ** 3 + 5e5 if bounded(case.secrets) else 10 * float(unknowns) ** 3 + 3e7
+    stacked = bounded(case.secrets) and case.setting.iterations is None
+    return 5 * float(unknowns) ** 3 + 5e5 if stacked else 10 * float(unknowns) ** 3 + 3e7
 
 
 def _bounded(case: Case, t: int) -> Report:
