@@ -63,7 +63,11 @@ def _direct(N: sparse.csr_array[Any], D: Array, shift: Array, group: Nodes, tota
     order = np.lexsort((-N.diagonal(), group))
     aside = order[np.diff(group[order], prepend=-1) > 0]
     rest = np.setdiff1d(np.arange(len(D)), aside)
-    settings = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    settings: dict[str, Any] = {
+        "permc_spec": "MMD_AT_PLUS_A",
+        "diag_pivot_thresh": 0.0,
+        "options": {"SymmetricMode": True},
+    }
     factor = splu(sparse.csc_array(M[rest][:, rest]), **settings) if len(rest) else None  # None: all are alone
 
     def inverse(columns: Array) -> Array:
