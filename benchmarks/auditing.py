@@ -6,6 +6,8 @@ import numpy as np
 
 import sottovoce as sv
 from sottovoce import privacy
+from sottovoce.privacy.closed_form import OpenView, _dense
+from sottovoce.privacy.secrets import secrets_of
 
 from .measure import Group, Row, interleaved, ratio_row
 
@@ -13,8 +15,8 @@ MASK = sv.GaussianMask(1e4)
 
 
 def audits(quick: bool) -> Group:
-    """All nodes by the closed form, chosen nodes of a large network by sparse solves, and the elimination."""
-    return Group([*_closed_form(quick), *_sparse(quick), *_elimination(quick)])
+    """All nodes by the closed form, the worst coalition, large networks by sparse solves, and the elimination."""
+    return Group([*_closed_form(quick), *_worst(quick), *_factorised(quick), *_sparse(quick), *_elimination(quick)])
 
 
 def _problem(n: int, degree: float) -> sv.Problem:
@@ -35,6 +37,34 @@ def _closed_form(quick: bool) -> list[Row]:
     title = f"audit of all nodes / one dense inverse: n = {n:,}"
     how = f"closed form, two corrupt nodes; {np.median(times['audit']):.2g} s"
     return [ratio_row(title, times["audit"], times["inverse"], 40, "at most", how)]
+
+
+def _worst(quick: bool) -> list[Row]:
+    problem = _problem(12 if quick else 50, 20)
+    n, secrets = problem.network.n, secrets_of(problem)
+    everybody = np.ones(n, dtype=bool)
+    tasks = {
+        "one by one": lambda: [_dense(OpenView(secrets, frozenset({i}), everybody, 0.4), 1e4) for i in range(n)],
+        "stacked": lambda: privacy.audit(problem, mask=MASK, max_corrupt=1, c=0.4),
+    }
+    times = interleaved(2 if quick else 5, tasks)
+    title = f"coalitions one by one, readably / all stacked, and the report: n = {n}, {n + 1} coalitions"
+    how = f"worst coalition of at most one; {np.median(times['stacked']):.2g} s stacked"
+    return [ratio_row(title, times["one by one"], times["stacked"], None, "at least", how)]
+
+
+def _factorised(quick: bool) -> list[Row]:
+    side = 12 if quick else 40
+    problem = sv.averaging(sv.Network.grid(side, side), np.zeros(side**2))
+    nodes = list(range(1, side**2))
+    tasks = {
+        "dense": lambda: privacy.audit(problem, mask=MASK, corrupt={0}),
+        "sparse": lambda: privacy.audit(problem, mask=MASK, corrupt={0}, nodes=nodes),
+    }
+    times = interleaved(2 if quick else 5, tasks)
+    title = f"dense / one sparse factorisation, all nodes: grid of {side**2:,}"
+    how = f"one corrupt corner; {np.median(times['sparse']):.2g} s sparse"
+    return [ratio_row(title, times["dense"], times["sparse"], None, "at least", how)]
 
 
 def _sparse(quick: bool) -> list[Row]:

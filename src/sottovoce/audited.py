@@ -66,7 +66,8 @@ def audit_notes(report: Report, needed: CalibratedMask | str | None, fits: bool,
         notes.append(f"--delta: {needed}")
     elif needed is not None:
         told = "is enough" if fits else f"is NOT enough; write variance = {needed.rounded_up:g} or more"
-        notes.append(f"--delta: the smallest Gaussian mask has {needed}. That of the file {told}.")
+        which = "the smallest Gaussian mask" if needed.smallest else "a Gaussian mask that is large enough"
+        notes.append(f"--delta: {which} has {needed}. That of the file {told}.")
     return notes
 
 
@@ -88,7 +89,7 @@ def audited_dict(
 def _calibrated(needed: CalibratedMask | str) -> dict[str, Any]:
     if isinstance(needed, str):
         return {"refused": needed}
-    names = ("variance", "delta", "excess", "against", "prior", "accuracy")
+    names = ("variance", "delta", "excess", "against", "prior", "accuracy", "smallest", "holds_for")
     return {name: getattr(needed, name) for name in names} | {"coalition": sorted(needed.coalition)}
 
 

@@ -13,6 +13,7 @@ SottovoceError
 
 SottovoceWarning (UserWarning)
 ├── BadlyHidden                   data too large for its mask
+├── NotCalibrated                 a mask that was calibrated for another run
 ├── NotGuaranteed                 the run may not converge, and why
 └── PrecisionLost                 the mask costs more digits than ``tol`` leaves
 """
@@ -72,6 +73,10 @@ class SottovoceWarning(UserWarning):
 
 class BadlyHidden(SottovoceWarning):
     """The data are too large for their mask to hide them well."""
+
+
+class NotCalibrated(SottovoceWarning):
+    """The mask was calibrated for another run, and its guarantee does not hold for this one."""
 
 
 class NotGuaranteed(SottovoceWarning):

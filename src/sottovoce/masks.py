@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,10 @@ class RealPads:
     def grid(self) -> float:
         """The pads are multiples of it; a power of two."""
         return grid(self.sigma)
+
+    def misfit(self, network: Any, schedule: Any, theta: float, c: float) -> str:
+        """What a guarantee of this mask is for, if a run is not of that kind; these masks give none."""
+        return ""
 
 
 @dataclass(frozen=True)

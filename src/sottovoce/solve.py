@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .collapse import Arithmetic, choose_arithmetic, collapse
-from .errors import InvalidInput, NotGuaranteed, PrecisionLost, Unsupported, is_number
+from .errors import InvalidInput, NotCalibrated, NotGuaranteed, PrecisionLost, Unsupported, is_number
 from .masks import Mask
 from .modular import ModularMask, solve_modular
 from .pdmm import Reference, Run
@@ -291,6 +291,8 @@ def start(
         c = tune(problem, schedule, theta, tol or 1e-9)
     if not (is_number(c) and math.isfinite(c) and c > 0):
         raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
+    if mask is not None and (other := mask.misfit(problem.network, schedule, theta, float(c))):
+        warnings.warn(f"the mask was calibrated for {other}. Calibrate again.", NotCalibrated, stacklevel=3)
     run = make_run(played, schedule, key_of(seed), float(c), theta, batch, stacked, engine)
     run.u = u
     return run, None if mask is None else seed is None

@@ -7,7 +7,7 @@ import pytest
 import rational as oracle
 
 import sottovoce as sv
-from sottovoce.privacy import Coalition, Eavesdropper, LinearRun, audit, snapshot_information
+from sottovoce.privacy import Coalition, Eavesdropper, LinearRun, audit, case, large, snapshot_information
 
 EPS = float(np.finfo(float).eps)
 GRAPH = sv.Network.from_edges(7, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (3, 5), (4, 5), (5, 6), (3, 6)])
@@ -201,12 +201,16 @@ def test_a_snapshot_shows_less_than_the_transcript():
 # Large networks
 
 
+def bridged():
+    left, right = (sv.Network.random_geometric(75, seed=seed).edges for seed in (1, 2))
+    return sv.Network.from_edges(150, np.concatenate([left, right + 75, [[0, 75]]]))
+
+
 @pytest.mark.parametrize("corrupt", [set(), {0, 7}], ids=str)
 @pytest.mark.parametrize("v", [1e-2, 50.0, 1e6, 1e10])
 def test_sparse_solves_are_the_dense_ones(rng, v, corrupt):
     """``nodes=``, one sparse solve each: to 1e-9 of the excess, which may be tiny itself. 150 nodes, and a bridge."""
-    left, right = (sv.Network.random_geometric(75, seed=seed).edges for seed in (1, 2))
-    network = sv.Network.from_edges(150, np.concatenate([left, right + 75, [[0, 75]]]))
+    network = bridged()
     problem = sv.Problem(network, sv.Quadratic.many(rng.uniform(0.5, 3, 150), np.zeros((150, 1))))
     arguments = {"mask": sv.GaussianMask(v), "corrupt": corrupt, "prior": rng.uniform(0.2, 4, 150), "c": 0.3}
     asked = [1, 30, 75, 149]
@@ -220,13 +224,43 @@ def test_sparse_solves_are_the_dense_ones(rng, v, corrupt):
 
 def test_sparse_solves_where_groups_of_neighbours_are_merged(monkeypatch):
     """The coarse problem of the solver, which is there for long graphs, on a small one."""
-    from sottovoce.privacy import closed_form
-
     problem, arguments = averages(sv.Network.grid(4, 40)), {"mask": sv.GaussianMask(1e5), "corrupt": {0}}
     dense = audit(problem, **arguments)
-    monkeypatch.setattr(closed_form, "GROUPS", 10)
+    monkeypatch.setattr(large, "GROUPS", 10)
+    label = large._aggregates(sv.Network.grid(4, 40).adjacency)
+    assert 1 < len(np.unique(label)) <= 10
+    assert np.array_equal(np.unique(label), np.arange(label.max() + 1))
     sparse = audit(problem, nodes=[1, 80, 159], **arguments)
     np.testing.assert_allclose(sparse.excess[[1, 80, 159]], dense.excess[[1, 80, 159]], rtol=1e-9)
+
+
+LARGE = {
+    "bridged": (bridged(), [set(), {0, 7}, {3}]),  # 0 is one end of the bridge
+    "long": (sv.Network.from_edges(60, [(i, i + 1) for i in range(59)]), [set(), {5, 30}, {1, 3}]),  # isolates 0 and 2
+    "grid": (sv.Network.grid(8, 9), [set(), {1, 9}]),  # isolates the corner
+    "star": (sv.Network.from_edges(30, [(0, i) for i in range(1, 30)]), [set(), {0}, {1}]),  # isolates everybody
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("v", [1e-8, 1e-2, 50.0, 1e6, 1e12])
+def test_one_factorisation_gives_what_dense_solves_give(rng, monkeypatch, v, name):
+    """All nodes, the readable twin being the dense form: to 2e-12 of an excess that is tiny itself."""
+    network, coalitions = LARGE[name]
+    n = network.n
+    problem = sv.Problem(network, sv.Quadratic.many(rng.uniform(0.5, 3, n), np.zeros((n, 1))))
+    arguments = {"mask": sv.GaussianMask(v), "prior": rng.uniform(0.2, 4, n), "c": 0.3}
+    for corrupt in coalitions:
+        dense = audit(problem, corrupt=corrupt, **arguments)
+        with monkeypatch.context() as patch:
+            patch.setattr(case, "DENSE", 0)
+            sparse = audit(problem, corrupt=corrupt, **arguments)
+        assert (dense.method, sparse.method) == ("closed form", "closed form, by sparse solves")
+        for part in ("leakage", "floor", "excess", "posterior_std"):
+            # Of an excess, however small: to eps times the condition of a bridge, 1e4. A floor is a difference of
+            # variances: to eps of these.
+            atol = 0.0 if part == "excess" else 4 * EPS
+            np.testing.assert_allclose(getattr(sparse, part), getattr(dense, part), rtol=1e4 * EPS, atol=atol)
 
 
 # Simulation

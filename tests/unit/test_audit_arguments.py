@@ -145,10 +145,31 @@ def test_general_constraints_have_no_certificate():
     refused(Unsupported, "quadratic costs and consensus are needed", calibrate, problem, delta=0.1)
 
 
-def test_huge_networks_need_nodes():
-    network = sv.Network.grid(60, 60)
-    problem = sv.averaging(network, np.zeros(3600))
-    refused(Unsupported, "3600 nodes are too many for a table of all; name those", audit, problem, mask=MASK, c=0.4)
+def test_all_nodes_of_a_large_network():
+    """More than are done densely: by one factorisation, and each as when it is asked for alone."""
+    problem = sv.averaging(sv.Network.grid(60, 60), np.zeros(3600))
+    report = audit(problem, mask=MASK, corrupt={0})
+    assert report.method == "closed form, by sparse solves"
+    assert np.isfinite(report.leakage[1:]).all()
+    some = [1, 99, 1800]
+    alone = audit(problem, mask=MASK, corrupt={0}, nodes=some)
+    np.testing.assert_allclose(alone.excess[some], report.excess[some], rtol=1e-9)
+    assert report.groups == [list(range(1, 3600))]
+
+
+def test_huge_networks_need_nodes(monkeypatch):
+    problem = sv.averaging(sv.Network.grid(60, 60), np.zeros(3600))
+    refused(Unsupported, "3,600 nodes are too many for modular pads", audit, problem, mask=sv.ModularMask())
+    asked = {"view": "snapshot", "iterations": 1, "c": 0.4}
+    refused(Unsupported, "3,600 nodes are too many for a snapshot", audit, problem, mask=MASK, **asked)
+    asked = {"schedule": sv.Asynchronous(), "iterations": 1, "c": 0.4, "seed": 0}
+    told = "3600 nodes need a prior of independent secrets, isotropic costs and the whole transcript"
+    refused(Unsupported, told, audit, problem, mask=MASK, **asked)
+    from sottovoce.privacy import large
+
+    monkeypatch.setattr(large, "SOLVES", 1e6)
+    told = "at most 1e+06 are tried. Name up to 1,000 nodes that you ask about"
+    refused(Unsupported, told, audit, problem, mask=MASK, c=0.4)
     assert np.isfinite(audit(problem, mask=MASK, corrupt={0}, nodes=[1, 99]).leakage[[1, 99]]).all()
 
 
@@ -247,7 +268,10 @@ def test_calibration_where_no_mask_helps(rng):
 
 def test_calibration_that_is_too_much_work(monkeypatch):
     monkeypatch.setattr(import_module("sottovoce.privacy.calibrate"), "WORK", 1.0)
-    refused(Unsupported, "6 coalitions of at most 1 among 5 nodes are too many", calibrate, AVERAGING, delta=0.1, **RUN)
+    words = (
+        "6 coalitions are too many to try, and a bound for all of them needs independent secrets and isotropic costs"
+    )
+    refused(Unsupported, words, calibrate, AVERAGING, delta=0.1, prior=np.eye(5) + 0.5, **RUN)
 
 
 def test_calibration_for_nobody():

@@ -223,6 +223,8 @@ def test_the_mask_that_delta_asks_for_is_enough_when_written_down(ring: Path) ->
     assert max(out["excess"]) <= 0.004
     assert out["calibrated"]["variance"] <= float(needed[1]) <= 1.01 * out["calibrated"]["variance"]  # three digits
     assert out["calibrated"]["excess"] == pytest.approx(0.004, rel=1e-4)  # calibrate brackets the variance to 1e-6
+    assert out["calibrated"]["smallest"] is True
+    assert out["calibrated"]["holds_for"].startswith("c up to ")
     two_runs = ["--max-corrupt", 1, "--delta", "0.004", "--runs", 2]
     assert sottovoce("audit", ring, *two_runs).exit_code == 1  # which halve the noise
 

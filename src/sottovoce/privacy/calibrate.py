@@ -3,37 +3,59 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
 from ..masks import GaussianMask
+from ..network import Network
 from ..problem import Problem
 from ..schedules import NodeSchedule, Schedule
-from .adversary import Adversary, Channels
-from .case import Case, check, describe_prior, setting_of
+from .adversary import Adversary, Channels, Eavesdropper, Nodes
+from .case import Case, Setting, check, describe_prior, setting_of
 from .closed_form import OpenView
+from .coalitions import whole_transcripts
 from .secrets import secrets_of
 from .uncertified import is_certifiable
-from .worst import WORK, adversaries, check_size, coalitions_up_to, work
+from .worst import (
+    WORK,
+    adversaries,
+    bounded,
+    check_size,
+    coalitions_up_to,
+    seen_by_coalitions,
+    seen_by_taps,
+    work,
+)
 
 CLOSE = 1e-6  # relative width of the last bracket around the variance
 LARGEST = 1e30  # variance at which the search ends
+ONE_AT_A_TIME = "one node awake at a time"
 
 
 @dataclass(frozen=True)
 class CalibratedMask(GaussianMask):
-    """A Gaussian mask and what it guarantees: ``excess <= delta`` for the coalitions named in ``against``."""
+    """A Gaussian mask and what it guarantees: ``excess <= delta`` for the coalitions named in ``against``.
+
+    It holds for one network, and for ``c`` in ``c_range``: the larger ``c``, the better do taps see a shift of all
+    ``x``, and in the limit the answer. ``theta`` and ``schedule`` are None where the guarantee does not hang on them.
+    """
 
     delta: float = 0.0
-    excess: float = 0.0  # of the worst coalition, exact
+    excess: float = 0.0  # of the worst coalition, exact; ``delta`` where not all were tried
     coalition: frozenset[int] = frozenset()  # the worst one
     against: str = ""
     prior: str = ""
+    smallest: bool = True  # False: large enough for all coalitions, of which there were too many to try
+    c_range: tuple[float, float] = (0.0, math.inf)
+    theta: float | None = None
+    schedule: str | None = None
+    network: Network | None = field(default=None, repr=False, compare=False)
 
     @property
     def accuracy(self) -> float:
@@ -46,10 +68,34 @@ class CalibratedMask(GaussianMask):
         unit = 10.0 ** (math.floor(math.log10(self.variance)) - 2)
         return float(f"{math.ceil(self.variance / unit) * unit:.3g}")
 
+    @property
+    def holds_for(self) -> str:
+        """The settings of a run for which it was calibrated; empty if all will do."""
+        low, high = self.c_range
+        step = f"c = {high:.4g}" if low == high else f"c up to {high:.4g}" if math.isfinite(high) else ""
+        theta = "" if self.theta is None else f"theta = {self.theta:g}"
+        return ", ".join(part for part in (step, theta, self.schedule) if part)
+
+    def misfit(self, network: Network, schedule: Schedule, theta: float, c: float) -> str:
+        low, high = self.c_range
+        if self.network is not None and not (
+            network.n == self.network.n and np.array_equal(network.edges, self.network.edges)
+        ):
+            return f"a network of {self.network.n} nodes and {self.network.m} edges; this one is another"
+        if not low * (1 - CLOSE) <= c <= high * (1 + CLOSE):
+            return f"{self.holds_for}; this run has c = {c:.4g}"
+        if self.theta not in (None, theta):
+            return f"{self.holds_for}; this run has theta = {theta:g}"
+        if self.schedule not in (None, _name(schedule)):
+            return f"{self.holds_for}; this run has {_name(schedule)}"
+        return ""
+
     def __str__(self) -> str:
+        least = f"excess {self.excess:.3g} <=" if self.smallest else "not the smallest, but excess <="
+        held = f" for {self.holds_for}" if self.holds_for else ""
         return (
-            f"variance {self.variance:.8g} (sigma {self.sigma:.4g}): excess {self.excess:.3g} <= {self.delta:g} nats "
-            f"against {self.against}; {self.prior}; float64 leaves an accuracy of about {self.accuracy:.1e}"
+            f"variance {self.variance:.8g} (sigma {self.sigma:.4g}): {least} {self.delta:g} nats "
+            f"against {self.against}{held}; {self.prior}; float64 leaves an accuracy of about {self.accuracy:.1e}"
         )
 
 
@@ -66,7 +112,8 @@ def calibrate(
     seed: int | None = None,
 ) -> CalibratedMask:
     """The smallest Gaussian mask whose exact excess is at most ``delta`` nats at every node, for every coalition of at
-    most ``max_corrupt`` nodes (and taps, over open channels). Refused, with the reason, where no mask can do it."""
+    most ``max_corrupt`` nodes (and taps, over open channels); a larger one, which says so, where these are too many to
+    try. Refused, with the reason, where no mask can do it."""
     check(problem, channels)
     if not (is_number(delta) and 0 < delta < np.inf):
         raise InvalidInput(f"delta must be a positive number of nats; got {delta!r}.")
@@ -82,37 +129,103 @@ def calibrate(
         )
     setting = setting_of(problem, schedule, theta, c, seed, "transcript", None)
     case = Case(secrets_of(problem, prior), GaussianMask(1.0), channels, setting)
-    count = coalitions_up_to(network.n, max_corrupt)
-    if count * work(case) > WORK:
-        raise Unsupported(
-            f"{count:,} coalitions of at most {max_corrupt} among {network.n} nodes are too many to try. "
-            "Lower max_corrupt."
-        )
-    worst = {a: excess_of(case, a) for a in adversaries(network.n, max_corrupt) if a.corrupt or channels == "open"}
-    if not worst:
+    if channels == "encrypted" and max_corrupt == 0:
         raise InvalidInput("nobody listens: over encrypted channels with max_corrupt=0 there is nothing to calibrate.")
-    variance, coalition, excess = _smallest(worst, float(delta), _safe(case, float(delta)))
-    against = f"all {len(worst):,} coalitions of at most {max_corrupt}, {channels} channels"
-    told = describe_prior(case.secrets.variances)
-    return CalibratedMask(variance, float(delta), excess, coalition.corrupt, against, told)
+    told: dict[str, Any] = {"prior": describe_prior(case.secrets.variances), "network": network}
+    count = coalitions_up_to(network.n, max_corrupt) - (channels == "encrypted")
+    against = f"all {count:,} coalitions of at most {max_corrupt}, {channels} channels"
+    if count * work(case) > WORK:
+        variance, most = _large_enough(case, max_corrupt, float(delta))
+        return CalibratedMask(
+            variance, float(delta), float(delta), against=against, smallest=False, c_range=(0.0, most), **told
+        )
+    listening = [a for a in adversaries(network.n, max_corrupt) if a.corrupt or channels == "open"]
+    worst, exact = _worst_excess(case, listening)
+    variance, coalition, excess = _smallest(worst, len(listening), float(delta), _safe(case, float(delta)))
+    found = CalibratedMask(
+        variance, float(delta), excess, listening[coalition].corrupt, against, smallest=exact, **told
+    )
+    if channels == "open":
+        return replace(found, c_range=(0.0, _largest_c(case, variance, float(delta))))
+    if not setting.random:
+        return replace(found, c_range=(setting.c, setting.c), theta=setting.theta, schedule=_name(setting.schedule))
+    return replace(found, theta=1.0, schedule=ONE_AT_A_TIME) if _half_the_pads(setting) else found
 
 
-def excess_of(case: Case, adversary: Adversary) -> Callable[[float], float]:
-    """The largest excess of a node as a function of the variance; it falls.
+def _half_the_pads(setting: Setting) -> bool:
+    """Whether one pad of every edge is overwritten before it is read over encrypted channels (THEORY 4)."""
+    return setting.theta == 1 and isinstance(setting.schedule, NodeSchedule)
+
+
+def _name(schedule: Schedule) -> str:
+    return ONE_AT_A_TIME if isinstance(schedule, NodeSchedule) else type(schedule).__name__
+
+
+def _largest_c(case: Case, variance: float, delta: float) -> float:
+    """Of the shift of all ``x`` taps know all but ``sigma^2/(2 c^2 m)``: the larger ``c``, the more they see.
+
+    Without that they see the sum as well, so that no mask does for all ``c`` where the sum itself tells ``delta``.
+    """
+    view: OpenView = case.view(Eavesdropper())[0]
+    low, high = view.c, 2 * view.c
+    while high < LARGEST and replace(view, c=high).leaks(variance).excess.max() <= delta:
+        low, high = high, high * 4
+    if high >= LARGEST:
+        return math.inf
+    while high > low * (1 + CLOSE):
+        middle = math.sqrt(low * high)
+        over = replace(view, c=middle).leaks(variance).excess.max() > delta
+        low, high = (low, middle) if over else (middle, high)
+    return low
+
+
+def _large_enough(case: Case, t: int, delta: float) -> tuple[float, float]:
+    """A variance that does for every coalition of at most ``t``, by bounds, and the largest ``c`` for which it does."""
+    secrets = case.secrets
+    if not bounded(secrets):
+        raise Unsupported(
+            f"{coalitions_up_to(secrets.n, t):,} coalitions are too many to try, and a bound for all of them needs "
+            "independent secrets and isotropic costs. Lower max_corrupt, or give such a prior."
+        )
+    share = -math.expm1(-2 * delta / secrets.copies)
+    variance = float(seen_by_coalitions(secrets, t).max()) / share if t else 0.0
+    if case.channels == "encrypted":
+        return variance, math.inf
+    # By taps alone: a part that grows as c^2, and the rest.
+    rest, grows = (float(seen_by_taps(secrets, c).max()) for c in (0.0, 1.0))
+    grows -= rest
+    variance = max(variance, (rest + case.setting.c**2 * grows) / share)
+    return variance, math.sqrt((variance * share - rest) / grows)
+
+
+def _worst_excess(case: Case, listening: Sequence[Adversary]) -> tuple[Callable[[float, Nodes], Array], bool]:
+    """The largest excess of a node, as a function of the variance and of who listens; it falls with the variance. And
+    whether it is exact, not a bound.
 
     Over encrypted channels it depends on who happens to wake when, and a mask must do for all: no sequence shows more
     than open channels do, and with one node awake at a time and ``theta = 1`` none shows more than half the
     signal-to-noise ratio of these, since one pad of every edge is overwritten before it is read (THEORY 4).
     """
-    setting, secrets = case.setting, case.secrets
+    setting, secrets, pads, exact = case.setting, case.secrets, 1.0, True
+    everybody = np.ones(secrets.n, dtype=bool)
+    views: list[Any]
     if case.channels == "encrypted" and setting.random:
-        bound = OpenView(secrets, adversary.corrupt, np.ones(secrets.n, dtype=bool), 1.0)
-        pads = 2.0 if setting.theta == 1 and isinstance(setting.schedule, NodeSchedule) else 1.0
-        return lambda variance: float(np.nanmax(bound.leaks(pads * variance).excess))
-    view, _, guarantee = case.view(adversary)
-    if guarantee != "exact":
-        raise Unsupported(f"the network is too large for an exact view of {case.channels} channels.")
-    return lambda variance: float(np.nanmax(view.leaks(variance).excess))
+        pads = 2.0 if _half_the_pads(setting) else 1.0
+        views = [OpenView(secrets, adversary.corrupt, everybody, 1.0) for adversary in listening]
+    else:
+        found = [case.view(adversary) for adversary in listening]
+        exact = all(guarantee == "exact" for _, _, guarantee in found)
+        views = [view for view, _, _ in found]
+
+    def excess(variance: float, some: Nodes) -> Array:
+        if all(isinstance(view, OpenView) and view.is_stackable for view in views):
+            coalitions = [views[k].corrupt for k in some]
+            every = whole_transcripts(secrets, coalitions, pads * variance, views[0].c)
+        else:
+            every = (views[k].leaks(pads * variance) for k in some)
+        return np.array([np.nanmax(leaks.excess) for leaks in every])
+
+    return excess, exact
 
 
 def _safe(case: Case, delta: float) -> float:
@@ -124,33 +237,47 @@ def _safe(case: Case, delta: float) -> float:
 
 
 def _smallest(
-    worst: dict[Adversary, Callable[[float], float]], delta: float, guess: float
-) -> tuple[float, Adversary, float]:
+    excess: Callable[[float, Nodes], Array], count: int, delta: float, guess: float
+) -> tuple[float, int, float]:
     """Bisection on the coalition that is worst, until no other is worse there."""
-    high = guess
-    while (found := max(worst, key=lambda a: worst[a](high))) and worst[found](high) > delta:
-        high *= 4
-        if high > LARGEST:
-            raise Unsupported(f"no mask was found: the excess stays at {worst[found](high):.3g} nats.")
-    low = 0.0
+    everybody, safe = np.arange(count), guess
+    while (most := excess(safe, everybody)).max() > delta:
+        safe *= 4
+        if safe > LARGEST:
+            raise Unsupported(f"no mask was found: the excess stays at {most.max():.3g} nats.")
+    found, low = int(np.argmax(most)), 0.0
     while True:
-        low, high = _bisect(worst[found], delta, low, high)
-        excess = {a: function(high) for a, function in worst.items()}
-        now = max(excess, key=lambda a: excess[a])
-        if excess[now] <= delta:
-            return high, now, excess[now]
-        found, low = now, high
-        while worst[found](high) > delta:
-            high *= 2
+        low, high = _bisect(excess, found, delta, low, safe)
+        rivals = np.flatnonzero((_at_most(most, safe / high) > delta) | (everybody == found))
+        there = excess(high, rivals)
+        now = int(np.argmax(there))
+        if there[now] <= delta:
+            return high, int(rivals[now]), float(there[now])
+        found, low = int(rivals[now]), high
 
 
-def _bisect(function: Callable[[float], float], delta: float, low: float, high: float) -> tuple[float, float]:
+def _at_most(excess: Array, ratio: float) -> Array:
+    """The most that an excess can grow to under a mask smaller by ``ratio``.
+
+    With ``W(v)`` the share of the variance that is explained, ``v W(v)`` does not fall as ``v`` grows: it is
+    ``B'(A A'/v + N)^+ B``. For several entries the bound is largest where a single direction is explained. A little is
+    added for rounding.
+    """
+    share = -np.expm1(-2 * excess) * ratio * (1 + CLOSE)
+    with np.errstate(divide="ignore"):
+        return np.asarray(-0.5 * np.log1p(-np.minimum(share, 1.0)))
+
+
+def _bisect(
+    excess: Callable[[float, Nodes], Array], k: int, delta: float, low: float, high: float
+) -> tuple[float, float]:
+    only = np.array([k])
     while low == 0.0:
-        if function(high / 4) > delta:
+        if excess(high / 4, only)[0] > delta:
             low = high / 4
         else:
             high /= 4
     while high > low * (1 + CLOSE):
         middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if function(middle) > delta else (low, middle)
+        low, high = (middle, high) if excess(middle, only)[0] > delta else (low, middle)
     return low, high

@@ -203,7 +203,7 @@ class Case:
             raise Unsupported(
                 "nodes= is for the closed form of open channels; leave it out, all nodes are done at once."
             )
-        return view.leaks(self.variance, nodes), method + ", one sparse solve a node", guarantee
+        return view.leaks(self.variance, nodes), method + ", by sparse solves", guarantee
 
     def bounded(self, view: Any, method: str, guarantee: Guarantee) -> tuple[Leaks, str, Guarantee]:
         """What a view gives away; two bounds that meet are exact, and those that do not, are not."""
@@ -217,7 +217,10 @@ class Case:
         n, w = self.secrets.n, self.secrets.width
         chosen = None if nodes is None else _chosen(nodes, adversary, n)
         if chosen is None and n * w > DENSE:
-            raise Unsupported(f"{n} nodes are too many for a table of all; name those you ask about: nodes=[0, 1].")
+            if self.setting.view == "snapshot" or isinstance(self.mask, ModularMask):
+                kind = "a snapshot" if self.setting.view == "snapshot" else "modular pads"
+                raise Unsupported(f"{n:,} nodes are too many for {kind}; at most {DENSE:,} numbers are done at once.")
+            chosen = np.setdiff1d(np.arange(n), list(adversary.corrupt))
         if not adversary.corrupt and not adversary.sees_all(self.channels):
             return self.assemble(nothing(self.secrets), "nothing is seen", "exact", adversary)
         leaks, method, guarantee = self.leaks(adversary, chosen)

@@ -19,23 +19,22 @@ which is ``(sigma^2/2) L_h`` when all have woken: its kernel, the sum over each 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, cg
+from scipy import sparse
 
-from ..costs.base import Array
 from ..errors import Unsupported
 from .adversary import Nodes, groups, honest_components
+from .coalitions import whole_transcripts
+from .large import estimators_of
 from .posterior import Posterior, diagonal_blocks, observe
 from .secrets import Secrets, entries
 from .views import Answer, Leaks, leaks
 
-GROUPS = 2_000  # unknowns of the coarse problem, which is solved directly
+BLOCK = 32  # nodes of a large network that are done together
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,17 @@ class OpenView:
 
     def leaks(self, variance: float, nodes: Nodes | None = None) -> Leaks:
         """For pads of this variance (divided by the number of runs): all nodes, or the chosen ones by sparse solves."""
-        return _dense(self, variance) if nodes is None else _sparse(self, variance, nodes)
+        if nodes is not None:
+            return _sparse(self, variance, nodes)
+        if not self.is_stackable:
+            return _dense(self, variance)
+        (found,) = whole_transcripts(self.secrets, [self.corrupt], variance, self.c)
+        return found
+
+    @property
+    def is_stackable(self) -> bool:
+        """Whether it is one of those that ``coalitions`` does, many at a time."""
+        return self.secrets.width == 1 and self.secrets.K.ndim == 1 and self.complete
 
     @property
     def complete(self) -> bool:
@@ -115,11 +124,12 @@ def _dense(view: OpenView, variance: float) -> Leaks:
 
 
 def _sparse(view: OpenView, variance: float, nodes: Nodes) -> Leaks:
-    """Chosen nodes of a large network, one sparse solve each, once all have woken; independent scalar secrets.
+    """Chosen nodes of a large network, or all, once everybody has woken; independent scalar secrets.
 
     With ``D = Cov q`` diagonal, ``N`` the noise and ``d = D 1`` on the node's component, given the sum ``1'q``:
     ``(D + N) g = D e_i - d D_ii / 1'd`` has ``d'g = 0``, so ``g`` is also the best estimator given the sum, and what
-    the view adds is ``g'(D e_i - d D_ii / 1'd)``, without a subtraction of large numbers.
+    the view adds is ``g'(D e_i - d D_ii / 1'd)``, without a subtraction of large numbers. A constant on the component
+    may be added to ``g`` without changing anything.
     """
     secrets = view.secrets
     if secrets.K.ndim != 1 or secrets.width != 1 or not view.complete:
@@ -127,77 +137,31 @@ def _sparse(view: OpenView, variance: float, nodes: Nodes) -> Leaks:
             f"{secrets.n} nodes need a prior of independent secrets, isotropic costs and the whole transcript."
         )
     F = view.senders
-    a, D = secrets.Q[F], secrets.Q[F] ** 2 * secrets.K[F]
-    L = (variance / 2) * view.laplacian()
-    shift = np.sqrt(variance / 2 * sum(scale for _, scale in view.shifts())) * a
-    solve = _solver(sparse.csr_array(sparse.diags_array(D) + L), shift)
-    found = honest_components(secrets.problem.network, view.corrupt) if view.corrupt else []
-    of_group = np.array([np.where(np.isin(F, group), D, 0.0) for group in found] or [np.zeros(len(F))])  # d
-    blocks = np.zeros((4, len(nodes), 1, 1))
-    before, given, after, gained = blocks
-    for at, i in enumerate(nodes):
-        k = int(np.searchsorted(F, i))
-        d = of_group[np.argmax(of_group[:, k])]
-        total = d.sum() or np.inf
-        target = -d * (D[k] / total)
-        target[k] += D[k]
-        g = solve(target)
+    D = secrets.Q[F] ** 2 * secrets.K[F]
+    N = (variance / 2) * view.laplacian()
+    shift = np.sqrt(variance / 2 * sum(scale for _, scale in view.shifts())) * secrets.Q[F]
+    group = np.zeros(len(F), dtype=np.int64)
+    for k, members in enumerate(honest_components(secrets.problem.network, view.corrupt)):
+        group[np.searchsorted(F, members)] = k
+    total = np.asarray(np.bincount(group, D)[group] if view.corrupt else np.full(len(F), np.inf), dtype=np.float64)
+    places = np.searchsorted(F, nodes)
+    estimators = estimators_of(N, D, shift, group, total, len(nodes))
+    before = secrets.K[nodes]
+    given = before - before * D[places] / total[places]
+    after, gained = np.zeros((2, len(places)))
+    for some in np.array_split(np.arange(len(places)), -(-len(places) // BLOCK)):
+        at, columns = places[some], np.arange(len(some))
+        g = estimators(at)
         off = -g
-        off[k] += 1.0
-        inside = d > 0
-        spread = np.where(inside, off - (d @ off) / total, off)  # Cov q given the sum, as a sum of squares
-        before[at], given[at] = D[k], D[k] - D[k] ** 2 / total
-        gained[at] = target @ g
-        after[at] = D @ spread**2 + g @ (L @ g) + (shift @ g) ** 2
-    before, given, after, gained = blocks / secrets.Q[nodes][None, :, None, None] ** 2
+        off[at, columns] += 1.0
+        # Cov q given the sum, as a sum of squares.
+        spread = np.where(group[:, None] == group[at], off - (D @ off) / total[at], off)
+        gained[some] = D[at] * (g[at, columns] - (D @ g) / total[at])
+        after[some] = D @ spread**2 + (g * (N @ g)).sum(axis=0) + (shift @ g) ** 2
+    each = (before, given, after / secrets.Q[nodes] ** 2, gained / secrets.Q[nodes] ** 2)
+    before, given, after, gained = (values[:, None, None] for values in each)
     left = Posterior(given, after, gained)
     # Where the answer is part of the view, the view alone leaves what is left given both.
     seen = Posterior(before, after, before - after) if view.corrupt else left
     answer = Answer(secrets, view.corrupt)
     return leaks(answer, nodes, seen, left, complete=True, heard=view.woken)
-
-
-def _solver(M: sparse.csr_array[Any], shift: Array) -> Callable[[Array], Array]:
-    """``(M + shift shift')^{-1}`` by conjugate gradients, preconditioned on two levels: the diagonal, and groups.
-
-    What the diagonal leaves are the smooth parts of a long graph; on groups of neighbours they are a small problem.
-    """
-    group = _aggregates(M)
-    P = sparse.csr_array((np.ones(len(group)), (np.arange(len(group)), group)))
-    small = np.bincount(group, shift)
-    coarse = linalg.cho_factor((P.T @ M @ P).toarray() + np.outer(small, small))
-    diagonal = M.diagonal() + shift**2
-
-    def both_levels(r: Array) -> Array:
-        return np.asarray(r.ravel() / diagonal + linalg.cho_solve(coarse, np.bincount(group, r.ravel()))[group])
-
-    full = LinearOperator(M.shape, matvec=lambda v: M @ v.ravel() + shift * (shift @ v.ravel()), dtype=np.float64)
-    preconditioner = LinearOperator(M.shape, matvec=both_levels, dtype=np.float64)
-
-    def solve(target: Array) -> Array:
-        # What is asked for are quadratic forms, whose error is the square of this one.
-        g, failed = cg(full, target, rtol=1e-10, maxiter=20_000, M=preconditioner)
-        if failed:
-            raise Unsupported("conjugate gradients failed: the variances of mask and prior are too far apart.")
-        return np.asarray(g)
-
-    return solve
-
-
-def _aggregates(M: sparse.csr_array[Any]) -> npt.NDArray[np.int64]:
-    """Groups of neighbours, and groups of groups, until there are at most ``GROUPS``."""
-    label, graph = np.arange(M.shape[0]), M
-    while graph.shape[0] > GROUPS:
-        part, count = np.full(graph.shape[0], -1), 0
-        for i in range(graph.shape[0]):
-            if part[i] < 0:
-                around = graph.indices[graph.indptr[i] : graph.indptr[i + 1]]
-                part[around[part[around] < 0]] = count
-                part[i] = count
-                count += 1
-        if count == graph.shape[0]:
-            break
-        label = part[label]
-        P = sparse.csr_array((np.ones(len(part)), (np.arange(len(part)), part)))
-        graph = sparse.csr_array(P.T @ graph @ P)
-    return label

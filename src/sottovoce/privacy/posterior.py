@@ -15,7 +15,7 @@ DISCLOSED = 1e-20  # of the prior variance: what is left of a variance that is e
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """The covariance of each node's secret before and after a view; blocks ``(nodes, width, width)``.
+    """The covariance of each node's secret before and after a view; blocks ``(..., nodes, width, width)``.
 
     ``gained`` is ``before - after`` computed by itself: where it is small, the subtraction would lose it.
     """
@@ -26,26 +26,24 @@ class Posterior:
 
     def nats(self) -> Array:
         """``I(S_i; view) = 1/2 ln det before - 1/2 ln det after``; ``inf`` where a direction is disclosed."""
-        return np.array([_nats(*blocks) for blocks in zip(self.before, self.after, self.gained, strict=True)])
+        known = np.asarray(~(self.before > 0).any(axis=(-2, -1)))  # up to rounding
+        before = np.where(known[..., None, None], np.eye(self.before.shape[-1]), self.before)
+        # In directions scaled to unit variance before the view, in ascending order.
+        share, left = _shares(before, self.gained), _shares(before, self.after)
+        small, disclosed = share[..., -1] < 0.5, known | (left[..., 0] <= DISCLOSED)
+        by_gain = np.log1p(-np.where(small[..., None], share, 0.0)).sum(axis=-1)
+        by_rest = np.log(np.where((small | disclosed)[..., None], 1.0, left)).sum(axis=-1)
+        nats = np.maximum(0.0, -0.5 * np.where(small, by_gain, by_rest)) + 0.0  # never -0
+        return np.where(known | (disclosed & ~small), np.inf, nats)
 
 
-def _nats(before: Array, after: Array, gained: Array) -> float:
-    if not before.any():
-        return np.inf
-    # In directions scaled to unit variance before the view.
-    root = linalg.cholesky(before, lower=True)
-    share = linalg.eigvalsh(_whitened(root, gained))
-    if share[-1] < 0.5:
-        return max(0.0, -0.5 * float(np.log1p(-share).sum()))
-    left = linalg.eigvalsh(_whitened(root, after))
-    if left[0] <= DISCLOSED:
-        return np.inf
-    return max(0.0, -0.5 * float(np.log(left).sum()))
-
-
-def _whitened(root: Array, matrix: Array) -> Array:
-    half = linalg.solve_triangular(root, matrix, lower=True)
-    return np.asarray(linalg.solve_triangular(root, half.T, lower=True))
+def _shares(whole: Array, part: Array) -> Array:
+    """The eigenvalues of ``part`` relative to ``whole``, ascending."""
+    if whole.shape[-1] == 1:
+        return (part / whole)[..., 0]
+    root = np.linalg.cholesky(whole)
+    half = np.linalg.solve(root, part)
+    return np.asarray(np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, -2, -1))))
 
 
 def observe(
@@ -62,13 +60,18 @@ def observe(
     try:
         gain = linalg.solve(M if regular is None else M + regular, AK[:, wanted], assume_a="pos")
     except np.linalg.LinAlgError:
-        raise Unsupported(
-            "pads, secrets and c are of sizes too far apart for float64: bring secrets to size 1, and c to curvature."
-        ) from None
+        raise too_far_apart() from None
     error = np.eye(len(K))[:, wanted] - A.T @ gain
     # Joseph's form, a sum of squares: exact in the limit where (before - gained) would cancel.
     after = _blocks(error, K @ error, width) + _blocks(gain, N @ gain, width)
     return Posterior(diagonal_blocks(K, width)[_nodes(wanted, width)], after, _blocks(AK[:, wanted], gain, width))
+
+
+def too_far_apart() -> Unsupported:
+    """A matrix that is not positive definite, for float64."""
+    return Unsupported(
+        "pads, secrets and c are of sizes too far apart for float64: bring secrets to size 1, and c to curvature."
+    )
 
 
 def _nodes(wanted: slice, width: int) -> slice:

@@ -178,8 +178,8 @@ class Report:
         worst = float(np.max(np.where(np.isfinite(self.excess), self.excess, 0.0), initial=0.0))
         if self.guarantee != "none" and worst > HIGH:
             said.append(
-                "The excess falls as one over the variance of the mask: sv.privacy.calibrate finds the smallest mask "
-                "that keeps it below a bound."
+                "The excess falls as one over the variance of the mask: sv.privacy.calibrate finds a mask that "
+                "keeps it below a bound."
             )
         if self.channels == "open" and not self.adversary.corrupt and self.coalitions is None and worst > HIGH:
             said.append("Encrypted channels would leave an eavesdropper nothing.")

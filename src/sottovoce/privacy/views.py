@@ -67,13 +67,11 @@ class Answer:
     @cached_property
     def sums(self) -> Array:
         """``sum Q_j s_j`` over each group, as rows over the entries of the honest secrets."""
-        w, rows = self.secrets.width, []
-        for group in self.groups:
-            total = np.zeros((w, len(self.honest) * w))
-            blocks = [self.secrets.hessian(np.array([j])).toarray() for j in group]
-            total[:, entries(np.searchsorted(self.honest, group), w)] = np.hstack(blocks)
-            rows.append(total)
-        return np.vstack([np.zeros((0, len(self.honest) * w)), *rows])
+        w, Q = self.secrets.width, self.secrets.Q.reshape(self.secrets.n, self.secrets.width, self.secrets.width)
+        sums = np.zeros((len(self.groups), w, len(self.honest), w))
+        for total, group in zip(sums, self.groups, strict=True):
+            total[:, np.searchsorted(self.honest, group)] = Q[group].transpose(1, 0, 2)
+        return sums.reshape(-1, len(self.honest) * w)
 
     @cached_property
     def K(self) -> Array:
@@ -102,24 +100,40 @@ def leaks(
 
     ``complete`` says that the view holds the answer, and ``heard`` whose messages it holds.
     """
-    n, w, copies = answer.secrets.n, answer.secrets.width, answer.secrets.copies
-    leakage, floor, excess = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    n, w = answer.secrets.n, answer.secrets.width
     K = answer.secrets.K
     prior = K[nodes][:, None, None] if K.ndim == 1 else diagonal_blocks(K, w)[nodes]
-    alone = answer.alone[nodes]
+    held = np.array(complete and bool(answer.corrupt))
+    found = informations(prior, seen, left, answer.alone[nodes], heard[nodes], held, answer.secrets.copies)
+    every = Leaks(np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan), np.full((n, w), np.nan))
+    for name in ("leakage", "floor", "excess", "std"):
+        getattr(every, name)[nodes] = getattr(found, name)
+    return every
+
+
+def informations(
+    prior: Array,
+    seen: Posterior,
+    left: Posterior,
+    alone: npt.NDArray[np.bool_],
+    heard: npt.NDArray[np.bool_],
+    held: npt.NDArray[np.bool_],
+    copies: int,
+) -> Leaks:
+    """The same for nodes of one coalition, or of many stacked; ``held`` says of which coalitions the answer is part of
+    the view."""
     # Of a node alone the answer leaves nothing, up to rounding: what follows must not look at it.
-    left = Posterior(*(np.where(alone[:, None, None], prior, part) for part in (left.before, left.after, left.gained)))
-    floor[nodes] = np.where(alone, np.inf, copies * Posterior(prior, left.before, prior - left.before).nats())
+    left = Posterior(
+        *(np.where(alone[..., None, None], prior, part) for part in (left.before, left.after, left.gained))
+    )
+    floor = np.where(alone, np.inf, copies * Posterior(prior, left.before, prior - left.before).nats())
     own = Posterior(prior, seen.before, prior - seen.before).nats()  # what the coalition's own secrets tell
-    leakage[nodes] = np.where(alone & heard[nodes], np.inf, copies * (own + seen.nats()))
-    excess[nodes] = np.where(alone, np.inf, copies * left.nats())
-    if complete and answer.corrupt:
-        # One of the three is redundant: replace the one that rounding hurts most.
-        small = excess < 1
-        leakage[small] = (floor + excess)[small]
-        rest = np.where(np.isinf(leakage), np.inf, leakage - np.where(np.isinf(floor), 0.0, floor))
-        excess[~small] = rest[~small]
-    std = np.full((n, w), np.nan)
-    std[nodes] = np.sqrt(np.maximum(np.diagonal(seen.after, axis1=1, axis2=2), 0))
-    std[np.isinf(leakage)] = 0.0
-    return Leaks(leakage, floor, excess, std)
+    leakage = np.where(alone & heard, np.inf, copies * (own + seen.nats()))
+    excess = np.where(alone, np.inf, copies * left.nats())
+    # Where the view holds the answer, one of the three is redundant: replace the one that rounding hurts most.
+    small = excess < 1
+    leakage = np.where(held & small, floor + excess, leakage)
+    rest = np.where(np.isinf(leakage), np.inf, leakage - np.where(np.isinf(floor), 0.0, floor))
+    excess = np.where(held & ~small, rest, excess)
+    std = np.sqrt(np.maximum(np.diagonal(seen.after, axis1=-2, axis2=-1), 0))
+    return Leaks(leakage, floor, excess, np.where(np.isinf(leakage)[..., None], 0.0, std))
