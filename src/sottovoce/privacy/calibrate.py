@@ -17,7 +17,7 @@ from ..schedules import NodeSchedule, Schedule
 from .adversary import Adversary, Channels
 from .case import Case, check, describe_prior, setting_of
 from .closed_form import OpenView
-from .secrets import secrets_of
+from .secrets import prior_of, secrets_of
 from .uncertified import is_certifiable
 from .worst import WORK, adversaries, check_size, coalitions_up_to, work
 
@@ -59,14 +59,15 @@ def calibrate(
     delta: float,
     max_corrupt: int = 1,
     channels: Channels = "open",
-    prior: npt.ArrayLike = 1.0,
+    prior: npt.ArrayLike | None = None,
     schedule: Schedule | None = None,
     theta: float | None = None,
     c: float | Literal["auto"] = "auto",
     seed: int | None = None,
 ) -> CalibratedMask:
     """The smallest Gaussian mask whose exact excess is at most ``delta`` nats at every node, for every coalition of at
-    most ``max_corrupt`` nodes (and taps, over open channels). Refused, with the reason, where no mask can do it."""
+    most ``max_corrupt`` nodes (and taps, over open channels). Refused, with the reason, where no mask can do it.
+    ``prior`` as for ``audit``: by default taken from the data, and 1 where there are none."""
     check(problem, channels)
     if not (is_number(delta) and 0 < delta < np.inf):
         raise InvalidInput(f"delta must be a positive number of nats; got {delta!r}.")
@@ -81,7 +82,8 @@ def calibrate(
             "max_corrupt."
         )
     setting = setting_of(problem, schedule, theta, c, seed, "transcript", None)
-    case = Case(secrets_of(problem, prior), GaussianMask(1.0), channels, setting)
+    assumed = prior_of(problem, prior)
+    case = Case(secrets_of(problem, assumed.value), GaussianMask(1.0), channels, setting)
     count = coalitions_up_to(network.n, max_corrupt)
     if count * work(case) > WORK:
         raise Unsupported(
@@ -93,7 +95,7 @@ def calibrate(
         raise InvalidInput("nobody listens: over encrypted channels with max_corrupt=0 there is nothing to calibrate.")
     variance, coalition, excess = _smallest(worst, float(delta), _safe(case, float(delta)))
     against = f"all {len(worst):,} coalitions of at most {max_corrupt}, {channels} channels"
-    told = describe_prior(case.secrets.variances)
+    told = f"{describe_prior(case.secrets.variances)}, {assumed.told}"
     return CalibratedMask(variance, float(delta), excess, coalition.corrupt, against, told)
 
 

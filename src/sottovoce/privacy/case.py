@@ -20,10 +20,11 @@ from ..solve import settled_theta
 from .adversary import Adversary, Channels, honest_components, node_set
 from .closed_form import OpenView
 from .elimination import RANK, Elimination, first_sweep, settles
+from .indistinguishable import told_apart
 from .pads import CorrelatedPads
 from .posterior import Posterior, diagonal_blocks
 from .report import Guarantee, Report
-from .secrets import Secrets
+from .secrets import Prior, Secrets
 from .snapshot import Snapshot
 from .views import Answer, Leaks
 from .views import leaks as leaks_of
@@ -115,6 +116,8 @@ class Case:
     runs: int = 1
     pads: Literal["fresh", "reused"] = "fresh"
     method: Method = "auto"
+    prior: Prior = Prior(1.0, "as given", 0.0)
+    published: bool = False  # whether everybody is told the answer
 
     @property
     def variance(self) -> float:
@@ -137,7 +140,7 @@ class Case:
                 raise Unsupported("the snapshot is implemented for independent Gaussian pads.")
             snapshot = Snapshot(secrets, setting.schedule, iteration=setting.iterations, **self.play(corrupt))
             return snapshot, "linear-Gaussian", "exact"
-        sees_all = adversary.sees_all(self.channels)
+        sees_all, public = adversary.sees_all(self.channels), self.published and not corrupt
         simple = sees_all and (factor is None or not factor.shape[1])
         if self.method == "closed form" and not simple:
             raise Unsupported("the closed form is for open channels that are tapped, and independent pads.")
@@ -145,7 +148,9 @@ class Case:
             woken = self.woken()
             # Where the coalition knows every x, c cancels.
             c = 1.0 if corrupt and woken.all() else setting.c
-            return OpenView(secrets, corrupt, woken, c), "closed form", "exact"
+            return OpenView(secrets, corrupt, woken, c, public), "closed form", "exact"
+        if public:
+            raise Unsupported("answer='public' is for independent pads, by the closed form.")
         unknowns = int(secrets.problem.rows[-1] + secrets.problem.columns[-1])
         if unknowns > UNKNOWNS or (setting.iterations is None and factor is None and not self.plays_out):
             if (factor is not None and factor.shape[1]) or self.method == "elimination":
@@ -199,6 +204,10 @@ class Case:
         """What one adversary learns."""
         if isinstance(self.mask, ModularMask) and self.pads == "fresh" and nodes is None:
             return modular(self, adversary), "by construction: masked values are uniform given the sums", "exact"
+        if not adversary.corrupt and not adversary.sees_all(self.channels):
+            if self.published:
+                return modular(self, adversary), "the published result, and nothing else, is seen", "exact"
+            return nothing(self.secrets), "nothing is seen", "exact"
         view, method, guarantee = self.view(adversary)
         if nodes is None:
             return view.leaks(self.variance), method, guarantee
@@ -214,8 +223,6 @@ class Case:
         chosen = None if nodes is None else _chosen(nodes, adversary, n)
         if chosen is None and n * w > DENSE:
             raise Unsupported(f"{n} nodes are too many for a table of all; name those you ask about: nodes=[0, 1].")
-        if not adversary.corrupt and not adversary.sees_all(self.channels):
-            return self.assemble(nothing(self.secrets), "nothing is seen", "exact", adversary)
         leaks, method, guarantee = self.leaks(adversary, chosen)
         return self.assemble(leaks, method, guarantee, adversary)
 
@@ -238,11 +245,13 @@ class Case:
             channels=self.channels,
             view=self.setting.describe() + (", for one activation sequence" if self.of_one_sequence(sees_all) else ""),
             mask=describe_mask(self.mask, self.runs),
-            prior=describe_prior(secrets.variances),
-            flags=flags(self, adversary),
+            prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
+            flags=flags(self, adversary) | self.prior.flag(secrets.variances),
             holds_answer=self.setting.iterations is None or (sees_all and bool(self.woken().all())),
-            public_answer=isinstance(self.mask, ModularMask) and sees_all,
-            **more,
+            public_answer=(isinstance(self.mask, ModularMask) and sees_all) or self.published,
+            published=self.published,
+            weighted=not equal_curvatures(secrets),
+            **({"mu": told_apart(self, adversary)} | more),
         )
 
 
@@ -302,15 +311,21 @@ def nothing(secrets: Secrets) -> Leaks:
 def modular(case: Case, adversary: Adversary) -> Leaks:
     """Uniform pads modulo ``2^bits``: the view is the sum over each honest component, by construction (``modular``).
 
-    Masked values are public, and so is their sum: taps are told the answer.
+    Masked values are public, and so is their sum: taps are told the answer. The same is left of a run that nobody
+    sees, once its answer is published.
     """
-    answer = Answer(case.secrets, adversary.corrupt, public=adversary.sees_all(case.channels))
+    answer = Answer(case.secrets, adversary.corrupt, public=adversary.sees_all(case.channels) or case.published)
     given = diagonal_blocks(answer.given, case.secrets.width)
     left = Posterior(given, given, np.zeros_like(given))
     before = diagonal_blocks(answer.K, case.secrets.width)
     seen = Posterior(before, given, before - given)
     everybody = np.ones(case.secrets.n, dtype=bool)
     return leaks_of(answer, answer.honest, seen, left, complete=True, heard=everybody)
+
+
+def equal_curvatures(secrets: Secrets) -> bool:
+    """Whether ``sum Q_j s_j``, which is disclosed, is the plain sum."""
+    return bool((secrets.Q == secrets.Q[0]).all())
 
 
 def describe_mask(mask: Any, runs: int = 1) -> str:

@@ -3,7 +3,7 @@
 * ``leakage`` is ``I(S_i; view)``.
 * ``floor`` is ``I(S_i; answer)``: what the exact answer tells a coalition, whatever the mask. It knows its own secrets
   and, from the answer and its own edges, ``sum Q_j s_j`` over each connected group of honest nodes (THEORY 4). An
-  eavesdropper without corrupt nodes is not told the answer: its floor is 0.
+  eavesdropper without corrupt nodes is not told the answer: its floor is 0, unless the answer is published.
 * ``excess`` is ``I(S_i; view | answer)``, what the protocol adds. On a whole transcript ``leakage = floor + excess``; a
   prefix or a snapshot does not hold the answer yet, and leakage may be less.
 """
@@ -102,13 +102,16 @@ def leaks(
     own = Posterior(prior, seen.before, prior - seen.before).nats()  # what the coalition's own secrets tell
     leakage[nodes] = np.where(alone & heard[nodes], np.inf, copies * (own + seen.nats()))
     excess[nodes] = np.where(alone, np.inf, copies * left.nats())
-    if complete and answer.corrupt:
+    if answer.public and not answer.corrupt:
+        leakage = floor + excess  # I(S_i; view, answer), by the chain rule
+    elif complete and answer.corrupt:
         # One of the three is redundant: replace the one that rounding hurts most.
         small = excess < 1
         leakage[small] = (floor + excess)[small]
         rest = np.where(np.isinf(leakage), np.inf, leakage - np.where(np.isinf(floor), 0.0, floor))
         excess[~small] = rest[~small]
     std = np.full((n, w), np.nan)
-    std[nodes] = np.sqrt(np.maximum(np.diagonal(seen.after, axis1=1, axis2=2), 0))
+    after = left.after if answer.public and not answer.corrupt else seen.after
+    std[nodes] = np.sqrt(np.maximum(np.diagonal(after, axis1=1, axis2=2), 0))
     std[np.isinf(leakage)] = 0.0
     return Leaks(leakage, floor, excess, std)

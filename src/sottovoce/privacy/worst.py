@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InvalidInput, Unsupported
 from .adversary import Adversary, Coalition, Eavesdropper
 from .case import Case, nothing
+from .indistinguishable import worst_told_apart
 from .report import Guarantee, Report
 from .views import Leaks
 
@@ -33,7 +34,7 @@ def worst_case(case: Case, t: int) -> Report:
     guarantee: Guarantee = "exact"
     method = "nothing is seen"
     for adversary in adversaries(n, t):
-        if not adversary.corrupt and not adversary.sees_all(case.channels):
+        if not adversary.corrupt and not adversary.sees_all(case.channels) and not case.published:
             continue
         leaks, method, guarantee = case.leaks(adversary)
         for i in np.flatnonzero(leaks.leakage > worst.leakage):
@@ -45,7 +46,8 @@ def worst_case(case: Case, t: int) -> Report:
         if np.nanmax(leaks.leakage) > most:
             overall, most = adversary.corrupt, float(np.nanmax(leaks.leakage))
     told = f"{method}, all {count:,} coalitions of at most {t}"
-    return case.assemble(worst, told, guarantee, Eavesdropper(), coalitions=tuple(by), overall=overall)
+    mu = worst_told_apart(case, t)
+    return case.assemble(worst, told, guarantee, Eavesdropper(), coalitions=tuple(by), overall=overall, mu=mu)
 
 
 def check_size(t: int, n: int) -> None:
@@ -104,4 +106,5 @@ def _bounded(case: Case, t: int) -> Report:
     bound = Leaks(leakage, floor, leakage, np.full((secrets.n, 1), np.nan))
     by = tuple(frozenset(network.neighbours(i).tolist()) if exposed[i] else None for i in range(secrets.n))
     method = f"neighbourhood bound for all {coalitions_up_to(secrets.n, t):.3g} coalitions of at most {t}"
-    return case.assemble(bound, method, "upper bound", Eavesdropper(), coalitions=by)
+    mu = worst_told_apart(case, t)
+    return case.assemble(bound, method, "upper bound", Eavesdropper(), coalitions=by, mu=mu)
