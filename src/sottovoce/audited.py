@@ -82,7 +82,7 @@ def print_report(report: Report, delta: float, notes: Sequence[str] = ()) -> Non
     """An audit for people: the verdict, the report's sentences (and more ``notes``), and a row for each party."""
     console = Console(highlight=False)
     colour = {Verdict.SAFE: "green", Verdict.WEAK: "yellow"}.get(report.verdict(delta), "red")
-    console.print(Text(headline(report, delta), style=f"bold {colour}"), "", sep="\n")
+    console.print(Text(headline(report, delta), style=f"bold {colour}"), "", sep="\n", soft_wrap=True)
     said = Table.grid(padding=(0, 1))
     for sentence in [*report.sentences(), *notes]:
         said.add_row("*", Text(sentence))
@@ -102,7 +102,7 @@ def _leak_table(report: Report, delta: float) -> Table:
     for title in ("added by\nthe procedure", "told by\nthe result", "both", "interval\nnarrower by"):
         table.add_column(title, justify="right", no_wrap=True)
     if report.coalitions is not None:
-        table.add_column("worst coalition", overflow="fold")
+        table.add_column("worst coalition", overflow="fold", min_width=len("worst coalition"))
     n, corrupt = report.network.n, report.adversary.corrupt
     order = np.lexsort((np.arange(n), -report.leakage, -report.excess, np.isin(np.arange(n), list(corrupt)))).tolist()
     for i in order[:SHOWN]:

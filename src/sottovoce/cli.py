@@ -222,8 +222,8 @@ def audit(
     from .audited import audit_notes, audited_dict, enough, print_report
     from .errors import InvalidInput, Unsupported
     from .files.problem_file import read_problem_file
-    from .privacy import audit as run
     from .privacy import Verdict, calibrate
+    from .privacy import audit as run
     from .privacy.verdict import DELTA
     from .terminal import spinner
 

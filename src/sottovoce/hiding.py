@@ -16,10 +16,7 @@ import numpy as np
 
 from .costs.base import Cost
 from .errors import BadlyHidden
-
-# The excess is at most (|q|/sigma)^2 [L_h^+]_ii n/(n-1) nats (THEORY 4): about 4e-4 on a small graph at this ratio,
-# which for averaging is a hundred times the data.
-HIDDEN = 50
+from .masks import RealPads
 
 _said = ContextVar("_said", default=False)
 
@@ -30,14 +27,14 @@ def size_of(cost: Cost) -> float:
     return float(np.abs(form.q).max(initial=0.0)) if form is not None else max(cost.sizes)
 
 
-def is_hidden(size: float, sigma: float, whose: str, stacklevel: int) -> bool:
-    """Whether pads of this ``sigma`` hide a ``q`` of this size, with a warning where they do not."""
-    hidden = HIDDEN * size <= sigma
+def is_hidden(size: float, mask: RealPads, whose: str, stacklevel: int) -> bool:
+    """Whether a mask hides a ``q`` of this size, with a warning where it does not."""
+    hidden = size <= mask.hides
     if not hidden and not _said.get():
         warnings.warn(
-            f"{whose}: its data are hidden badly, as they are not small against the mask's sigma = {sigma:.3g}, which "
-            f"should be about {2 * HIDDEN} times as large as what a party contributes. Use a larger mask, or bring the "
-            "data to size 1 by public numbers (scale=).",
+            f"{whose}: its data are hidden badly, as they are not small against the mask's sigma = {mask.sigma:.3g}: "
+            "it should be about 100 times as large as what a party contributes. Use a larger mask, or bring the data "
+            "to size 1 by public numbers (scale=).",
             BadlyHidden,
             stacklevel=stacklevel + 1,
         )

@@ -181,7 +181,7 @@ def test_the_warning_names_the_party_as_the_network_does(rows):
     assert {str(warning.message).split(":")[0] for warning in caught} == {"party clinic 3"}
     # A party's log holds nothing of its data: the numbers are the mask's.
     assert {number for warning in caught for number in re.findall(r"\d\S*", str(warning.message))} <= {
-        *("3:", "1e+04,", "100", "1")
+        *("3:", "1e+04:", "100", "1")
     }
 
 

@@ -430,7 +430,7 @@ def test_z0_of_the_wrong_orientation_is_refused(problem):
 
 def test_values_in_the_millions_under_a_mask_of_one_are_warned_about(network):
     problem = sv.averaging(network, 1e6 * (1 + np.arange(float(network.n))))
-    with pytest.warns(BadlyHidden, match=rf"node {network.n - 1}: its data are hidden badly.* sigma = 1, ") as caught:
+    with pytest.warns(BadlyHidden, match=rf"node {network.n - 1}: its data are hidden badly.* sigma = 1: ") as caught:
         result = sv.solve(problem, mask=sv.GaussianMask(1.0), c=0.4)
     assert caught[0].filename == __file__  # it points at the caller
     assert "e+0" not in str(caught[0].message)  # and quotes no data

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from situations import TOLERANCE, Situation, networks
 
 import sottovoce as sv
-from sottovoce.errors import Unsupported
+from sottovoce.errors import BadlyHidden, Unsupported
 from sottovoce.privacy import audit, calibrate
 
 worst_module = import_module("sottovoce.privacy.worst")
@@ -235,3 +235,18 @@ def test_the_mask_scales_with_the_secrets_and_falls_with_delta():
     assert 90 * small < strict < 110 * small  # the excess is about one over the variance
     run = sv.solve(sv.averaging(KITE, np.arange(5.0)), mask=calibrate(problem, delta=0.01, **RUN), seed=0)
     assert run.status is sv.Status.CONVERGED
+
+
+def test_a_calibrated_mask_is_meant_for_data_like_its_prior():
+    """It may be smaller than a hundred times the data; for larger data it is too small, and that is said."""
+    mask = calibrate(sv.averaging(KITE, np.zeros(5)), delta=0.01, prior=1.0, **RUN)
+    assert mask.sigma < 100
+    assert sv.solve(sv.averaging(KITE, np.full(5, 4.0)), mask=mask, seed=0).hidden is True
+    with pytest.warns(BadlyHidden):
+        sv.solve(sv.averaging(KITE, np.full(5, 4.1)), mask=mask, seed=0)
+
+
+def test_the_prior_of_a_calibration_is_that_of_the_data():
+    own = calibrate(sv.averaging(KITE, 3.0 * np.ones(5)), delta=0.01, **RUN)
+    assert own.variance == calibrate(sv.averaging(KITE, np.zeros(5)), delta=0.01, prior=9.0, **RUN).variance
+    assert "variance 9, taken from the data" in str(own)

@@ -23,6 +23,7 @@ from .worst import WORK, adversaries, check_size, coalitions_up_to, work
 
 CLOSE = 1e-6  # relative width of the last bracket around the variance
 LARGEST = 1e30  # variance at which the search ends
+DEVIATIONS = 4  # of the prior, within which the data of a mask calibrated for it should lie
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,12 @@ class CalibratedMask(GaussianMask):
     coalition: frozenset[int] = frozenset()  # the worst one
     against: str = ""
     prior: str = ""
+    meant_for: float = 0.0  # the largest |q_i| that the prior lets expect
+
+    @property
+    def hides(self) -> float:
+        """It is as small as ``delta`` lets it be, so its size alone says little: data that look like the prior."""
+        return max(self.meant_for, super().hides)
 
     @property
     def accuracy(self) -> float:
@@ -96,7 +103,8 @@ def calibrate(
     variance, coalition, excess = _smallest(worst, float(delta), _safe(case, float(delta)))
     against = f"all {len(worst):,} coalitions of at most {max_corrupt}, {channels} channels"
     told = f"{describe_prior(case.secrets.variances)}, {assumed.told}"
-    return CalibratedMask(variance, float(delta), excess, coalition.corrupt, against, told)
+    expected = DEVIATIONS * float(np.max(np.abs(case.secrets.Q)) * np.sqrt(case.secrets.variances.max()))
+    return CalibratedMask(variance, float(delta), excess, coalition.corrupt, against, told, expected)
 
 
 def excess_of(case: Case, adversary: Adversary) -> Callable[[float], float]:

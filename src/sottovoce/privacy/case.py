@@ -325,7 +325,7 @@ def modular(case: Case, adversary: Adversary) -> Leaks:
 
 def equal_curvatures(secrets: Secrets) -> bool:
     """Whether ``sum Q_j s_j``, which is disclosed, is the plain sum."""
-    return bool((secrets.Q == secrets.Q[0]).all())
+    return bool((secrets.Q[0] == secrets.Q).all())
 
 
 def describe_mask(mask: Any, runs: int = 1) -> str:

@@ -1,7 +1,7 @@
 """Without a prior: how well can an adversary tell two sets of data apart that have the same answer?
 
-Given the sums, a transcript over open channels is ``Y = Q S + N(0, (sigma^2/2) L_h)`` (``closed_form``). Let the data of
-node ``i`` differ by ``Delta``, and those of another honest node ``j`` of its component the other way, by
+Given the sums, a transcript over open channels is ``Y = Q S + N(0, (sigma^2/2) L_h)`` (``closed_form``). Let the data
+of node ``i`` differ by ``Delta``, and those of another honest node ``j`` of its component the other way, by
 ``Q_j^{-1} Q_i Delta``, so that the sum stays. The two transcripts are Gaussians of one covariance, with means that are
 ``(e_i - e_j) Q_i Delta`` apart, so the best test between them has
 

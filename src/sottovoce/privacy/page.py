@@ -122,7 +122,7 @@ def to_markdown(page: Page) -> str:
         bullet = "* " if len(section.sentences) > 1 else ""
         lines += [f"{bullet}{_md(sentence)}" for sentence in section.sentences]
         if section.table is not None:
-            table, width = section.table, len((section.table.header or section.table.rows[0]))
+            table, width = section.table, len(section.table.header or section.table.rows[0])
             lines += ["", _md_row(table.header or ("",) * width), "|" + "---|" * width, *map(_md_row, table.rows)]
     return "\n".join([*lines, "", _md(page.made), ""])
 

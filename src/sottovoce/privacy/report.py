@@ -166,8 +166,8 @@ class Report:
             return []
         if not self.adversary.corrupt and not self.public_answer:
             hidden = (
-                f"Nothing {'else ' if 'counts' in self.flags else ''}is learned exactly: without a corrupt node the result itself stays hidden, until somebody "
-                "publishes it."
+                f"{'Nothing else' if 'counts' in self.flags else 'Nothing'} is learned exactly: without a corrupt node "
+                "the result itself stays hidden, until somebody publishes it."
             )
             return [] if self.exposed else [hidden]
         groups = [group for group in self.groups if not set(group) <= set(self.exposed)]

@@ -56,8 +56,8 @@ def headline(report: Report, delta: float = DELTA) -> str:
     if found is Verdict.DISCLOSED:
         if report.exposed:
             return f"DISCLOSED: {len(report.exposed)} of {parties}"
-        if np.isinf(report.floor).any():  # the view ends before the first message of somebody who is alone
-            return f"DISCLOSED LATER: nobody yet; the answer will disclose {int(np.isinf(report.floor).sum())} of {parties}"
+        if later := int(np.isinf(report.floor).sum()):  # the view ends before the first message of somebody alone
+            return f"DISCLOSED LATER: nobody yet; the answer will disclose {later} of {parties}"
         return (
             f"DISCLOSED in effect: of {int(who.sum())} of {parties} less than {100 * LEFT:g} % of the interval is left"
         )

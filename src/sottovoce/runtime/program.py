@@ -69,7 +69,7 @@ def answer(config: NodeConfig, agreements: NetworkAgreements) -> dict[str, Any]:
         own = config.cost()
         mask = config.question.mask
         assert isinstance(mask, GaussianMask)
-        is_hidden(size_of(own.cost), mask.sigma, f"party {config.name}", stacklevel=1)
+        is_hidden(size_of(own.cost), mask, f"party {config.name}", stacklevel=1)
         run = agreements.optimise(own.cost, mask)
         agreements.runs.append(run)
         x = run.x[0] if own.scale is None else run.x[0] / own.scale
