@@ -156,7 +156,8 @@ def _names(axes: Any, names: list[str], places: npt.NDArray[np.float64], inks: l
 
 
 def plot_report(path: str | Path, report: Report) -> None:
-    """The network with nodes coloured by what the procedure adds, corrupt and disclosed ones marked; written whole or not at all."""
+    """The network with nodes coloured by what the procedure adds, corrupt and disclosed ones marked; written whole or
+    not at all."""
     path = check_plot_path(path)
     import matplotlib
     from matplotlib.figure import Figure

@@ -24,7 +24,7 @@ from .indistinguishable import told_apart
 from .pads import CorrelatedPads
 from .posterior import Posterior, diagonal_blocks
 from .report import Guarantee, Report
-from .secrets import Prior, Secrets
+from .secrets import GIVEN, Prior, Secrets
 from .snapshot import Snapshot
 from .views import Answer, Leaks
 from .views import leaks as leaks_of
@@ -116,7 +116,7 @@ class Case:
     runs: int = 1
     pads: Literal["fresh", "reused"] = "fresh"
     method: Method = "auto"
-    prior: Prior = Prior(1.0, "as given", 0.0)
+    prior: Prior = GIVEN
     published: bool = False  # whether everybody is told the answer
 
     @property
@@ -246,7 +246,7 @@ class Case:
             view=self.setting.describe() + (", for one activation sequence" if self.of_one_sequence(sees_all) else ""),
             mask=describe_mask(self.mask, self.runs),
             prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
-            flags=flags(self, adversary) | self.prior.flag(secrets.variances),
+            flags=flags(self, adversary),
             holds_answer=self.setting.iterations is None or (sees_all and bool(self.woken().all())),
             public_answer=(isinstance(self.mask, ModularMask) and sees_all) or self.published,
             published=self.published,
@@ -257,7 +257,10 @@ class Case:
 
 def flags(case: Case, adversary: Adversary) -> dict[str, str]:
     """What is wrong with the setting, by name."""
-    found, groups = {}, honest_components(case.secrets.problem.network, adversary.corrupt)
+    found: dict[str, str] = {}
+    groups = honest_components(case.secrets.problem.network, adversary.corrupt)
+    if not isinstance(case.mask, ModularMask):  # of which nothing depends on the size of the data
+        found |= case.prior.flag(case.secrets.variances)
     if case.mask is None:
         found["no mask"] = "z(0) = 0 hides nothing: the first message of a node gives its data away."
     if isinstance(case.mask, CorrelatedPads) and case.mask.hides_nothing(case.secrets.problem):

@@ -9,8 +9,9 @@ of node ``i`` differ by ``Delta``, and those of another honest node ``j`` of its
 
 ``R_ij`` the effective resistance between ``i`` and ``j`` in the honest graph; for averaging, ``Q = 2``, this is
 ``Delta sqrt(8 R_ij) / sigma``. That is Gaussian differential privacy (Dong, Roth, Su 2022) given the sums. ``R`` runs
-multiply it by ``sqrt(R)``. It is exact where the adversary holds a corrupt node, or curvatures are equal, and the whole
-transcript is seen over open channels; every other view shows less, and it is an upper bound.
+multiply it by ``sqrt(R)``. It is exact for whole transcripts over open channels, also to an eavesdropper: the shift of
+all ``x`` that it does not know, ``Q t_K``, is no help, since ``L y = (e_i - e_j) Q_i Delta`` has a solution that is
+orthogonal to ``Q``. Every other view shows less, and there it is an upper bound.
 """
 
 from __future__ import annotations

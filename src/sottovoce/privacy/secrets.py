@@ -81,6 +81,9 @@ class Prior:
         }
 
 
+GIVEN = Prior(1.0, "as given", 0.0)
+
+
 def prior_of(problem: Problem, prior: npt.ArrayLike | None) -> Prior:
     """As given; or the mean square of the data about 0, in the entry where it is largest, which is no less than their
     variance; or 1 where there are none (all zero)."""

@@ -102,16 +102,17 @@ def leaks(
     own = Posterior(prior, seen.before, prior - seen.before).nats()  # what the coalition's own secrets tell
     leakage[nodes] = np.where(alone & heard[nodes], np.inf, copies * (own + seen.nats()))
     excess[nodes] = np.where(alone, np.inf, copies * left.nats())
-    if answer.public and not answer.corrupt:
-        leakage = floor + excess  # I(S_i; view, answer), by the chain rule
-    elif complete and answer.corrupt:
+    told = answer.public and not answer.corrupt
+    if told:  # I(S_i; view, answer), by the chain rule; no less than I(S_i; view)
+        leakage = np.fmax(leakage, floor + excess)
+    if told or (complete and answer.corrupt):
         # One of the three is redundant: replace the one that rounding hurts most.
         small = excess < 1
         leakage[small] = (floor + excess)[small]
         rest = np.where(np.isinf(leakage), np.inf, leakage - np.where(np.isinf(floor), 0.0, floor))
         excess[~small] = rest[~small]
     std = np.full((n, w), np.nan)
-    after = left.after if answer.public and not answer.corrupt else seen.after
+    after = left.after if told else seen.after
     std[nodes] = np.sqrt(np.maximum(np.diagonal(after, axis1=1, axis2=2), 0))
     std[np.isinf(leakage)] = 0.0
     return Leaks(leakage, floor, excess, std)
