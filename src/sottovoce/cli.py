@@ -278,7 +278,7 @@ def audit(
                 "c": setting["c"],
                 "runs": runs,
             },
-            notes=notes,
+            notes=audit_notes(report, needed, fits, prior_given=True),
             delta=bound,
         )
         write_statement(statement, page)

@@ -29,6 +29,8 @@ td:first-child { min-width: 7em }
 .safe { border-color: #0072B2 } .weak { border-color: #E69F00 } .disclosed, .not-assessed { border-color: #E0102A }
 .subject, .made { color: #555 } svg { max-width: 100%; height: auto } figure { margin: .4em 0 }
 section { break-inside: avoid }
+@media print { body { font-size: 8pt; margin: 0; max-width: none } h2 { margin-top: .6em } svg { max-height: 62mm }
+  table { font-size: 7.5pt; margin: .2em 0 } }
 """
 MARKS = {  # what a node can be: its fill, and its word
     "honest": ("#9ecae1", "honest"),
@@ -155,15 +157,16 @@ def network_svg(network: Network, places: Array, marks: list[str], names: list[s
     shapes += [_mark(x, y, r, mark) for (x, y), mark in zip(xy.tolist(), marks, strict=True)]
     shapes.append("</g>")
     if network.n <= NAMED:
+        halo = 'paint-order="stroke" stroke="#fff" stroke-width="3"'  # names stay readable over lines
         shapes += [
-            f'<text x="{x:.1f}" y="{y - r - 4:.1f}" text-anchor="middle">{escape(name)}</text>'
+            f'<text x="{x:.1f}" y="{y - r - 5:.1f}" text-anchor="middle" {halo}>{escape(name)}</text>'
             for (x, y), name in zip(xy.tolist(), names, strict=True)
         ]
     at = 10.0
     for mark in (mark for mark in MARKS if mark in marks):
         shapes.append(f'<g stroke="#222" stroke-width="0.8">{_mark(at + 6, HEIGHT + 14, 6, mark)}</g>')
-        shapes.append(f'<text x="{at + 18:.0f}" y="{HEIGHT + 18}">{escape(MARKS[mark][1])}</text>')
-        at += 40 + 7 * len(MARKS[mark][1])
+        shapes.append(f'<text x="{at + 22:.0f}" y="{HEIGHT + 18}">{escape(MARKS[mark][1])}</text>')
+        at += 44 + 7 * len(MARKS[mark][1])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + 30}" role="img" '
         f'aria-label="The network of {network.n} parties" font-family="system-ui, sans-serif" font-size="12">\n'
