@@ -15,9 +15,9 @@ from ..costs.base import Array
 from ..network import Network
 
 NAMED = 40  # nodes get their names up to this many
-WIDTH, HEIGHT, MARGIN = 640, 400, 46
+WIDTH, HEIGHT, MARGIN = 400, 330, 40
 STYLE = """
-@page { size: A4; margin: 14mm }
+@page { size: A4; margin: 12mm }
 body { font: 10pt/1.35 system-ui, sans-serif; color: #222; max-width: 48em; margin: 1.2em auto; padding: 0 1em }
 h1 { font-size: 15pt; margin: 0 } h2 { font-size: 11pt; margin: 1em 0 .2em } p { margin: .25em 0 }
 ul { margin: .25em 0; padding-left: 1.3em } table { border-collapse: collapse; margin: .4em 0; font-size: 9pt }
@@ -27,9 +27,10 @@ th:first-child, td:first-child, table.facts td { text-align: left; white-space: 
 td:first-child { min-width: 7em }
 .verdict { border-left: 6px solid; padding: .5em .8em; margin: .8em 0; font-weight: 600 }
 .safe { border-color: #0072B2 } .weak { border-color: #E69F00 } .disclosed, .not-assessed { border-color: #E0102A }
-.subject, .made { color: #555 } svg { max-width: 100%; height: auto } figure { margin: .4em 0 }
-section { break-inside: avoid }
-@media print { body { font-size: 8pt; margin: 0; max-width: none } h2 { margin-top: .6em } svg { max-height: 62mm }
+.subject, .made { color: #555 } svg { max-width: 100%; height: auto }
+section { break-inside: avoid } .pair { display: flex; gap: 1.5em } .pair > section { flex: 1 1 50% }
+figure { flex: 1 1 50%; margin: 1em 0 0 }
+@media print { body { font-size: 8pt; line-height: 1.25; margin: 0; max-width: none } h2 { margin-top: .6em }
   table { font-size: 7.5pt; margin: .2em 0 } }
 """
 MARKS = {  # what a node can be: its fill, and its word
@@ -87,8 +88,8 @@ def to_html(page: Page) -> str:
         if section.table is not None:
             inside.append(_table(section.table))
         parts.append("<section>\n" + "\n".join(inside) + "\n</section>")
-    if page.picture:
-        parts.append(f"<section><figure>\n{page.picture}\n</figure></section>")
+    if page.picture:  # beside the last section
+        parts[-1] = f'<div class="pair">\n{parts[-1]}\n<figure>\n{page.picture}\n</figure>\n</div>'
     parts.append(f'<p class="made">{escape(page.made)}</p>')
     body = "\n".join(parts)
     return (
