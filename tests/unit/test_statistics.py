@@ -164,8 +164,9 @@ def test_masks_must_fit_the_data(network):
 
 
 def test_data_too_large_for_the_mask(network):
-    with pytest.warns(BadlyHidden, match=r"party 5: its data are hidden badly, .* \(scale=\)"):
+    with pytest.warns(BadlyHidden, match=r"party 5: its data are hidden badly, .* \(scale=\)") as caught:
         sv.private_mean(network, 1000 * np.arange(6.0))
+    assert [warning.filename for warning in caught] == [__file__]  # once, and it points at the caller
     sv.private_mean(network, 1000 * np.arange(6.0), scale=1000.0)
 
 

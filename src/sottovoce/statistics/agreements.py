@@ -52,7 +52,7 @@ class Agreements(ABC):
     def mean(self, contributions: Array, mask: GaussianMask) -> Array:
         """The mean over the parties of ``(local, p)`` real numbers: a row is what a local party holds at the end."""
         q = 2 * np.abs(contributions).max(axis=1, initial=0.0)
-        is_hidden(float(q.max()), mask, f"party {self.local[int(q.argmax())]}", stacklevel=4)
+        is_hidden(float(q.max()), mask, f"party {self.local[int(q.argmax())]}", stacklevel=5)
         # A public number rides along: against it the residual is measured where the contributions are smaller than
         # what rounding resolves to tol (the residuals of a perfect fit), and could not converge against themselves.
         floor = resolution(mask) / (3 * self.tol) if self.tol else 1.0
