@@ -15,34 +15,13 @@ from .files.problem_file import ProblemFile
 from .masks import GaussianMask
 from .modular import ModularMask
 from .privacy import CalibratedMask, Report
-from .privacy.report import HIGH
+from .privacy.verdict import Verdict, headline
 from .terminal import SHOWN
 
 LEGEND = (
-    "In nats: floor, what the exact answer gives away at any mask; excess, what the protocol adds; leakage, all of it. "
-    "In %: explained, of the variance of the secret; std left, to the adversary, of what it was before."
+    "In nats: what the procedure adds, what the result itself tells at any mask, and both. Interval: how much narrower "
+    "an attacker's 95 % interval becomes by both, for one number."
 )
-
-
-def safe(report: Report) -> bool:
-    """Whether the numbers are a guarantee, and nobody is disclosed: by the view, or by the answer that it leads to."""
-    return report.guarantee != "none" and not (np.isinf(report.leakage) | np.isinf(report.floor)).any()
-
-
-def verdict(report: Report) -> str:
-    """An audit in one line."""
-    honest = report.network.n - len(report.adversary.corrupt)
-    parties = f"of {honest} honest parties" if report.adversary.corrupt else f"of {honest} parties"
-    lost = f"{len(report.exposed)} {parties} DISCLOSED" if report.exposed else ""
-    if report.guarantee == "none":
-        return f"NO GUARANTEE; {lost}" if lost else "NO GUARANTEE"
-    if lost:
-        return lost
-    if not safe(report):  # the view ends before the first message of somebody whose neighbours are all corrupt
-        return f"nobody is disclosed yet; the answer will disclose {int(np.isinf(report.floor).sum())} {parties}"
-    if report.coalitions is not None:  # the coalition that learns most of a party in all need not add most
-        return f"nobody is disclosed; no coalition learns more than {np.nanmax(report.leakage):.2g} nats of a party"
-    return f"nobody is disclosed; excess at most {np.nanmax(report.excess):.2g} nats"
 
 
 def enough(mask: object, runs: int, needed: CalibratedMask | str) -> bool:
@@ -59,8 +38,8 @@ def audit_notes(report: Report, needed: CalibratedMask | str | None, fits: bool,
     notes = []
     if not prior_given and report.guarantee != "none":
         notes.append(
-            "That secrets have variance 1 is a default, and leakage grows with it: give --prior, in the squared units "
-            "of the data."
+            "Leakage grows with the variance of the secrets: where more, or less, is publicly known about them than "
+            "their size, give --prior, in the squared units of the data."
         )
     if isinstance(needed, str):
         notes.append(f"--delta: {needed}")
@@ -72,14 +51,21 @@ def audit_notes(report: Report, needed: CalibratedMask | str | None, fits: bool,
 
 
 def audited_dict(
-    solved: ProblemFile, report: Report, needed: CalibratedMask | str | None, fits: bool, notes: list[str]
+    solved: ProblemFile,
+    report: Report,
+    delta: float,
+    needed: CalibratedMask | str | None,
+    fits: bool,
+    notes: list[str],
 ) -> dict[str, Any]:
     """The answer of ``sottovoce audit --json``: ``Report.to_dict``, names, and the calibrated mask."""
     return {
         "type": solved.cost.kind,
         "parties": solved.cost.parties,
-        "verdict": verdict(report),
-        "safe": safe(report),
+        "verdict": report.verdict(delta).value,
+        "headline": headline(report, delta),
+        "safe": report.verdict(delta) is Verdict.SAFE,
+        "delta": delta,
         **report.to_dict(),
         "calibrated": None if needed is None else {"enough": fits, **_calibrated(needed)},
         "notes": notes,
@@ -93,33 +79,32 @@ def _calibrated(needed: CalibratedMask | str) -> dict[str, Any]:
     return {name: getattr(needed, name) for name in names} | {"coalition": sorted(needed.coalition)}
 
 
-def print_report(report: Report, notes: Sequence[str] = ()) -> None:
+def print_report(report: Report, delta: float, notes: Sequence[str] = ()) -> None:
     """An audit for people: the verdict, the report's sentences (and more ``notes``), and a row for each party."""
     console = Console(highlight=False)
-    colour = "red" if not safe(report) else "yellow" if np.nanmax(report.excess) > HIGH else "green"
-    console.print(Text(verdict(report), style=f"bold {colour}"), "", sep="\n")
+    colour = {Verdict.SAFE: "green", Verdict.WEAK: "yellow"}.get(report.verdict(delta), "red")
+    console.print(Text(headline(report, delta), style=f"bold {colour}"), "", sep="\n", soft_wrap=True)
     said = Table.grid(padding=(0, 1))
     for sentence in [*report.sentences(), *notes]:
         said.add_row("*", Text(sentence))
     console.print(said)
     if not np.isnan(report.leakage).all():
-        console.print("", _leak_table(report), sep="\n")
+        console.print("", _leak_table(report, delta), sep="\n")
         if (more := report.network.n - SHOWN) > 0:
             console.print(f"... and {more} more; --json prints all")
         console.print("", Text(LEGEND, style="dim"), sep="\n")
 
 
-def _leak_table(report: Report) -> Table:
+def _leak_table(report: Report, delta: float) -> Table:
     """Worst first; corrupt parties last."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("party", "role"):
         table.add_column(title, overflow="fold")
-    for title in ("excess", "floor", "leakage", "explained", "std left"):
+    for title in ("added by\nthe procedure", "told by\nthe result", "both", "interval\nnarrower by"):
         table.add_column(title, justify="right", no_wrap=True)
     if report.coalitions is not None:
-        table.add_column("worst coalition", overflow="fold")
+        table.add_column("worst coalition", overflow="fold", min_width=len("worst coalition"))
     n, corrupt = report.network.n, report.adversary.corrupt
-    std_left = (report.posterior_std / report.prior_std).min(axis=1)  # of the entry that is known best
     order = np.lexsort((np.arange(n), -report.leakage, -report.excess, np.isin(np.arange(n), list(corrupt)))).tolist()
     for i in order[:SHOWN]:
         role, style = ("corrupt", "dim") if i in corrupt else ("honest", "")
@@ -127,11 +112,11 @@ def _leak_table(report: Report) -> Table:
             role, style = "DISCLOSED", "bold red"
         elif np.isinf(report.floor[i]):
             role, style = "DISCLOSED later", "red"
-        elif report.excess[i] > HIGH:
+        elif report.excess[i] > delta:
             style = "yellow"
         row = [report.name(i), role]
         row += [_nats(values[i]) for values in (report.excess, report.floor, report.leakage)]
-        row += [_percent(report.share[i]), _percent(std_left[i])]
+        row.append(_percent(report.narrower[i]))
         if report.coalitions is not None:
             coalition = report.coalitions[i]
             row.append("" if coalition is None else report.names(coalition) or "none: taps alone")

@@ -170,8 +170,12 @@ def audit(
         int | None, typer.Option(min=0, metavar="T", help="For each party the worst coalition of at most T instead.")
     ] = None,
     prior: Annotated[
-        float | None, typer.Option(metavar="VARIANCE", help="Of a secret, in squared units of the data. Default: 1.")
+        float | None,
+        typer.Option(metavar="VARIANCE", help="Of a secret, in squared units of the data. Default: their mean square."),
     ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="The result is published: eavesdroppers are told it too.")
+    ] = False,
     runs: Annotated[
         int, typer.Option(min=1, metavar="R", help="How often the same data are agreed on, with fresh pads.")
     ] = 1,
@@ -183,12 +187,19 @@ def audit(
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(metavar="NATS", help="Also find the smallest mask whose excess is below, for --max-corrupt or 1."),
+        typer.Option(
+            metavar="NATS",
+            help="That the procedure may add (default 0.01). If given, the smallest such mask is found too, for "
+            "--max-corrupt or 1.",
+        ),
     ] = None,
     seed: Seed = None,
     json: Json = False,
     plot: Annotated[
         Path | None, typer.Option(metavar="OUT.PNG", help="Draw who gives away how much (.png, .pdf or .svg).")
+    ] = None,
+    statement: Annotated[
+        Path | None, typer.Option(metavar="OUT.HTML", help="Write a page for the file (.html, or .md without picture).")
     ] = None,
 ) -> int | None:
     """Measure what a run of the problem gives away about each party, and to whom.
@@ -201,17 +212,19 @@ def audit(
       sottovoce audit problem.toml --corrupt 0,3 --channels encrypted
       sottovoce audit problem.toml --corrupt Ada,Bo --prior 100 --plot leak.png
       sottovoce audit problem.toml --max-corrupt 1 --delta 0.001 --json
+      sottovoce audit problem.toml --corrupt Ada --published --statement ada.html
 
     \b
-    Exit status: 0 nobody is disclosed, and the numbers are a guarantee;
-    1 somebody is disclosed, or there is no guarantee, or the mask is not enough for --delta;
+    Exit status: 0 safe: nobody is disclosed, and the procedure adds no more than --delta;
+    1 weak (it adds more), disclosed (somebody is), or not assessed (there is no guarantee);
     2 bad input, or a question without an exact answer.
     """
-    from .audited import audit_notes, audited_dict, enough, print_report, safe
+    from .audited import audit_notes, audited_dict, enough, print_report
     from .errors import InvalidInput, Unsupported
     from .files.problem_file import read_problem_file
+    from .privacy import Verdict, calibrate
     from .privacy import audit as run
-    from .privacy import calibrate
+    from .privacy.verdict import DELTA
     from .terminal import spinner
 
     if corrupt is not None and max_corrupt is not None:
@@ -222,13 +235,17 @@ def audit(
         from .plotting import check_plot_path
 
         check_plot_path(plot)
+    if statement is not None:
+        from .privacy.statement import check_statement_path
+
+        check_statement_path(statement)
     solved = read_problem_file(problem, seed)
     mask = solved.options.get("mask")
     setting: dict[str, Any] = {name: solved.options[name] for name in ("schedule", "theta", "c", "seed")}
-    setting |= {"channels": channels.value, "prior": 1.0 if prior is None else prior}
-    seen: dict[str, Any] = {"iterations": iterations}
+    setting |= {"channels": channels.value, "prior": prior}
+    seen: dict[str, Any] = {"iterations": iterations, "answer": "public" if published else "private"}
     if snapshot is not None:
-        seen = {"iterations": snapshot, "view": "snapshot"}
+        seen |= {"iterations": snapshot, "view": "snapshot"}
     members = () if corrupt is None else solved.party_numbers(corrupt)
     needed: CalibratedMask | str | None = None
     with spinner("auditing ...", quiet=json):
@@ -239,15 +256,33 @@ def audit(
                 needed = calibrate(solved.problem, delta=delta, max_corrupt=most, **setting)
             except Unsupported as reason:
                 needed = str(reason)
-    fits = needed is None or enough(mask, runs, needed)
+    fits, bound = needed is None or enough(mask, runs, needed), DELTA if delta is None else delta
     notes = audit_notes(report, needed, fits, prior_given=prior is not None)
     if json:
-        print_json(audited_dict(solved, report, needed, fits, notes))
+        print_json(audited_dict(solved, report, bound, needed, fits, notes))
     else:
-        print_report(report, notes)
+        print_report(report, bound, notes)
     if plot is not None:
         report.plot(plot)
-    return 0 if safe(report) and fits else 1
+    if statement is not None:
+        from .privacy.statement import statement as state
+        from .privacy.statement import write_statement
+
+        page = state(
+            report,
+            subject=f"{problem.name}: {solved.cost.kind} between {report.network.n} parties",
+            revealed=solved.cost.revealed,
+            parameters={
+                "schedule": type(setting["schedule"]).__name__,
+                "theta": setting["theta"] or "default",
+                "c": setting["c"],
+                "runs": runs,
+            },
+            notes=audit_notes(report, needed, fits, prior_given=True),
+            delta=bound,
+        )
+        write_statement(statement, page)
+    return 0 if report.verdict(bound) is Verdict.SAFE and fits else 1
 
 
 @app.command(short_help="Watch ten hospitals fit one regression.")

@@ -20,9 +20,7 @@ import numpy as np
 from .costs.base import Array
 from .demo_table import FINISHED, KILLED, RESTARTING, STARTING, UP, Seen, as_dict, display, print_summary
 from .errors import InvalidInput
-from .masks import GaussianMask
-from .privacy import Report, audit
-from .problem import averaging
+from .privacy import Report
 from .runtime.cluster import Cluster, free_ports
 from .runtime.plan import Plan, read_plan, write_plan
 from .terminal import Exit, print_json
@@ -217,11 +215,7 @@ def pooled(plan: Plan) -> Pooled:
 
 def privacy(plan: Plan) -> Report:
     """The worst coalition of one, for all numbers of a party that travel behind Gaussian pads (THEORY 4)."""
-    question = plan.prospect.question
-    assert isinstance(question.mask, GaussianMask)
-    problem = averaging(plan.network, np.zeros((plan.network.n, question.numbers)))
-    chosen = {key: plan.settings[key] for key in ("theta", "c")}
-    return audit(problem, mask=question.mask, max_corrupt=1, channels="open", prior=plan.prior, **chosen)
+    return plan.prospect.report
 
 
 class Interruption:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .privacy.verdict import headline
 from .terminal import facts
 
 if TYPE_CHECKING:
@@ -161,8 +162,9 @@ def _privacy_facts(outcome: Outcome) -> dict[str, str]:
         "exposed": f"{exposed}, with one hospital corrupt; it takes {found.connectivity} to cut others off",
         "worst one": f"{worst}, corrupt and tapping every channel (another would learn much the same): it learns the "
         f"sums over the other {report.network.n - 1}",
-        "excess": f"{np.nanmax(report.excess):.2g} nats at most that it learns of a hospital beyond those sums, all "
-        f"{report.dim} numbers together; the sums themselves tell {np.nanmax(report.floor):.2g}",
+        "added": f"{np.nanmax(report.excess):.2g} nats at most that it learns of a hospital beyond those sums, all "
+        f"{report.dim} numbers together; the sums themselves tell {np.nanmax(report.floor):.3g}",
+        "verdict": headline(report, outcome.plan.prospect.delta),
     }
 
 

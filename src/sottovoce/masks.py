@@ -16,6 +16,9 @@ from .exact import grid, on_grid
 Array = npt.NDArray[np.float64]
 
 LOW_BITS = 20  # of a secret pad, drawn apart
+# sigma against the largest |q|. The excess is at most (|q|/sigma)^2 [L_h^+]_ii n/(n-1) nats (THEORY 4): about 4e-4 on a
+# small graph at this ratio, which for averaging, q = -2 s, is a hundred times the data.
+HIDDEN = 50
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,11 @@ class RealPads:
     def sigma(self) -> float:
         """Standard deviation of a pad."""
         return math.sqrt(self.variance)
+
+    @property
+    def hides(self) -> float:
+        """The largest ``|q_i|`` that these pads hide well (see ``hiding``)."""
+        return self.sigma / HIDDEN
 
     @property
     def grid(self) -> float:

@@ -66,12 +66,10 @@ def plan(
     generate_keys: Annotated[
         bool, typer.Option("--generate-keys", help="Make everybody's keys too. For trials on one machine.")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write the files even if somebody is disclosed, or nothing is certified.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write the files whatever the verdict is.")] = False,
     json: Json = False,
 ) -> int | None:
-    """Audit the run that a plan describes, and write a node file for each party.
+    """Audit the run that a plan describes, and write a node file for each party, and a statement for the file.
 
     \b
     Examples:
@@ -80,8 +78,8 @@ def plan(
       sottovoce plan plan.toml --out parties --json
 
     \b
-    Exit status: 0 written; 1 not written, as somebody would be disclosed or nothing is certified;
-    2 bad input.
+    Exit status: 0 written; 1 not written, as the run would be weak, disclose somebody, or cannot be
+    assessed; 2 bad input.
     """
     from .planned import planned_dict, print_planned
     from .runtime.plan import read_plan, write_plan

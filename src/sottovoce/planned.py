@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .privacy.case import describe_mask
-from .runtime.plan import Plan
+from .runtime.plan import STATEMENT, Plan
 from .terminal import facts
 
 TRIAL = (
@@ -48,9 +48,12 @@ def print_planned(plan: Plan, out: Path | None, *, trial: bool) -> None:
     console.print(f"{kind} between {len(plan.parties)} parties over {plan.network.m} edges\n")
     console.print(_party_table(plan))
     corrupt = "nobody corrupt" if t == 0 else f"at most {t} corrupt, the worst for each party"
-    legend = f"Group: the fewest honest parties among which it hides. Excess: nats beyond the answer. With {corrupt}."
+    legend = (
+        f"Group: the fewest honest parties among which it hides. Added: nats, to what the result tells. With {corrupt}."
+    )
     console.print(Text(legend, style="dim"), "", sep="\n")
     table, accuracy = facts(), prospect.accuracy
+    table.add_row("verdict", Text(f"{prospect.verdict.value}, for {prospect.delta:g} nats that may be added"))
     table.add_row("mask", describe_mask(prospect.question.mask))
     table.add_row("accuracy", "exact" if accuracy is None else f"about {accuracy:.1e}, of numbers of size 1")
     table.add_row("channels", settings["channels"])
@@ -59,7 +62,11 @@ def print_planned(plan: Plan, out: Path | None, *, trial: bool) -> None:
         table.add_row("note", Text(note))
     for problem in prospect.problems():
         table.add_row(Text("problem", style="bold red"), Text(problem))
-    written = "nothing: --force would write it all the same" if out is None else f"{out}, a folder for each party"
+    written = (
+        "nothing: --force would write it all the same"
+        if out is None
+        else f"{out}, a folder for each party, and {STATEMENT} for the file"
+    )
     table.add_row("written", Text(written))
     if out is not None:
         table.add_row("next", Text(TRIAL.format(out=out) if trial else REAL))
@@ -71,7 +78,7 @@ def _party_table(plan: Plan) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("party", "address"):
         table.add_column(title, overflow="fold")
-    for title in ("degree", "group", "worst excess"):
+    for title in ("degree", "group", "added at most"):
         table.add_column(title, justify="right", no_wrap=True)
     for i, party in enumerate(plan.parties):
         group = f"> {found.largest}" if found.group[i] is None else str(found.group[i])

@@ -156,7 +156,8 @@ def _names(axes: Any, names: list[str], places: npt.NDArray[np.float64], inks: l
 
 
 def plot_report(path: str | Path, report: Report) -> None:
-    """The network with nodes coloured by excess, corrupt and disclosed ones marked; written whole or not at all."""
+    """The network with nodes coloured by what the procedure adds, corrupt and disclosed ones marked; written whole or
+    not at all."""
     path = check_plot_path(path)
     import matplotlib
     from matplotlib.figure import Figure
@@ -190,8 +191,8 @@ def draw_report(axes: Any, report: Report) -> list[Any]:
     shades = colours(norm(np.where(measured, np.maximum(excess, norm.vmin), norm.vmin)))
     leaky = bool(excess[measured].any())
     for label, who, marker, face, edge in (
-        ("honest" if leaky else "honest, excess 0", measured, "o", colours(0.5 if leaky else 0.0), "white"),
-        ("no guarantee" if report.guarantee == "none" else "not asked about", empty, "o", "white", INK),
+        ("honest" if leaky else "honest, nothing added", measured, "o", colours(0.5 if leaky else 0.0), "white"),
+        ("not assessed" if report.guarantee == "none" else "not asked about", empty, "o", "white", INK),
         ("corrupt", corrupt, "s", "black", "white"),
         ("disclosed exactly", disclosed, "o", RED, "white"),
     ):
@@ -204,7 +205,7 @@ def draw_report(axes: Any, report: Report) -> list[Any]:
     if leaky:
         bar = axes.figure.colorbar(ScalarMappable(norm, colours), ax=axes, shrink=0.7, pad=0.02, aspect=28,
                                    extend="min" if excess[measured].min() < norm.vmin else "neither")  # fmt: skip
-        bar.set_label(("upper bound of the " if report.guarantee == "upper bound" else "") + "excess leakage (nats)")
+        bar.set_label("added by the procedure" + (", at most" if report.guarantee != "exact" else "") + " (nats)")
         bar.outline.set_visible(False)
     if network.n <= NAMED:
         light = empty | (measured & (shades[:, :3] @ (0.299, 0.587, 0.114) > 0.55))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .collapse import Arithmetic, choose_arithmetic, collapse
 from .errors import InvalidInput, NotCalibrated, NotGuaranteed, PrecisionLost, Unsupported, is_number
+from .hiding import is_hidden, size_of
 from .masks import Mask
 from .modular import ModularMask, solve_modular
 from .pdmm import Reference, Run
@@ -71,6 +72,7 @@ class Result:
     seed: int | None
     secret: bool | None = field(default=None)  # whether the pads are secret; None without a mask
     arithmetic: Arithmetic = "plain"
+    hidden: bool | None = field(default=None)  # whether the mask is large against the data; None without a mask
 
     def summary(self) -> str:
         """A few lines for people."""
@@ -79,6 +81,8 @@ class Result:
             True: "pads from the operating system's generator",
             False: "pads from a seed: reproducible, not secret",
         }[self.secret]
+        if self.hidden is False:
+            pads += ", TOO SMALL to hide the data"
         return (
             f"{self.status.value} after {self.iterations} iterations "
             f"({self.activations} activations, {self.messages} messages), residual {self.residual:.2e}, "
@@ -101,6 +105,7 @@ class Result:
             "theta": self.theta,
             "seed": self.seed,
             "secret": self.secret,
+            "hidden": self.hidden,
             "arithmetic": self.arithmetic,
             "wall_time": self.wall_time,
             "x": plain(self.x),
@@ -123,6 +128,7 @@ def iterate(
 ) -> Iterator[State]:
     """Yield the state before the first iteration, and after each one, without end (or to the end of a trace)."""
     run, _ = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, 0.0, arithmetic)
+    hides(problem, mask)
     limit = run.schedule.length()
     while True:
         yield State(run.iteration, run.activations, run.messages, run.x, run.z)
@@ -183,6 +189,7 @@ def solve(
         )  # fmt: skip
     started = time.perf_counter()
     run, secret = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol, arithmetic)
+    hidden = hides(problem, mask)
     a_round = run.schedule.round(problem.network)
     limit = ROUNDS * a_round if max_iter is None else positive_integer(max_iter, "max_iter")
     length = run.schedule.length()
@@ -233,7 +240,18 @@ def solve(
         seed=None if seed is None else int(seed),
         secret=secret,
         arithmetic="plain" if run.u is None else "collapsed",
+        hidden=hidden,
     )
+
+
+def hides(problem: Problem, mask: Mask | None) -> bool | None:
+    """Whether the mask is large against the data, with a warning where it is not; None without a mask."""
+    if mask is None:
+        return None
+    nodes, cost = max(problem.groups, key=lambda group: size_of(group[1]))
+    largest = 0 if cost.quadratic is None else int(np.abs(cost.quadratic.q).max(axis=1).argmax())
+    whose = f"node {problem.network.labels[nodes[largest]] if problem.network.labels else nodes[largest]}"
+    return is_hidden(size_of(cost), mask, whose if cost.quadratic is not None else "some node", stacklevel=3)
 
 
 def start(

@@ -99,7 +99,8 @@ def add_run(table: Table, result: Result) -> None:
     table.add_row("messages", f"{result.messages:,}")
     table.add_row("wall time", f"{result.wall_time:.3g} s")
     table.add_row("c, theta", f"{result.c:.4g}, {result.theta:g}")
-    table.add_row("pads", PADS[result.secret])
+    small = "; TOO SMALL to hide the data" if result.hidden is False else ""
+    table.add_row("pads", PADS[result.secret] + small)
 
 
 def print_solved(solved: ProblemFile, result: Result) -> None:

@@ -82,7 +82,7 @@ def test_keygen(tmp_path):
 def test_plan_prints_who_hides_how_well(tmp_path):
     done = sottovoce("plan", write_plan_file(tmp_path), "--out", tmp_path / "out", "--generate-keys")
     assert (done.exit_code, done.stderr) == (0, "")
-    for word in ("mean between 3 parties over 3 edges", "ann", "127.0.0.1:", "worst excess", "accuracy", "node.toml"):
+    for word in ("mean between 3 parties over 3 edges", "ann", "127.0.0.1:", "added at most", "accuracy", "node.toml"):
         assert word in " ".join(done.stdout.split())
     again = sottovoce("plan", tmp_path / "plan.toml", "--out", tmp_path / "out", "--generate-keys")
     assert again.exit_code == 2

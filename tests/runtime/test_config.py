@@ -7,16 +7,21 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from sottovoce.errors import InvalidInput
+import sottovoce as sv
+from sottovoce.errors import BadlyHidden, InvalidInput
 from sottovoce.masks import GaussianMask
 from sottovoce.modular import ModularMask
 from sottovoce.runtime import identity
 from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.program import answer
+from sottovoce.solve import Result, Status
 
 HEAD = """[party]
 name = "ann"
@@ -311,3 +316,21 @@ def test_data_with_a_mistake_are_refused_when_they_are_read(write):
     config.data.unlink()
     with pytest.raises(InvalidInput, match=r"data\.csv cannot be read: No such file"):
         config.data_bytes()
+
+
+# A mask too small for the data
+
+
+def test_a_party_with_a_cost_is_told_that_its_mask_is_too_small():
+    """As the statistics tell it, and without a word about the data."""
+
+    run = Result(np.array([[5.0]]), None, Status.CONVERGED, 1, 1, 1, 0.0, {}, 0.0, 1.0, 1.0, None)
+    made: Any = SimpleNamespace(runs=[], optimise=lambda cost, mask: run)
+    own = SimpleNamespace(cost=sv.Averaging([7654321.0]), scale=None, columns=["x"], kind="averaging", notes=())
+    question = SimpleNamespace(mask=sv.GaussianMask(1.0))
+    config: Any = SimpleNamespace(statistic=None, cost=lambda: own, question=question, name="north")
+    with pytest.warns(BadlyHidden, match="party north: its data are hidden badly, .* sigma = 1: ") as caught:
+        answer(config, made)
+    assert "765" not in str(caught[0].message)
+    question.mask = sv.GaussianMask(1e18)
+    answer(config, made)  # which would fail by a warning

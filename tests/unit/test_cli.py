@@ -29,7 +29,7 @@ values = { Ada = 1.0, Bo = 2.0, Cem = 4.5, Dina = 9.0 }
 schedule = "asynchronous"
 c = 1.0
 [mask]
-variance = 1e4
+variance = 1e6
 """
 
 
@@ -60,6 +60,16 @@ def test_solve_prints_a_table_for_people(problem: Path) -> None:
     words += ["messages", "wall time", "only a simulation can compute", "secret, from the operating system's generator"]
     for word in words:
         assert word in " ".join(result.stdout.split())
+
+
+def test_a_mask_that_hides_nothing_is_said_on_stderr_and_in_the_table(problem: Path) -> None:
+    problem.write_text(AVERAGING.replace("Dina = 9.0", "Dina = 9e6").replace("1e6\n", "1\n"))
+    result = sottovoce("solve", problem)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: node Dina: its data are hidden badly")
+    assert "9" not in result.stderr
+    assert "TOO SMALL to hide the data" in " ".join(result.stdout.split())
+    assert json.loads(sottovoce("solve", problem, "--json").stdout)["hidden"] is False
 
 
 def test_json_is_one_object_and_nothing_else(problem: Path) -> None:
@@ -128,7 +138,7 @@ def test_without_a_mask_the_table_says_so(problem: Path) -> None:
 
 
 def test_a_warning_is_one_clean_line_on_stderr(problem: Path) -> None:
-    problem.write_text(AVERAGING.replace("1e4", "1e20"))
+    problem.write_text(AVERAGING.replace("1e6", "1e20"))
     done = process("solve", problem, "--json")
     assert done.returncode in (0, 1)
     assert json.loads(done.stdout)["parties"]

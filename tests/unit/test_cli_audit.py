@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce import plotting, terminal
-from sottovoce.audited import verdict
 from sottovoce.cli import app
 from sottovoce.files.problem_file import MASKS, read_problem_file
 from sottovoce.masks import UniformMask
 from sottovoce.privacy import audit
+from sottovoce.privacy.verdict import headline
 
 # Two triangles that share Cem, and Fay who hangs on Eli alone.
 FILE = """[network]
@@ -93,13 +93,16 @@ def test_json_has_these_keys(problem: Path) -> None:
     out = found(problem, "--corrupt", 4)
     keys = (
         "adversary corrupt channels view mask prior method guarantee unit labels leakage floor excess share prior_std "
+        "posterior_std exposed groups coalitions overall flags sentences type parties verdict safe calibrated notes "
+        "headline delta narrower mu guess epsilon published"
     )
-    keys += "posterior_std exposed groups coalitions overall flags sentences type parties verdict safe calibrated notes"
     assert set(out) == set(keys.split())
     assert (out["type"], out["parties"]) == ("averaging", ["Ada", "Bo", "Cem", "Dina", "Eli", "Fay"])
     assert out["leakage"][5] == out["floor"][5] == out["excess"][5] == "inf"  # Fay, whose only neighbour is Eli
     assert (out["exposed"], out["safe"], out["calibrated"]) == ([5], False, None)
-    assert out["verdict"] == "1 of 5 honest parties DISCLOSED"
+    assert (out["verdict"], out["headline"]) == ("disclosed", "DISCLOSED: 1 of 5 honest parties")
+    assert out["mu"][5] == "inf"
+    assert out["guess"][5] == 1.0
     assert out["posterior_std"][5] == [0.0]
 
 
@@ -122,6 +125,7 @@ def test_the_prior_is_in_the_squared_units_of_the_data(problem: Path) -> None:
     np.testing.assert_allclose(metres["excess"][1:], decimetres["excess"][1:], rtol=1e-10)
     assert "--prior" in found(problem)["notes"][0]
     assert metres["notes"] == []
+    assert metres["prior"].endswith("as given")
 
 
 @pytest.mark.parametrize(
@@ -159,21 +163,33 @@ def test_seed_takes_precedence(problem: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "arguments", "status", "line"),
     [
-        (("", ""), ["--corrupt", "Fay"], 0, "nobody is disclosed; excess at most 0.0"),
-        (("", ""), ["--corrupt", "Eli"], 1, "1 of 5 honest parties DISCLOSED"),
-        (("", ""), ["--max-corrupt", "0"], 0, "nobody is disclosed; no coalition learns more than 0.0"),
-        (("", ""), ["--max-corrupt", "1"], 1, "1 of 6 parties DISCLOSED"),
-        (("", ""), ["--max-corrupt", "2"], 1, "4 of 6 parties DISCLOSED"),
+        (("= 50", "= 1e6"), ["--corrupt", "Fay"], 0, "SAFE: nobody is disclosed; the procedure adds "),
+        (("", ""), ["--corrupt", "Fay"], 1, "WEAK: nobody is disclosed, but the procedure adds "),
+        (("= 50", "= 1e6"), ["--corrupt", "Fay", "--delta", "1e-6"], 1, "WEAK: nobody is disclosed, but"),
+        (("= 8", "= 8e6"), ["--corrupt", "Fay"], 1, "DISCLOSED in effect: of 5 of 5 honest parties less than 1 %"),
+        (("", ""), ["--corrupt", "Fay", "--prior", "1e12"], 1, "DISCLOSED in effect: of 5 of 5 honest parties"),
+        (("= 8", "= 8e6"), ["--corrupt", "Fay", "--prior", "1e-3"], 1, "WEAK: the procedure adds 4.3e-05 nats to "),
+        (("", ""), ["--corrupt", "Eli"], 1, "DISCLOSED: 1 of 5 honest parties"),
+        (("= 50", "= 1e6"), ["--max-corrupt", "0"], 0, "SAFE: nobody is disclosed; the procedure adds "),
+        (("= 50", "= 1e6"), ["--published"], 0, "SAFE: nobody is disclosed; the procedure adds "),
+        (("", ""), ["--published", "--channels", "encrypted"], 0, "SAFE: nobody is disclosed; the procedure adds 0 "),
+        (("", ""), ["--max-corrupt", "1"], 1, "DISCLOSED: 1 of 6 parties"),
+        (("", ""), ["--max-corrupt", "2"], 1, "DISCLOSED: 4 of 6 parties"),
         (
             ("", ""),
             ["--corrupt", "4", "--iterations", "0"],
             1,
-            "nobody is disclosed yet; the answer will disclose 1 of",
+            "DISCLOSED LATER: nobody yet; the answer will disclose 1 of",
         ),
-        (("[mask]\nvariance = 50", ""), [], 1, "6 of 6 parties DISCLOSED"),
-        (("variance = 50", 'type = "modular"'), ["--corrupt", "Ada"], 0, "nobody is disclosed; excess at most 0 nats"),
-        (("variance", 'type = "uniform"\nvariance'), ["--corrupt", "Ada"], 1, "NO GUARANTEE"),
-        (('"averaging"', '"huber"'), [], 1, "NO GUARANTEE"),
+        (("[mask]\nvariance = 50", ""), [], 1, "DISCLOSED: 6 of 6 parties"),
+        (
+            ("variance = 50", 'type = "modular"'),
+            ["--corrupt", "Ada"],
+            0,
+            "SAFE: nobody is disclosed; the procedure add",
+        ),
+        (("variance", 'type = "uniform"\nvariance'), ["--corrupt", "Ada"], 1, "NOT ASSESSED"),
+        (('"averaging"', '"huber"'), [], 1, "NOT ASSESSED"),
     ],
 )
 def test_the_verdict_is_the_first_line_and_the_exit_status(
@@ -184,7 +200,10 @@ def test_the_verdict_is_the_first_line_and_the_exit_status(
     assert result.stderr == ""
     assert result.stdout.startswith(line)
     assert result.exit_code == status
-    assert found(problem, *arguments)["verdict"] == result.stdout.splitlines()[0]
+    out = found(problem, *arguments)
+    assert result.stdout.splitlines()[0] == out["headline"]
+    assert (out["verdict"] == "safe") is out["safe"] is (status == 0)
+    assert out["headline"].lower().startswith(out["verdict"])
 
 
 def test_a_regression_has_no_guarantee(tmp_path: Path) -> None:
@@ -193,7 +212,7 @@ def test_a_regression_has_no_guarantee(tmp_path: Path) -> None:
     path.write_text(f'[network]\ngenerator = "ring"\n[cost]\ntype = "least_squares"\n{rows}[mask]\nvariance = 1e4\n')
     result = sottovoce("audit", path, "--delta", "1")
     assert result.exit_code == 1
-    assert result.stdout.startswith("NO GUARANTEE; 3 of 3 parties DISCLOSED\n")
+    assert result.stdout.startswith("DISCLOSED: 3 of 3 parties\n")
     assert "no mask makes a regression private" in " ".join(result.stdout.split())
     out = found(path, "--delta", "1")
     assert out["leakage"] == ["inf"] * 3
@@ -230,9 +249,10 @@ def test_the_mask_that_delta_asks_for_is_enough_when_written_down(ring: Path) ->
 
 
 def test_delta_that_no_mask_can_keep_is_a_finding(problem: Path) -> None:
+    problem.write_text(FILE.replace("= 50", "= 1e6"))
     result = sottovoce("audit", problem, "--corrupt", "Ada", "--delta", "0.1")
     assert result.exit_code == 1  # although Ada herself discloses nobody
-    assert result.stdout.startswith("nobody is disclosed")
+    assert result.stdout.startswith("SAFE: nobody is disclosed")
     assert "--delta: no mask can do it: node Fay has 1 neighbour" in " ".join(result.stdout.split())
 
 
@@ -280,7 +300,11 @@ def test_wrong_options_are_exit_status_2(problem: Path, arguments: str) -> None:
 def test_help() -> None:
     result = sottovoce("audit", "--help")
     assert result.exit_code == 0
-    for words in ("Examples:", "sottovoce audit problem.toml --corrupt 0,3", "Exit status: 0 nobody is disclosed"):
+    for words in (
+        "Examples:",
+        "sottovoce audit problem.toml --corrupt 0,3",
+        "Exit status: 0 safe: nobody is disclosed",
+    ):
         assert words in result.stdout
 
 
@@ -290,16 +314,19 @@ def test_help() -> None:
 def test_the_table_is_worst_first_and_corrupt_last(problem: Path) -> None:
     lines = sottovoce("audit", problem, "--corrupt", "Eli").stdout.splitlines()
     at = next(k for k, line in enumerate(lines) if line.startswith("party"))
+    assert lines[at - 1].split() == ["added", "by", "told", "by", "interval"]
+    assert lines[at].split() == ["party", "role", "the", "procedure", "the", "result", "both", "narrower", "by"]
     rows = [line.split() for line in lines[at + 1 : at + 7]]
     out = found(problem, "--corrupt", "Eli")
     order = sorted((0, 1, 2, 3), key=lambda i: -out["excess"][i])
     assert [row[0] for row in rows] == ["Fay", *(out["parties"][i] for i in order), "Eli"]
-    assert rows[0][1:] == ["DISCLOSED", "all", "all", "all", "100", "%", "0", "%"]
-    assert rows[-1][1:] == ["corrupt", "-", "-", "-", "-", "-"]
+    assert rows[0][1:] == ["DISCLOSED", "all", "all", "all", "100", "%"]
+    assert rows[-1][1:] == ["corrupt", "-", "-", "-", "-"]
     worst = order[0]
     assert rows[1][1:5] == ["honest", *(f"{out[name][worst]:.3g}" for name in ("excess", "floor", "leakage"))]
-    assert float(rows[1][5]) == pytest.approx(100 * out["share"][worst], rel=5e-3)  # three digits are printed
-    assert float(rows[1][7]) == pytest.approx(100 * out["posterior_std"][worst][0], rel=5e-3)
+    assert float(rows[1][5]) == pytest.approx(100 * out["narrower"][worst], rel=5e-3)  # three digits are printed
+    left = out["posterior_std"][worst][0] / out["prior_std"][worst][0]
+    assert out["narrower"][worst] == pytest.approx(1 - left, rel=1e-9)  # of one number: the same thing
 
 
 def test_the_worst_coalition_is_in_the_table(problem: Path) -> None:
@@ -312,9 +339,9 @@ def test_the_verdict_on_worst_cases_is_no_less_than_any_coalition() -> None:
     """Nodes 2 and 3 cut this graph: who learns most of a node in all is not who learns most beyond the answer."""
     edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 3)]
     problem, mask = sv.averaging(sv.Network.from_edges(8, edges), np.zeros(8)), sv.GaussianMask(100)
-    said = verdict(audit(problem, mask=mask, max_corrupt=1, c=1.0))
-    learned = max(np.nanmax(audit(problem, mask=mask, corrupt={i}, c=1.0).leakage) for i in range(8))
-    assert said == f"nobody is disclosed; no coalition learns more than {learned:.2g} nats of a party"
+    said = headline(audit(problem, mask=mask, max_corrupt=1, c=1.0))
+    adds = max(np.nanmax(audit(problem, mask=mask, corrupt={i}, c=1.0).excess) for i in range(8))
+    assert f"the procedure adds {adds:.2g} nats" in said
 
 
 def test_long_tables_are_cut(tmp_path: Path) -> None:
@@ -450,7 +477,7 @@ def test_pictures_say_what_they_show(tmp_path: Path) -> None:
     file = tmp_path / "six.toml"
     file.write_text(FILE)
     problem, mask = read_problem_file(file).problem, sv.GaussianMask(VARIANCE)
-    bar, red = "excess leakage (nats)", plotting.RED.lower()
+    bar, red = "added by the procedure (nats)", plotting.RED.lower()
 
     cut = drawn(tmp_path, audit(problem, mask=mask, corrupt={2}))
     for words in (bar, ">honest<", ">corrupt<", "a group whose sum is disclosed", "Against corrupt node Cem", ">Fay<"):
@@ -462,11 +489,11 @@ def test_pictures_say_what_they_show(tmp_path: Path) -> None:
     assert red in disclosed.lower()
 
     zero = drawn(tmp_path, audit(problem, mask=sv.ModularMask(), corrupt={2}))
-    assert "honest, excess 0" in zero
+    assert "honest, nothing added" in zero
     assert bar not in zero
 
     nothing = drawn(tmp_path, audit(problem, mask=UniformMask(VARIANCE), corrupt={0}))
-    assert ">no guarantee<" in nothing
+    assert ">not assessed<" in nothing
     assert bar not in nothing
 
     worst = drawn(tmp_path, audit(problem, mask=mask, max_corrupt=1))
@@ -486,7 +513,7 @@ def test_a_thousand_nodes_of_any_excess_can_be_drawn(tmp_path: Path, excess: np.
     )
     text = drawn(tmp_path, report)
     assert "1000 parties, 1935 edges" in text
-    assert ("excess leakage (nats)" in text) == bool(excess.any())
+    assert ("added by the procedure (nats)" in text) == bool(excess.any())
 
 
 def test_colours_span_the_excess_and_no_more_than_six_decades() -> None:

@@ -8,7 +8,10 @@ import pytest
 from helpers import pooled_least_squares, shards
 
 import sottovoce as sv
-from sottovoce.errors import InvalidCost, InvalidInput, NotGuaranteed, PrecisionLost, Unsupported
+from sottovoce.errors import BadlyHidden, InvalidCost, InvalidInput, NotGuaranteed, PrecisionLost, Unsupported
+
+# Masks are small here on purpose: what is compared is arithmetic, and small masks leave it more digits.
+pytestmark = pytest.mark.filterwarnings("ignore::sottovoce.errors.BadlyHidden")
 
 N = 12
 EVERY_SCHEDULE = [
@@ -420,3 +423,36 @@ def test_scalars_under_constraints_of_several_rows():
 def test_z0_of_the_wrong_orientation_is_refused(problem):
     with pytest.raises(InvalidCost, match="leading axis for the 3 draws"):
         sv.solve(problem, c=0.4, batch=3, z0=np.zeros((2 * problem.network.m, 3)))
+
+
+# A mask too small for the data
+
+
+def test_values_in_the_millions_under_a_mask_of_one_are_warned_about(network):
+    problem = sv.averaging(network, 1e6 * (1 + np.arange(float(network.n))))
+    with pytest.warns(BadlyHidden, match=rf"node {network.n - 1}: its data are hidden badly.* sigma = 1: ") as caught:
+        result = sv.solve(problem, mask=sv.GaussianMask(1.0), c=0.4)
+    assert caught[0].filename == __file__  # it points at the caller
+    assert "e+0" not in str(caught[0].message)  # and quotes no data
+    assert result.hidden is False
+    assert result.summary().endswith("pads from the operating system's generator, TOO SMALL to hide the data")
+    with pytest.warns(BadlyHidden):
+        next(sv.iterate(problem, mask=sv.GaussianMask(1.0), c=0.4))
+
+
+def test_the_warning_begins_at_a_hundred_times_the_data(network):
+    """For averaging, where ``q = -2 s``, and for the private statistics alike."""
+    problem = sv.averaging(network, np.full(network.n, -3.0))
+    for sigma, small in ((299.0, True), (301.0, False)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", BadlyHidden)
+            assert sv.solve(problem, mask=sv.GaussianMask(sigma**2), c=0.4).hidden is not small
+            sv.private_mean(network, [-3.0] * network.n, mask=sv.GaussianMask(sigma**2))
+        assert len(caught) == (2 if small else 0)  # once each
+
+
+def test_costs_without_a_quadratic_form_are_measured_too(network):
+    problem = sv.Problem(network, [sv.AbsoluteDeviation(1e6 + i) for i in range(network.n)])
+    with pytest.warns(BadlyHidden, match="some node: "):
+        sv.solve(problem, mask=sv.GaussianMask(1.0), c=1.0, max_iter=1, tol=0)
+    assert sv.solve(problem, c=1.0, max_iter=1, tol=0).hidden is None  # without a mask nothing is claimed

@@ -23,7 +23,7 @@ FLOORS = [
     ["errors", "exact", "randomness"],
     ["atomic"],
     ["graphs", "constraints", "layout", "network", "costs", "masks", "progress"],
-    ["schedules", "problem"],
+    ["hiding", "schedules", "problem"],
     ["collapse", "node", "pdmm"],
     ["engine", "record"],
     ["modular", "solve", "tune"],

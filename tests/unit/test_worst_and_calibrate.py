@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from situations import TOLERANCE, Situation, networks
 
 import sottovoce as sv
-from sottovoce.errors import NotCalibrated, Unsupported
+from sottovoce.errors import BadlyHidden, NotCalibrated, Unsupported
 from sottovoce.privacy import audit, calibrate
 from sottovoce.privacy.case import Case, setting_of
 from sottovoce.privacy.closed_form import OpenView, _dense
@@ -424,3 +424,18 @@ def test_a_run_over_encrypted_channels_is_warned_of_what_its_mask_hangs_on():
     sv.solve(problem, mask=one, seed=0, theta=0.8, c=0.5)
     with pytest.warns(NotCalibrated, match="calibrated for c = 0.5, theta = 0.8, Synchronous; this run has c = 0.4"):
         sv.solve(problem, mask=one, seed=0, theta=0.8, c=0.4)
+
+
+def test_a_calibrated_mask_is_meant_for_data_like_its_prior():
+    """It may be smaller than a hundred times the data; for larger data it is too small, and that is said."""
+    mask = calibrate(sv.averaging(KITE, np.zeros(5)), delta=0.01, prior=1.0, **RUN)
+    assert mask.sigma < 100
+    assert sv.solve(sv.averaging(KITE, np.full(5, 4.0)), mask=mask, seed=0).hidden is True
+    with pytest.warns(BadlyHidden):
+        sv.solve(sv.averaging(KITE, np.full(5, 4.1)), mask=mask, seed=0)
+
+
+def test_the_prior_of_a_calibration_is_that_of_the_data():
+    own = calibrate(sv.averaging(KITE, 3.0 * np.ones(5)), delta=0.01, **RUN)
+    assert own.variance == calibrate(sv.averaging(KITE, np.zeros(5)), delta=0.01, prior=9.0, **RUN).variance
+    assert "variance 9, taken from the data" in str(own)

@@ -66,6 +66,14 @@ class CostTable:
     unhidden: str = ""  # what a mask does not hide
     parameters: dict[str, float] = field(default_factory=dict)  # of the family, for the whole problem
 
+    @property
+    def revealed(self) -> list[str]:
+        """What the sums are of that averaging discloses; of other costs they do not stand for data."""
+        if self.kind != "averaging":
+            return []
+        rows = ["the number of rows"] if self.unhidden == HIDDEN["rows"] else []
+        return [*rows, *self.columns]
+
 
 @dataclass(frozen=True, eq=False)
 class PartyCost:

@@ -30,8 +30,11 @@ from .moments import (
 )
 from .pads import CorrelatedPads
 from .report import Report
+from .statement import statement, write_statement
 from .subspace import Subspace
+from .total import total
 from .uniform import UniformLeak, uniform_attack
+from .verdict import Verdict
 
 __all__ = [
     "Adversary",
@@ -53,6 +56,7 @@ __all__ = [
     "Transcript",
     "UniformLeak",
     "Variances",
+    "Verdict",
     "audit",
     "calibrate",
     "changes_between",
@@ -71,6 +75,9 @@ __all__ = [
     "regression_attack",
     "sequence_variances",
     "snapshot_information",
+    "statement",
     "suggest_edges",
+    "total",
     "uniform_attack",
+    "write_statement",
 ]

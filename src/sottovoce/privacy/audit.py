@@ -17,7 +17,7 @@ from .adversary import Adversary, Channels, Coalition, Eavesdropper
 from .case import Case, Method, View, check, setting_of
 from .pads import CorrelatedPads
 from .report import Report
-from .secrets import secrets_of
+from .secrets import prior_of, secrets_of
 from .uncertified import uncertified
 from .worst import worst_case
 
@@ -29,7 +29,7 @@ def audit(
     corrupt: Iterable[int] = (),
     adversary: Adversary | None = None,
     channels: Channels = "open",
-    prior: npt.ArrayLike = 1.0,
+    prior: npt.ArrayLike | None = None,
     schedule: Schedule | None = None,
     theta: float | None = None,
     c: float | Literal["auto"] = "auto",
@@ -41,6 +41,7 @@ def audit(
     nodes: Iterable[int] | None = None,
     max_corrupt: int | None = None,
     method: Method = "auto",
+    answer: Literal["private", "public"] = "private",
 ) -> Report:
     """Exact leakage ``I(S_i; view)`` of every node, in nats.
 
@@ -48,7 +49,9 @@ def audit(
     another combination: ``Eavesdropper()``, ``Coalition({0, 3})``, or both with ``|``). ``max_corrupt=t`` asks for the
     worst coalition of at most ``t`` nodes for each node instead.
 
-    ``prior``: the variance of a secret (one number, or one per node), or a covariance. ``mask=None`` is ``z(0) = 0``.
+    ``prior``: the variance of a secret (one number, or one per node), or a covariance; by default the mean square of
+    the data that the problem holds, or 1 where it holds none. ``answer="public"``: the result is published, so that
+    eavesdroppers are told it too. ``mask=None`` is ``z(0) = 0``.
     ``view``: the ``"transcript"``, of ``iterations`` iterations or whole, or the paper's ``"snapshot"`` at one of them.
     ``runs``: how often the agreement was repeated on the same data, with fresh pads; ``pads="reused"`` asks what two
     runs with one set of pads show of the change in the data. ``nodes``: only these, for networks too large for all.
@@ -66,14 +69,21 @@ def audit(
         raise InvalidInput("pads='reused' compares two runs; give runs=2 or more.")
     adversary = _adversary(problem, adversary, corrupt, max_corrupt)
     setting = setting_of(problem, schedule, theta, c, seed, view, iterations)
-    without = uncertified(problem, mask, adversary, channels, setting, prior)
+    if answer not in ("private", "public"):
+        raise InvalidInput(f"answer must be 'private' or 'public'; got {answer!r}.")
+    if answer == "public" and (
+        view == "snapshot" or ((adversary.corrupt or max_corrupt) and setting.iterations is not None)
+    ):
+        raise InvalidInput("answer='public' is of a whole run: leave snapshots and iterations out.")
+    assumed = prior_of(problem, prior)
+    without = uncertified(problem, mask, adversary, channels, setting, assumed.value)
     if without is not None:  # whoever listens
         return without
     assert not isinstance(mask, UniformMask)
-    secrets = secrets_of(problem, prior)
+    secrets = secrets_of(problem, assumed.value)
     if isinstance(mask, ModularMask):
         integer_secrets(problem, mask)  # refuses what it cannot hide
-    case = Case(secrets, mask, channels, setting, runs, pads, method)
+    case = Case(secrets, mask, channels, setting, runs, pads, method, assumed, answer == "public")
     if max_corrupt is not None:
         if nodes is not None:
             raise InvalidInput("nodes is for a named coalition; a worst case is over all nodes. Leave one of them out.")

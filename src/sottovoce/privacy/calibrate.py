@@ -20,7 +20,7 @@ from .adversary import Adversary, Channels, Eavesdropper, Nodes
 from .case import Case, Setting, check, describe_prior, setting_of
 from .closed_form import OpenView
 from .coalitions import whole_transcripts
-from .secrets import secrets_of
+from .secrets import prior_of, secrets_of
 from .uncertified import is_certifiable
 from .worst import (
     WORK,
@@ -36,6 +36,7 @@ from .worst import (
 CLOSE = 1e-6  # relative width of the last bracket around the variance
 LARGEST = 1e30  # variance at which the search ends
 ONE_AT_A_TIME = "one node awake at a time"
+DEVIATIONS = 4  # of the prior, within which the data of a mask calibrated for it should lie
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,12 @@ class CalibratedMask(GaussianMask):
     theta: float | None = None
     schedule: str | None = None
     network: Network | None = field(default=None, repr=False, compare=False)
+    meant_for: float = 0.0  # the largest |q_i| that the prior lets expect
+
+    @property
+    def hides(self) -> float:
+        """It is as small as ``delta`` lets it be, so its size alone says little: data that look like the prior."""
+        return max(self.meant_for, super().hides)
 
     @property
     def accuracy(self) -> float:
@@ -105,7 +112,7 @@ def calibrate(
     delta: float,
     max_corrupt: int = 1,
     channels: Channels = "open",
-    prior: npt.ArrayLike = 1.0,
+    prior: npt.ArrayLike | None = None,
     schedule: Schedule | None = None,
     theta: float | None = None,
     c: float | Literal["auto"] = "auto",
@@ -113,7 +120,8 @@ def calibrate(
 ) -> CalibratedMask:
     """The smallest Gaussian mask whose exact excess is at most ``delta`` nats at every node, for every coalition of at
     most ``max_corrupt`` nodes (and taps, over open channels); a larger one, which says so, where these are too many to
-    try. Refused, with the reason, where no mask can do it."""
+    try. Refused, with the reason, where no mask can do it. ``prior`` as for ``audit``: by default taken from the data,
+    and 1 where there are none."""
     check(problem, channels)
     if not (is_number(delta) and 0 < delta < np.inf):
         raise InvalidInput(f"delta must be a positive number of nats; got {delta!r}.")
@@ -128,10 +136,15 @@ def calibrate(
             "max_corrupt."
         )
     setting = setting_of(problem, schedule, theta, c, seed, "transcript", None)
-    case = Case(secrets_of(problem, prior), GaussianMask(1.0), channels, setting)
+    assumed = prior_of(problem, prior)
+    case = Case(secrets_of(problem, assumed.value), GaussianMask(1.0), channels, setting)
     if channels == "encrypted" and max_corrupt == 0:
         raise InvalidInput("nobody listens: over encrypted channels with max_corrupt=0 there is nothing to calibrate.")
-    told: dict[str, Any] = {"prior": describe_prior(case.secrets.variances), "network": network}
+    told: dict[str, Any] = {
+        "prior": f"{describe_prior(case.secrets.variances)}, {assumed.told}",
+        "network": network,
+        "meant_for": DEVIATIONS * float(np.max(np.abs(case.secrets.Q)) * np.sqrt(case.secrets.variances.max())),
+    }
     count = coalitions_up_to(network.n, max_corrupt) - (channels == "encrypted")
     against = f"all {count:,} coalitions of at most {max_corrupt}, {channels} channels"
     if count * work(case) > WORK:

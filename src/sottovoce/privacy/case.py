@@ -21,10 +21,11 @@ from .adversary import Adversary, Channels, honest_components, node_set
 from .closed_form import OpenView
 from .elimination import Elimination, first_sweep
 from .encrypted import EncryptedRun
+from .indistinguishable import told_apart
 from .pads import CorrelatedPads
 from .posterior import Posterior, diagonal_blocks
 from .report import Guarantee, Report
-from .secrets import Secrets
+from .secrets import GIVEN, Prior, Secrets
 from .snapshot import Snapshot
 from .views import Answer, Leaks
 from .views import leaks as leaks_of
@@ -115,6 +116,8 @@ class Case:
     runs: int = 1
     pads: Literal["fresh", "reused"] = "fresh"
     method: Method = "auto"
+    prior: Prior = GIVEN
+    published: bool = False  # whether everybody is told the answer
 
     @property
     def variance(self) -> float:
@@ -137,7 +140,7 @@ class Case:
                 raise Unsupported("the snapshot is implemented for independent Gaussian pads.")
             snapshot = Snapshot(secrets, setting.schedule, iteration=setting.iterations, **self.play(corrupt))
             return snapshot, "linear-Gaussian", "exact"
-        sees_all = adversary.sees_all(self.channels)
+        sees_all, public = adversary.sees_all(self.channels), self.published and not corrupt
         simple = sees_all and (factor is None or not factor.shape[1])
         if self.method == "closed form" and not simple:
             raise Unsupported("the closed form is for open channels that are tapped, and independent pads.")
@@ -145,7 +148,9 @@ class Case:
             woken = self.woken()
             # Where the coalition knows every x, c cancels.
             c = 1.0 if corrupt and woken.all() else setting.c
-            return OpenView(secrets, corrupt, woken, c), "closed form", "exact"
+            return OpenView(secrets, corrupt, woken, c, public), "closed form", "exact"
+        if public:
+            raise Unsupported("answer='public' is for independent pads, by the closed form.")
         rows, N = int(secrets.problem.rows[-1]), int(secrets.problem.columns[-1])
         correlated = isinstance(self.mask, CorrelatedPads) and self.variance > 0
         if rows + N > UNKNOWNS and (correlated or self.method == "elimination"):
@@ -196,6 +201,10 @@ class Case:
         """What one adversary learns."""
         if isinstance(self.mask, ModularMask) and self.pads == "fresh" and nodes is None:
             return modular(self, adversary), "by construction: masked values are uniform given the sums", "exact"
+        if not adversary.corrupt and not adversary.sees_all(self.channels):
+            if self.published:
+                return modular(self, adversary), "the published result, and nothing else, is seen", "exact"
+            return nothing(self.secrets), "nothing is seen", "exact"
         view, method, guarantee = self.view(adversary)
         if nodes is None:
             return self.bounded(view, method, guarantee)
@@ -221,8 +230,6 @@ class Case:
                 kind = "a snapshot" if self.setting.view == "snapshot" else "modular pads"
                 raise Unsupported(f"{n:,} nodes are too many for {kind}; at most {DENSE:,} numbers are done at once.")
             chosen = np.setdiff1d(np.arange(n), list(adversary.corrupt))
-        if not adversary.corrupt and not adversary.sees_all(self.channels):
-            return self.assemble(nothing(self.secrets), "nothing is seen", "exact", adversary)
         leaks, method, guarantee = self.leaks(adversary, chosen)
         return self.assemble(leaks, method, guarantee, adversary)
 
@@ -245,18 +252,23 @@ class Case:
             channels=self.channels,
             view=self.setting.describe() + (", for one activation sequence" if self.of_one_sequence(sees_all) else ""),
             mask=describe_mask(self.mask, self.runs),
-            prior=describe_prior(secrets.variances),
+            prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
             flags=flags(self, adversary),
             holds_answer=self.setting.iterations is None or (sees_all and bool(self.woken().all())),
-            public_answer=isinstance(self.mask, ModularMask) and sees_all,
+            public_answer=(isinstance(self.mask, ModularMask) and sees_all) or self.published,
+            published=self.published,
             least=leaks.least,
-            **more,
+            weighted=not equal_curvatures(secrets),
+            **({"mu": told_apart(self, adversary)} | more),
         )
 
 
 def flags(case: Case, adversary: Adversary) -> dict[str, str]:
     """What is wrong with the setting, by name."""
-    found, groups = {}, honest_components(case.secrets.problem.network, adversary.corrupt)
+    found: dict[str, str] = {}
+    groups = honest_components(case.secrets.problem.network, adversary.corrupt)
+    if not isinstance(case.mask, ModularMask):  # of which nothing depends on the size of the data
+        found |= case.prior.flag(case.secrets.variances)
     if case.mask is None:
         found["no mask"] = "z(0) = 0 hides nothing: the first message of a node gives its data away."
     if isinstance(case.mask, CorrelatedPads) and case.mask.hides_nothing(case.secrets.problem):
@@ -310,15 +322,21 @@ def nothing(secrets: Secrets) -> Leaks:
 def modular(case: Case, adversary: Adversary) -> Leaks:
     """Uniform pads modulo ``2^bits``: the view is the sum over each honest component, by construction (``modular``).
 
-    Masked values are public, and so is their sum: taps are told the answer.
+    Masked values are public, and so is their sum: taps are told the answer. The same is left of a run that nobody
+    sees, once its answer is published.
     """
-    answer = Answer(case.secrets, adversary.corrupt, public=adversary.sees_all(case.channels))
+    answer = Answer(case.secrets, adversary.corrupt, public=adversary.sees_all(case.channels) or case.published)
     given = diagonal_blocks(answer.given, case.secrets.width)
     left = Posterior(given, given, np.zeros_like(given))
     before = diagonal_blocks(answer.K, case.secrets.width)
     seen = Posterior(before, given, before - given)
     everybody = np.ones(case.secrets.n, dtype=bool)
     return leaks_of(answer, answer.honest, seen, left, complete=True, heard=everybody)
+
+
+def equal_curvatures(secrets: Secrets) -> bool:
+    """Whether ``sum Q_j s_j``, which is disclosed, is the plain sum."""
+    return bool((secrets.Q[0] == secrets.Q).all())
 
 
 def describe_mask(mask: Any, runs: int = 1) -> str:

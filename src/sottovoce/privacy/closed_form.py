@@ -45,6 +45,7 @@ class OpenView:
     corrupt: frozenset[int]
     woken: npt.NDArray[np.bool_]  # who has sent at least one message
     c: float
+    public: bool = False  # whether an eavesdropper is told the answer
 
     def leaks(self, variance: float, nodes: Nodes | None = None) -> Leaks:
         """For pads of this variance (divided by the number of runs): all nodes, or the chosen ones by sparse solves."""
@@ -58,7 +59,7 @@ class OpenView:
     @property
     def is_stackable(self) -> bool:
         """Whether it is one of those that ``coalitions`` does, many at a time."""
-        return self.secrets.width == 1 and self.secrets.K.ndim == 1 and self.complete
+        return self.secrets.width == 1 and self.secrets.K.ndim == 1 and self.complete and not self.public
 
     @property
     def complete(self) -> bool:
@@ -96,7 +97,7 @@ class OpenView:
 def _dense(view: OpenView, variance: float) -> Leaks:
     """All nodes at once, any prefix, any prior: a few dense products."""
     secrets, w, F = view.secrets, view.secrets.width, view.senders
-    answer = Answer(secrets, view.corrupt)
+    answer = Answer(secrets, view.corrupt, view.public)
     place = np.searchsorted(answer.honest, F)
     Q_F = secrets.hessian(F).toarray()
     A = np.zeros((len(Q_F), len(answer.K)))
@@ -106,11 +107,12 @@ def _dense(view: OpenView, variance: float) -> Leaks:
         inside = entries(np.searchsorted(F, nodes), w)
         Q_K = np.vstack([Q_F[np.ix_(rows, rows)] for rows in inside.reshape(-1, w)])
         N[np.ix_(inside, inside)] += (variance / 2) * scale * (Q_K @ Q_K.T)
-    # Where all of a group has woken, 1'Y is the sum over it: a constant, once the answer is known.
+    # Where all of a group has woken, 1'Y is the sum over it: a constant, once the answer is known. To an eavesdropper
+    # it is the sum and the shift, which stays unknown.
     regular = np.zeros_like(N)
     size = float(np.trace(N) + np.trace(A @ answer.K @ A.T)) / max(1, len(N))
     for group in answer.groups:
-        if view.woken[group].all():
+        if view.woken[group].all() and (view.corrupt or not variance):
             rows = entries(np.searchsorted(F, group), w)
             regular[np.ix_(rows, rows)] += size * np.kron(np.ones((len(group), len(group))), np.eye(w))
     left = observe(answer.given, A, N, w, regular)
@@ -136,6 +138,8 @@ def _sparse(view: OpenView, variance: float, nodes: Nodes) -> Leaks:
         raise Unsupported(
             f"{secrets.n} nodes need a prior of independent secrets, isotropic costs and the whole transcript."
         )
+    if view.public:
+        raise Unsupported("answer='public' is for all nodes at once: leave nodes out.")
     F = view.senders
     D = secrets.Q[F] ** 2 * secrets.K[F]
     N = (variance / 2) * view.laplacian()

@@ -13,12 +13,15 @@ import numpy as np
 from ..costs.base import Array
 from ..network import Network
 from .adversary import Adversary, Channels, honest_components
+from .indistinguishable import best_guess, epsilon
+from .verdict import DELTA, Verdict, verdict
 from .views import Leaks
 
 Guarantee = Literal["exact", "between", "upper bound", "none"]
 
+LEAKS = ("leakage", "floor", "excess")
 NAMED = 12  # nodes that a sentence names before it says how many more there are
-HIGH = 0.01  # nats of excess from which a mask is called small
+EPSILON_AT = 1e-6  # the delta of differential privacy at which epsilon is stated
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +32,8 @@ class Report:
     no certificate), ``inf`` for disclosed ones. ``guarantee`` says what the numbers are: exact, an upper bound, or
     nothing, in which case ``attack`` holds the best attack there is. ``flags`` name what is wrong with the setting.
     In a worst case each of the three is the largest over all coalitions, not all three of one.
+
+    In words: ``floor`` is told by the result itself, ``excess`` added by the procedure, ``leakage`` is both.
     """
 
     network: Network
@@ -50,6 +55,9 @@ class Report:
     overall: frozenset[int] | None = None  # worst case: the coalition that learns most of anybody
     holds_answer: bool = True  # a prefix or a snapshot does not yet
     public_answer: bool = False  # whether taps alone are told the answer
+    published: bool = False  # whether that is because the result is published
+    weighted: bool = False  # whether the sums that are disclosed are sum Q_j s_j with different Q_j
+    mu: Array | None = None  # Gaussian differential privacy given the sums, see ``indistinguishable``
     least: Leaks | None = None  # "between": the lower ends; leakage, floor and excess are the upper ones
 
     @property
@@ -61,6 +69,24 @@ class Report:
     def share(self) -> Array:
         """``1 - exp(-2 I/d)``: the share of the variance of ``S_i`` that the view explains."""
         return -np.expm1(-2 * self.leakage / self.dim)
+
+    @property
+    def narrower(self) -> Array:
+        """``1 - exp(-I/d)``: how much narrower an attacker's 95 % interval for a number of ``S_i`` becomes."""
+        return -np.expm1(-self.leakage / self.dim)
+
+    @property
+    def guess(self) -> Array | None:
+        """How often the best guess between two candidates is right, where both have the same answer; 1/2 is chance."""
+        return None if self.mu is None else best_guess(self.mu)
+
+    def epsilon(self, delta: float = EPSILON_AT) -> Array | None:
+        """Of differential privacy given the sums, at this ``delta``."""
+        return None if self.mu is None else np.array([epsilon(float(mu), delta) for mu in self.mu])
+
+    def verdict(self, delta: float = DELTA) -> Verdict:
+        """*safe*, *weak*, *disclosed* or *not assessed*, for ``delta`` nats that the procedure may add."""
+        return verdict(self, delta)
 
     @property
     def exposed(self) -> tuple[int, ...]:
@@ -92,19 +118,24 @@ class Report:
         return [
             self.setting(),
             *wrong,
-            *self._exposed(),
-            *self._learned(),
+            *self.disclosures(),
             *self._beyond(),
+            *self._apart(),
             *self.advice(),
         ]
 
     def setting(self) -> str:
         """The assumptions under which everything else holds."""
         who = "the worst coalition for each node" if self.coalitions is not None else _who(self)
+        published = ", the result published" if self.published else ""
         return (
-            f"Against {who}, {self.channels} channels, {self.view}; {self.mask}; {self.prior}. "
+            f"Against {who}, {self.channels} channels, {self.view}{published}; {self.mask}; {self.prior}. "
             f"{_GUARANTEES[self.guarantee]} ({self.method})."
         )
+
+    def disclosures(self) -> list[str]:
+        """Whose values are disclosed, and which sums."""
+        return [*self._exposed(), *self._learned()]
 
     def _exposed(self) -> list[str]:
         said, found, alone = [], [], []
@@ -137,31 +168,57 @@ class Report:
         if self.guarantee == "none" or self.coalitions is not None:
             return []
         if not self.adversary.corrupt and not self.public_answer:
-            hidden = "Nothing is learned exactly: without a corrupt node the answer itself stays hidden."
+            hidden = (
+                f"{'Nothing else' if 'counts' in self.flags else 'Nothing'} is learned exactly: without a corrupt node "
+                "the result itself stays hidden, until somebody publishes it."
+            )
             return [] if self.exposed else [hidden]
         groups = [group for group in self.groups if not set(group) <= set(self.exposed)]
         if not groups:
             return []
         when = "Learned exactly" if self.holds_answer else "Learned exactly once the answer is there"
         if len(groups) == 1:
-            return [f"{when}, whatever the mask: the sum over the honest nodes {self.names(groups[0])}."]
+            return [f"{when}, whatever the mask: {self._sum} over the honest nodes {self.names(groups[0])}."]
         parts = "; ".join(f"{{{self.names(group)}}}" for group in groups[:NAMED])
-        return [f"The corrupt nodes cut the network. {when}, whatever the mask: the sum over each of {parts}."]
+        return [f"The corrupt nodes cut the network. {when}, whatever the mask: {self._sum} over each of {parts}."]
+
+    @property
+    def _sum(self) -> str:
+        return "the sum of Q_j s_j, secrets times their curvatures," if self.weighted else "the sum"
 
     def _beyond(self) -> list[str]:
         left = np.where(np.isfinite(self.excess), self.excess, -1.0)
         if self.guarantee == "none" or left.max(initial=-1.0) < 0:
             return []
         i = int(np.argmax(left))
-        most = "at most " if self.guarantee in ("between", "upper bound") else ""
+        most = "" if self.guarantee == "exact" else "at most "
         before, after = float(self.prior_std[i].max()), float(self.posterior_std[i].max())
-        spread = f"; the adversary's standard deviation goes from {before:.4g} to {after:.4g}" if after == after else ""
-        by_answer = 100 * -math.expm1(-2 * float(self.floor[i]) / self.dim)
-        alone = "" if math.isnan(by_answer) else f", {by_answer:.3g} % by the answer alone"
+        spread = f"; its standard deviation goes from {before:.4g} to {after:.4g}" if after == after else ""
+        by_answer = 100 * -math.expm1(-float(self.floor[i]) / self.dim)
+        alone = "" if math.isnan(by_answer) else f", {by_answer:.3g} % by the result alone"
         return [
-            f"Beyond the answer, the protocol gives away {most}{left[i]:.3g} nats, most of it about node "
-            f"{self.name(i)} ({most}{100 * float(self.share[i]):.3g} % of its variance is explained in all"
-            f"{alone}{spread})."
+            f"To what the result itself tells, the procedure adds {most}{left[i]:.3g} nats, most of it about node "
+            f"{self.name(i)}: by both together an attacker's 95 % interval for {self._one} becomes {most}"
+            f"{100 * float(self.narrower[i]):.3g} % narrower{alone}{spread}."
+        ]
+
+    @property
+    def _one(self) -> str:
+        return "its number" if self.dim == 1 else f"one of its {self.dim} numbers"
+
+    def _apart(self) -> list[str]:
+        if self.mu is None or self.guarantee == "none" or not np.isfinite(self.mu).any():
+            return []
+        i = int(np.nanargmax(np.where(np.isfinite(self.mu), self.mu, -1.0)))
+        mu = float(self.mu[i])
+        low, high = float(self.prior_std[i].min()), float(self.prior_std[i].max())
+        by = f"by {'up to ' if low < high else ''}{high:.3g}, the prior's standard deviation,"
+        each = "" if self.dim == 1 else f"in each of {self.dim} numbers "
+        return [
+            f"Whatever is known beforehand: of two sets of data that differ at node {self.name(i)} {each}{by} and at "
+            f"another node the other way, so that the result is the same, the best guess is right in "
+            f"{100 * float(best_guess(mu)):.6g} % of cases, where chance is 50 % (mu = {mu:.2g}; given the sums, "
+            f"epsilon = {epsilon(mu, EPSILON_AT):.2g} at delta = {EPSILON_AT:g})."
         ]
 
     def advice(self) -> list[str]:
@@ -176,12 +233,12 @@ class Report:
                         f"An edge {self.name(i)} - {self.name(j)} would hide {self.name(i)} in a sum over {size}."
                     )
         worst = float(np.max(np.where(np.isfinite(self.excess), self.excess, 0.0), initial=0.0))
-        if self.guarantee != "none" and worst > HIGH:
+        if self.guarantee != "none" and worst > DELTA:
             said.append(
-                "The excess falls as one over the variance of the mask: sv.privacy.calibrate finds a mask that "
-                "keeps it below a bound."
+                "What the procedure adds falls as one over the variance of the mask: sv.privacy.calibrate finds a mask "
+                "that keeps it below a bound."
             )
-        if self.channels == "open" and not self.adversary.corrupt and self.coalitions is None and worst > HIGH:
+        if self.channels == "open" and not self.adversary.corrupt and self.coalitions is None and worst > DELTA:
             said.append("Encrypted channels would leave an eavesdropper nothing.")
         return said
 
@@ -211,7 +268,13 @@ class Report:
             "leakage": plain(self.leakage),
             "floor": plain(self.floor),
             "excess": plain(self.excess),
+            "least": None if self.least is None else {name: plain(getattr(self.least, name)) for name in LEAKS},
             "share": plain(self.share),
+            "narrower": plain(self.narrower),
+            "mu": None if self.mu is None else plain(self.mu),
+            "guess": None if self.guess is None else plain(self.guess),
+            "epsilon": None if self.mu is None else plain(self.epsilon()),  # type: ignore[arg-type]
+            "published": self.published,
             "prior_std": plain(self.prior_std),
             "posterior_std": plain(self.posterior_std),
             "exposed": list(self.exposed),
@@ -233,7 +296,7 @@ _GUARANTEES = {
     "exact": "Exact",
     "between": "Between two bounds, of which the upper one is told",
     "upper bound": "Upper bounds",
-    "none": "NO GUARANTEE; what follows is the best attack we have",
+    "none": "NOT ASSESSED: there is no guarantee, and what follows is the best attack we have",
 }
 
 

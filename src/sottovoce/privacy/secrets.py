@@ -17,6 +17,7 @@ from ..errors import InvalidInput, Unsupported
 from ..problem import Problem
 
 CONTRAST = 1e5  # between curvatures: what an answer leaves of a variance falls as its inverse square
+LARGER = 4  # times the variance of a prior: data of a larger mean square do not look like it
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,53 @@ class Secrets:
 def entries(places: npt.ArrayLike, width: int) -> npt.NDArray[np.int64]:
     """The positions of some nodes' entries where every node has ``width`` of them."""
     return (np.asarray(places, dtype=np.int64)[:, None] * width + np.arange(width)).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What is assumed of the secrets, where that came from, and the mean square of the data that the problem holds."""
+
+    value: npt.ArrayLike
+    told: str
+    mean_square: float
+
+    def flag(self, variances: Array) -> dict[str, str]:
+        """A prior that was given, and that the data contradict."""
+        if self.mean_square <= LARGER * float(variances.max()):
+            return {}
+        return {
+            "prior": f"THE DATA ARE LARGER than the prior says: their mean square is {self.mean_square:.3g}, its "
+            f"variance {float(variances.max()):.3g}, and leakage grows with it. Leave prior out to have it taken from "
+            "the data; if their common level is public, subtract it from them."
+        }
+
+
+GIVEN = Prior(1.0, "as given", 0.0)
+
+
+def prior_of(problem: Problem, prior: npt.ArrayLike | None) -> Prior:
+    """As given; or the mean square of the data about 0, in the entry where it is largest, which is no less than their
+    variance; or 1 where there are none (all zero)."""
+    held = mean_square(problem)
+    if prior is not None:
+        return Prior(prior, "as given", held)
+    if held > 0:
+        return Prior(held, "taken from the data (their mean square)", held)
+    return Prior(1.0, "assumed, as there are no data to take it from", held)
+
+
+def mean_square(problem: Problem) -> float:
+    """Of ``s_i = -Q_i^{-1} q_i`` over the nodes, the largest over the entries; 0 where there is no such secret."""
+    form = problem.quadratic
+    if form is None:
+        return 0.0
+    if form.Q.ndim == 1:
+        s = form.q / np.where(form.Q > 0, form.Q, np.inf)[:, None]
+    elif (np.linalg.eigvalsh(form.Q)[:, 0] > 0).all():
+        s = np.asarray(np.linalg.solve(form.Q, form.q[:, :, None])[:, :, 0], dtype=np.float64)
+    else:
+        return 0.0
+    return float((s**2).mean(axis=0).max())
 
 
 def secrets_of(problem: Problem, prior: npt.ArrayLike = 1.0) -> Secrets:

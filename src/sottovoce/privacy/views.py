@@ -3,7 +3,7 @@
 * ``leakage`` is ``I(S_i; view)``.
 * ``floor`` is ``I(S_i; answer)``: what the exact answer tells a coalition, whatever the mask. It knows its own secrets
   and, from the answer and its own edges, ``sum Q_j s_j`` over each connected group of honest nodes (THEORY 4). An
-  eavesdropper without corrupt nodes is not told the answer: its floor is 0.
+  eavesdropper without corrupt nodes is not told the answer: its floor is 0, unless the answer is published.
 * ``excess`` is ``I(S_i; view | answer)``, what the protocol adds. On a whole transcript ``leakage = floor + excess``; a
   prefix or a snapshot does not hold the answer yet, and leakage may be less.
 """
@@ -104,7 +104,8 @@ def leaks(
     K = answer.secrets.K
     prior = K[nodes][:, None, None] if K.ndim == 1 else diagonal_blocks(K, w)[nodes]
     held = np.array(complete and bool(answer.corrupt))
-    found = informations(prior, seen, left, answer.alone[nodes], heard[nodes], held, answer.secrets.copies)
+    told = answer.public and not answer.corrupt
+    found = informations(prior, seen, left, answer.alone[nodes], heard[nodes], held, answer.secrets.copies, told)
     every = Leaks(np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan), np.full((n, w), np.nan))
     for name in ("leakage", "floor", "excess", "std"):
         getattr(every, name)[nodes] = getattr(found, name)
@@ -119,9 +120,10 @@ def informations(
     heard: npt.NDArray[np.bool_],
     held: npt.NDArray[np.bool_],
     copies: int,
+    told: bool = False,
 ) -> Leaks:
     """The same for nodes of one coalition, or of many stacked; ``held`` says of which coalitions the answer is part of
-    the view."""
+    the view, ``told`` that it is published."""
     # Of a node alone the answer leaves nothing, up to rounding: what follows must not look at it.
     left = Posterior(
         *(np.where(alone[..., None, None], prior, part) for part in (left.before, left.after, left.gained))
@@ -130,10 +132,12 @@ def informations(
     own = Posterior(prior, seen.before, prior - seen.before).nats()  # what the coalition's own secrets tell
     leakage = np.where(alone & heard, np.inf, copies * (own + seen.nats()))
     excess = np.where(alone, np.inf, copies * left.nats())
+    if told:  # I(S_i; view, answer), by the chain rule; no less than I(S_i; view)
+        leakage = np.fmax(leakage, floor + excess)
     # Where the view holds the answer, one of the three is redundant: replace the one that rounding hurts most.
-    small = excess < 1
+    small, held = excess < 1, held | told
     leakage = np.where(held & small, floor + excess, leakage)
     rest = np.where(np.isinf(leakage), np.inf, leakage - np.where(np.isinf(floor), 0.0, floor))
     excess = np.where(held & ~small, rest, excess)
-    std = np.sqrt(np.maximum(np.diagonal(seen.after, axis1=-2, axis2=-1), 0))
+    std = np.sqrt(np.maximum(np.diagonal(left.after if told else seen.after, axis1=-2, axis2=-1), 0))
     return Leaks(leakage, floor, excess, np.where(np.isinf(leakage)[..., None], 0.0, std))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 
@@ -15,6 +16,7 @@ from .adversary import Adversary, Coalition, Eavesdropper
 from .case import Case, nothing
 from .closed_form import OpenView
 from .coalitions import whole_transcripts
+from .indistinguishable import worst_told_apart
 from .report import Guarantee, Report
 from .secrets import Secrets
 from .views import Leaks
@@ -48,18 +50,22 @@ def worst_case(case: Case, t: int) -> Report:
         if np.nanmax(leaks.leakage) > most:
             overall, most = adversary.corrupt, float(np.nanmax(leaks.leakage))
     told = f"{method}, all {count:,} coalitions of at most {t}"
-    return case.assemble(worst, told, guarantee, Eavesdropper(), coalitions=tuple(by), overall=overall)
+    mu = worst_told_apart(case, t)
+    return case.assemble(worst, told, guarantee, Eavesdropper(), coalitions=tuple(by), overall=overall, mu=mu)
 
 
 def every_leak(case: Case, t: int) -> Iterator[tuple[Adversary, tuple[Leaks, str, Guarantee]]]:
     """What each coalition learns, in the order of ``adversaries``; many at a time where they can be stacked."""
-    listening = [a for a in adversaries(case.secrets.n, t) if a.corrupt or a.sees_all(case.channels)]
+    every = adversaries(case.secrets.n, t)
+    listening = [a for a in every if a.corrupt or a.sees_all(case.channels) or case.published]
     stacked = stackable(case)
     if stacked is None:
         yield from ((adversary, case.leaks(adversary)) for adversary in listening)
         return
-    every = whole_transcripts(case.secrets, [a.corrupt for a in listening], case.variance, stacked.c)
-    for adversary, leaks in zip(listening, every, strict=True):
+    if case.published:  # which changes nothing for a coalition
+        yield listening[0], case.leaks(listening.pop(0))
+    found = whole_transcripts(case.secrets, [a.corrupt for a in listening], case.variance, stacked.c)
+    for adversary, leaks in zip(listening, found, strict=True):
         yield adversary, (leaks, "closed form", "exact")
 
 
@@ -67,7 +73,7 @@ def stackable(case: Case) -> OpenView | None:
     """What taps alone see, if of all coalitions it is a view that ``coalitions`` does, many at a time."""
     if case.channels != "open" or isinstance(case.mask, ModularMask):
         return None
-    view = case.view(Eavesdropper())[0]
+    view = replace(case, published=False).view(Eavesdropper())[0]
     return view if isinstance(view, OpenView) and view.is_stackable else None
 
 
@@ -127,7 +133,8 @@ def _bounded(case: Case, t: int) -> Report:
     bound = Leaks(leakage, floor, np.minimum(leakage, beyond), np.full((secrets.n, 1), np.nan))
     by = tuple(frozenset(network.neighbours(i).tolist()) if exposed[i] else None for i in range(secrets.n))
     method = f"neighbourhood bound for all {coalitions_up_to(secrets.n, t):.3g} coalitions of at most {t}"
-    return case.assemble(bound, method, "upper bound", Eavesdropper(), coalitions=by)
+    mu = worst_told_apart(case, t)
+    return case.assemble(bound, method, "upper bound", Eavesdropper(), coalitions=by, mu=mu)
 
 
 def bounded(secrets: Secrets) -> bool:

@@ -14,16 +14,18 @@ from typing import Any
 from ..masks import GaussianMask
 from .config import NodeConfig
 
-PRIOR = 1.0  # variance of a contribution, in the units that the parties agreed on
+PRIOR = 1.0  # variance of a value, in the units that the parties agreed on; a square of such values has twice that
 
 
 def own_privacy(config: NodeConfig) -> dict[str, Any]:
     """For every number of corrupt neighbours, in nats per number that travels."""
     degree, mask = len(config.neighbours), config.question.mask
-    rows = []
+    rows, squares = [], config.question.kind != "mean"
     for corrupt in range(degree + 1):
         honest = degree - corrupt
-        rows.append({"corrupt_neighbours": corrupt, "leakage_at_most": None if not honest else bound(honest, mask)})
+        rows.append(
+            {"corrupt_neighbours": corrupt, "leakage_at_most": None if not honest else bound(honest, mask, squares)}
+        )
     certified = config.statistic is not None
     sentence = (
         f"Each number that this party contributes leaks at most {rows[0]['leakage_at_most']:.3g} nats while none of "
@@ -33,7 +35,7 @@ def own_privacy(config: NodeConfig) -> dict[str, Any]:
     )
     return {
         "unit": "nats",
-        "method": "neighbourhood bound, open channels tapped, Gaussian contributions of variance 1",
+        "method": "neighbourhood bound, open channels tapped, Gaussian values of variance 1",
         "guarantee": "upper bound" if certified else "none",
         "channels": config.channels,
         "by_corrupt_neighbours": rows if certified else [],
@@ -41,9 +43,9 @@ def own_privacy(config: NodeConfig) -> dict[str, Any]:
     }
 
 
-def bound(honest: int, mask: Any) -> float:
+def bound(honest: int, mask: Any, squares: bool = False) -> float:
     """``1/2 ln(1 + D / (h v))``; for modular pads the floor of a sum over the party and its honest neighbours."""
     if not isinstance(mask, GaussianMask):
         return -0.5 * math.log1p(-1 / (honest + 1))
-    D = 4 * PRIOR
+    D = 4 * PRIOR * (2 * PRIOR if squares else 1)
     return 0.5 * math.log1p(D * (1 / D + 2 / mask.variance) / honest)

@@ -19,6 +19,8 @@ from ..errors import InvalidFile, InvalidInput, Unsupported
 from ..files.problem_file import KEYS, _network
 from ..files.table import Table, TomlFile, read_text
 from ..network import Network
+from ..privacy.page import Page, to_html
+from ..privacy.statement import statement
 from ..problem import averaging
 from ..schedules import Asynchronous
 from ..tune import tune
@@ -33,6 +35,7 @@ PARTY_KEYS = ("name", "address", "data", "certificate")
 AUDIT_KEYS = ("max_corrupt", "prior")
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 NODE_FILE = "node.toml"
+STATEMENT = "statement.html"
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,9 @@ def _read_network(file: TomlFile, names: list[str]) -> Network:
 
 
 def write_plan(plan: Plan, out: Path, *, generate_keys: bool) -> None:
-    """A folder for each party under ``out``, which must be new: all of them, or nothing."""
+    """A folder for each party under ``out``, which must be new, and a statement on the run: all of them, or nothing."""
+    if any(party.name.lower() == STATEMENT for party in plan.parties):
+        raise InvalidInput(f"a party is called {STATEMENT}, as the statement on the run is. Give it another name.")
     if out.exists():
         raise InvalidInput(f"{out} exists already, and nothing in it is overwritten. Give a new folder.")
     if not out.absolute().parent.is_dir():
@@ -168,12 +173,32 @@ def write_plan(plan: Plan, out: Path, *, generate_keys: bool) -> None:
             (temporary / party.name).mkdir(exist_ok=True)
             text = node_file(plan, i, certificates, trial=generate_keys)
             (temporary / party.name / NODE_FILE).write_text(text, encoding="utf-8")
+        (temporary / STATEMENT).write_text(to_html(plan_statement(plan)), encoding="utf-8")
         os.rename(temporary, out)
     except OSError as error:
         raise InvalidInput(f"{out} cannot be written: {error.strerror or error}.") from None
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def plan_statement(plan: Plan) -> Page:
+    """What the run will give away, for the file."""
+    prospect = plan.prospect
+    named = f"{plan.settings['name']}: {prospect.question.kind} between {len(plan.parties)} parties"
+    chosen = {key: plan.settings[key] for key in ("c", "theta", "tol")}
+    return statement(
+        prospect.report,
+        subject=named,
+        revealed=prospect.question.revealed,
+        parameters={
+            "channels": f"{plan.settings['channels']}, counted as {prospect.report.channels}",
+            "corrupt parties, at most": plan.max_corrupt,
+            **chosen,
+        },
+        notes=[*prospect.problems(), *plan.notes, *prospect.notes],
+        delta=prospect.delta,
+    )
 
 
 def _certificate(plan: Plan, party: PlannedParty) -> str:

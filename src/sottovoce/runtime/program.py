@@ -13,6 +13,7 @@ import numpy as np
 from ..costs import Averaging, Cost
 from ..costs.base import Array
 from ..errors import NotConverged
+from ..hiding import is_hidden, size_of
 from ..masks import GaussianMask
 from ..modular import TOLERANCE, ModularMask, decode, masked_limbs
 from ..solve import Result, Status
@@ -66,8 +67,10 @@ def answer(config: NodeConfig, agreements: NetworkAgreements) -> dict[str, Any]:
         told: dict[str, Any] = {"statistic": config.statistic.to_dict(), "answer": found.to_dict()}
     else:
         own = config.cost()
-        assert isinstance(config.question.mask, GaussianMask)
-        run = agreements.optimise(own.cost, config.question.mask)
+        mask = config.question.mask
+        assert isinstance(mask, GaussianMask)
+        is_hidden(size_of(own.cost), mask, f"party {config.name}", stacklevel=1)
+        run = agreements.optimise(own.cost, mask)
         agreements.runs.append(run)
         x = run.x[0] if own.scale is None else run.x[0] / own.scale
         told = {"cost": own.kind, "answer": dict(zip(own.columns, x.tolist(), strict=True)), "notes": list(own.notes)}

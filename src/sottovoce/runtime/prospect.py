@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from ..errors import Unsupported
 from ..files.cost_table import HIDDEN
 from ..masks import GaussianMask
 from ..network import Network
-from ..privacy import Exposure, audit, calibrate, exposure, suggest_edges
+from ..privacy import Eavesdropper, Exposure, Report, Verdict, audit, calibrate, exposure, suggest_edges
 from ..privacy.adversary import Channels
+from ..privacy.case import describe_mask
+from ..privacy.verdict import DELTA
 from ..problem import Problem, averaging
 from ..statistics.agreements import resolution
 from .question import Question
@@ -25,20 +27,30 @@ LARGEST = 8  # sizes of groups that are told apart
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """``excess`` has an entry per party, in nats over all agreements, ``inf`` for a disclosed one; None where nothing
-    is certified, and ``uncertified`` says why."""
+    """``report`` is on all agreements together, for the worst coalition of each party; it has no guarantee where
+    nothing is certified, and ``uncertified`` says why."""
 
     question: Question
     exposure: Exposure
-    excess: Array | None
+    report: Report
     uncertified: str
     accuracy: float | None  # of an agreed number, relative to size 1; None: counts, which are exact
+    delta: float = DELTA  # nats that the procedure may add
     notes: list[str] = field(default_factory=list)
 
     @property
+    def excess(self) -> Array | None:
+        """Per party, in nats over all agreements, ``inf`` for a disclosed one; None where nothing is certified."""
+        return None if self.uncertified else self.report.excess
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.DISCLOSED if self.exposure.exposed else self.report.verdict(self.delta)
+
+    @property
     def safe(self) -> bool:
-        """Whether nobody is exposed, and the numbers are a guarantee."""
-        return not self.exposure.exposed and self.excess is not None
+        """Whether nobody is exposed, and the procedure adds no more than it may."""
+        return self.verdict is Verdict.SAFE
 
     def problems(self) -> list[str]:
         """Why the run should not take place, and what would help."""
@@ -56,12 +68,20 @@ class Prospect:
                 told.append(f"What helps: edges {pairs}. Then {t} corrupt discloses nobody, and cuts nobody off.")
             else:
                 told.append("No edge helps: everybody talks to everybody already. Find more parties, or trust more.")
-        return [*told, *([f"NO GUARANTEE: {self.uncertified}."] if self.uncertified else [])]
+        if self.uncertified:
+            told.append(f"NOT ASSESSED: there is no guarantee, as {self.uncertified}.")
+        if self.verdict is Verdict.WEAK:
+            told.append(
+                f"WEAK: the procedure adds up to {float(np.nanmax(self.report.excess)):.2g} nats to what the result "
+                f"tells, more than {self.delta:g}. Write [mask] delta = {self.delta:g}, or a larger variance."
+            )
+        return told
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON; an infinite excess is None, and its party is among ``exposed``."""
         excess = None if self.excess is None else [x if math.isfinite(x) else None for x in self.excess.tolist()]
         return {
+            "verdict": self.verdict.value,
             "safe": self.safe,
             "max_corrupt": self.exposure.t,
             "exposed": list(self.exposure.exposed),
@@ -90,8 +110,8 @@ def assess(
     mask that keeps the excess below.
 
     Every agreement of a statistic is an averaging problem with pads of its own, so all of them together are one of as
-    many entries as numbers travel. The channels count as tapped: what encrypted ones leave depends on the order in
-    which parties wake (THEORY 4), which nobody plans, and is never more.
+    many entries as numbers travel, of the variance that ``question.spread`` says. The channels count as tapped: what
+    encrypted ones leave depends on the order in which parties wake (THEORY 4), which nobody plans, and is never more.
     """
     found, notes = exposure(network, max_corrupt, largest=LARGEST), []
     uncertified = ""
@@ -100,14 +120,14 @@ def assess(
         if not uncertified:
             notes.append("this is for one row per party; of more rows the statistic 'mean' shows less")
     seen: Channels = channels if max_corrupt == 0 else "open"
-    setting: dict[str, Any] = {"channels": seen, "prior": prior, "theta": theta, "c": c}
+    spread = question.spread(prior)
+    setting: dict[str, Any] = {"channels": seen, "prior": spread, "theta": theta, "c": c}
     problem = averaging(network, np.zeros((network.n, max(1, question.numbers))))
     if delta is not None and not found.exposed:
         question = question.under(_calibrated(problem, question, uncertified, delta, max_corrupt, setting))
-    mask = question.mask
+    mask, bound = question.mask, DELTA if delta is None else delta
     if not isinstance(mask, GaussianMask):
-        excess = np.where(np.isin(np.arange(network.n), found.exposed), np.inf, 0.0)
-        return Prospect(question, found, excess, uncertified, None, notes)
+        return Prospect(question, found, _counts(network, question, found, seen), uncertified, None, bound, notes)
     if mask.grid > tol:
         notes.append(
             f"numbers are rounded to {mask.grid:.1e}, the grid of the mask, which is coarser than tol = {tol:g}: "
@@ -115,13 +135,59 @@ def assess(
         )
     accuracy = max(3 * tol, resolution(mask))
     if uncertified:
-        return Prospect(question, found, None, uncertified, accuracy, notes)
-    return Prospect(question, found, worst_excess(problem, mask, max_corrupt, setting), "", accuracy, notes)
+        return Prospect(question, found, _unknown(network, question, seen), uncertified, accuracy, bound, notes)
+    report = audit(problem, mask=mask, max_corrupt=max_corrupt, **setting)
+    if spread != prior:
+        notes.append(
+            f"values count as Gaussian of variance {prior:g} in units of scale, a row or more a party, and squares and "
+            f"products as of variance {2 * prior**2:g}: {spread:.3g} over the {question.numbers} numbers that travel"
+        )
+        told = f"Gaussian values of variance {prior:g}, squares and products of {2 * prior**2:g}"
+        unknown = np.full_like(report.posterior_std, np.nan)
+        report = replace(report, prior=told, guarantee="upper bound", posterior_std=unknown)
+    return Prospect(question, found, _free(report, question), "", accuracy, bound, notes)
 
 
-def worst_excess(problem: Problem, mask: GaussianMask, t: int, setting: dict[str, Any]) -> Array:
-    """For each node the largest excess under any coalition of at most ``t``, or a bound where they are too many."""
-    return audit(problem, mask=mask, max_corrupt=t, **setting).excess
+def _free(report: Report, question: Question) -> Report:
+    """The sum of squared residuals follows from the other sums: of a regression one result less tells anything."""
+    if question.kind != "least_squares" or question.cost is not None:
+        return report
+    floor = report.floor * (1 - 1 / question.numbers)
+    return replace(report, floor=floor, leakage=np.where(np.isnan(floor), report.leakage, floor + report.excess))
+
+
+def _counts(network: Network, question: Question, found: Exposure, channels: Channels) -> Report:
+    """Counts under modular pads tell the sums over groups, no fewer parties each than ``found`` says, and no more."""
+    n, d = network.n, 1 if question.statistic is None else len(question.statistic.bins) + 1
+    group = np.array([found.largest + 1 if size is None else size for size in found.group])
+    with np.errstate(divide="ignore"):
+        floor = -0.5 * d * np.log1p(-1 / group)
+    return _report(
+        network, question, channels, leakage=floor, floor=floor, excess=np.where(np.isinf(floor), np.inf, 0.0),
+        prior_std=np.ones((n, d)), guarantee="upper bound", method="by construction, over groups of honest parties",
+        prior="Gaussian counts", coalitions=found.coalition,
+    )  # fmt: skip
+
+
+def _unknown(network: Network, question: Question, channels: Channels) -> Report:
+    n, d = network.n, max(1, question.numbers)
+    numbers: dict[str, Any] = dict.fromkeys(("leakage", "floor", "excess"), np.full(n, np.nan))
+    return _report(
+        network, question, channels, **numbers, prior_std=np.full((n, d), np.nan), guarantee="none",
+        method="nothing is known before the run", prior="any data",
+    )  # fmt: skip
+
+
+def _report(network: Network, question: Question, channels: Channels, **more: Any) -> Report:
+    return Report(
+        network=network,
+        channels=channels,
+        view="the whole transcript",
+        mask=describe_mask(question.mask),
+        adversary=Eavesdropper(),
+        posterior_std=np.full_like(more["prior_std"], np.nan),
+        **more,
+    )
 
 
 def _calibrated(

@@ -49,6 +49,41 @@ class Question:
         of = {"mean": d, "variance": 2 * d, "covariance": d + products, "least_squares": means + products + 1}
         return of.get(self.statistic.type, 0)
 
+    def spread(self, prior: float) -> float:
+        """The variance of those numbers, their mean, if a value in units of ``scale`` has the variance ``prior``.
+
+        A party's sums, times n/N, vary no more than a single row would: what travels of a value is ``prior``, of a
+        square or product of two values about their means ``2 prior^2``, as of Gaussian ones that depend on each other.
+        What the procedure adds is concave in the variance (``privacy.total``): at their mean it is no less than the
+        sum over numbers of different variances.
+        """
+        if self.statistic is None or not self.numbers:
+            return prior
+        d = len(self.statistic.columns)
+        values = {"mean": d, "variance": d, "covariance": d, "least_squares": d if self.statistic.intercept else 0}
+        first = values[self.statistic.type]
+        return (first * prior + (self.numbers - first) * 2 * prior**2) / self.numbers
+
+    @property
+    def revealed(self) -> list[str]:
+        """What the sums are of that every honest component discloses, by the names of the columns."""
+        if self.statistic is None:
+            cost = self.party_cost()
+            return cost.columns if cost.kind == "averaging" else []
+        names = ", ".join(self.statistic.columns)
+        of = {
+            "mean": ["values"],
+            "variance": ["values", "squares about the mean"],
+            "covariance": ["values", "products, pair by pair, about the mean"],
+            "least_squares": ["values"] * self.statistic.intercept
+            + ["products, pair by pair," + " about the mean" * self.statistic.intercept],
+        }
+        if self.statistic.type == "histogram":
+            return [f"the rows in each of {len(self.statistic.bins) - 1} bins of {names}, below and above them"]
+        sums = [f"{what} of {names}" for what in of[self.statistic.type]]
+        squares = ["squared residuals"] if self.statistic.type == "least_squares" else []
+        return ["the number of rows", *sums, *squares]
+
     def to_dict(self) -> dict[str, Any]:
         """In the one form that equal questions share; of a statistic, also in the form of its table."""
         key, number = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -10,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ..costs.base import Array
-from ..errors import BadlyHidden, InvalidInput, NotConverged
+from ..errors import InvalidInput, NotConverged
+from ..hiding import is_hidden, said
 from ..masks import GaussianMask
 from ..modular import Integers, ModularMask, check_seed
 from ..network import Network
@@ -19,8 +19,6 @@ from ..schedules import Schedule
 from ..solve import Result, Status, solve
 
 DEFAULT_MASK = GaussianMask(variance=1e8)
-# The excess is at most 4 (size/sigma)^2 [L_h^+]_ii n/(n-1) nats (THEORY 4): about 4e-4 on a small graph at this ratio.
-HIDDEN = 100
 
 
 class Agreements(ABC):
@@ -53,15 +51,8 @@ class Agreements(ABC):
 
     def mean(self, contributions: Array, mask: GaussianMask) -> Array:
         """The mean over the parties of ``(local, p)`` real numbers: a row is what a local party holds at the end."""
-        size = np.abs(contributions).max(axis=1, initial=0.0)
-        if HIDDEN * size.max() > mask.sigma:
-            warnings.warn(
-                f"party {self.local[int(size.argmax())]} contributes numbers up to {size.max():.3g}, not small against "
-                f"the mask's sigma = {mask.sigma:.3g}, so they are hidden badly. Give scale=, public numbers that "
-                "bring the data to size 1, or a larger mask.",
-                BadlyHidden,
-                stacklevel=5,
-            )
+        q = 2 * np.abs(contributions).max(axis=1, initial=0.0)
+        is_hidden(float(q.max()), mask, f"party {self.local[int(q.argmax())]}", stacklevel=5)
         # A public number rides along: against it the residual is measured where the contributions are smaller than
         # what rounding resolves to tol (the residuals of a perfect fit), and could not converge against themselves.
         floor = resolution(mask) / (3 * self.tol) if self.tol else 1.0
@@ -107,7 +98,8 @@ class SimulatedAgreements(Agreements):
         self.problems.append(averaging(self.network, contributions))
         # One network and one curvature: the step that was tuned for the first run serves them all.
         c: float | Literal["auto"] = self.runs[0].c if self.runs else "auto"
-        return solve(self.problems[k], mask=mask, seed=seed, c=c, **self.options)
+        with said():  # by `mean`, which knows that the public number needs no hiding
+            return solve(self.problems[k], mask=mask, seed=seed, c=c, **self.options)
 
 
 def resolution(mask: GaussianMask) -> float:

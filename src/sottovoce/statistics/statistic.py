@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import NotConverged, Unsupported
 from ..masks import GaussianMask
 from ..modular import ModularMask
-from ..problem import Problem
+from ..problem import Problem, averaging
 from ..solve import Result, Status
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Statistic:
     def audit(self, **arguments: Any) -> tuple[Report, ...]:
         """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``.
 
-        The secrets are what a party contributes; over one honest component their sum is all that is disclosed.
+        The secrets are what a party contributes; over one honest component their sum is all that is disclosed. Without
+        ``prior`` each agreement takes its own from what was contributed. ``audit_total`` adds the reports up.
         """
         from ..privacy.audit import audit
 
@@ -67,7 +68,13 @@ class Statistic:
                 "on the network and the mask: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=...)."
             )
         pairs = zip(self.problems, self.masks, strict=True)
-        return tuple(audit(problem, mask=mask, **arguments) for problem, mask in pairs)
+        return tuple(audit(_secrets_of(problem, mask), mask=mask, **arguments) for problem, mask in pairs)
+
+    def audit_total(self, **arguments: Any) -> Report:
+        """What all agreements together gave away, at most: ``privacy.total`` of this statistic alone."""
+        from ..privacy.total import total
+
+        return total(self, **arguments)
 
     @property
     def _values(self) -> dict[str, Any]:
@@ -81,6 +88,13 @@ class Statistic:
     def __repr__(self) -> str:
         values = "".join(f", {name}={value!r}" for name, value in self._values.items())
         return f"{type(self).__name__}({self.status.value}{values})"
+
+
+def _secrets_of(problem: Problem, mask: GaussianMask | ModularMask) -> Problem:
+    """What was agreed on, without the public number that rides along behind Gaussian pads (``Agreements.mean``)."""
+    form = problem.quadratic
+    assert form is not None
+    return averaging(problem.network, -form.q[:, :-1] / 2) if isinstance(mask, GaussianMask) else problem
 
 
 def plain(value: Any) -> Any:
