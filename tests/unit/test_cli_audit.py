@@ -94,7 +94,7 @@ def test_json_has_these_keys(problem: Path) -> None:
     keys = (
         "adversary corrupt channels view mask prior method guarantee unit labels leakage floor excess share prior_std "
         "posterior_std exposed groups coalitions overall flags sentences type parties verdict safe calibrated notes "
-        "headline delta narrower mu guess epsilon published"
+        "headline delta narrower mu guess epsilon published least"
     )
     assert set(out) == set(keys.split())
     assert (out["type"], out["parties"]) == ("averaging", ["Ada", "Bo", "Cem", "Dina", "Eli", "Fay"])
