@@ -90,6 +90,8 @@ def test_bounds_where_nothing_is_certain():
     assert (report.least.leakage[1:] <= truth[1:] + 1e-9).all()
     assert (truth[1:] <= report.leakage[1:] + 1e-9).all()
     assert np.isnan(report.posterior_std).all()
+    i = int(np.nanargmax(report.excess))
+    assert f"adds between {report.least.excess[i]:.3g} and {report.excess[i]:.3g} nats" in report.summary()
 
 
 def test_a_view_that_shows_more_than_open_channels_is_not_called_exact():

@@ -111,7 +111,7 @@ UNSUPPORTED = {
         {"method": "closed form", "mask": CorrelatedPads(np.eye(12) + 1)}, "and independent pads",
     ),
     "some nodes over encrypted channels": (
-        {"nodes": [1], "channels": "encrypted", "corrupt": {0}, "iterations": 1}, "nodes= is for the closed form of open",
+        {"nodes": [1], "channels": "encrypted", "corrupt": {0}, "iterations": 1}, "nodes= is for the closed form",
     ),
     "some nodes of a prefix": ({"nodes": [1], "schedule": sv.Trace([0, 1])}, "and the whole transcript"),
     "some nodes under a covariance": ({"nodes": [1], "prior": np.eye(5) + 1}, "need a prior of independent secrets"),

@@ -192,12 +192,13 @@ class Report:
             return []
         i = int(np.argmax(left))
         most = "" if self.guarantee == "exact" else "at most "
+        adds = f"{most}{left[i]:.3g}" if self.least is None else f"between {self.least.excess[i]:.3g} and {left[i]:.3g}"
         before, after = float(self.prior_std[i].max()), float(self.posterior_std[i].max())
         spread = f"; its standard deviation goes from {before:.4g} to {after:.4g}" if after == after else ""
         by_answer = 100 * -math.expm1(-float(self.floor[i]) / self.dim)
         alone = "" if math.isnan(by_answer) else f", {by_answer:.3g} % by the result alone"
         return [
-            f"To what the result itself tells, the procedure adds {most}{left[i]:.3g} nats, most of it about node "
+            f"To what the result itself tells, the procedure adds {adds} nats, most of it about node "
             f"{self.name(i)}: by both together an attacker's 95 % interval for {self._one} becomes {most}"
             f"{100 * float(self.narrower[i]):.3g} % narrower{alone}{spread}."
         ]
