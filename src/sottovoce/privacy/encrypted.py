@@ -24,7 +24,7 @@ from ..costs.base import Array
 from ..schedules import Delayed, NodeSchedule, Schedule
 from .closed_form import OpenView
 from .elimination import Elimination, Heard
-from .field import PRIMES, Span
+from .field import PRIMES, Span, kernel
 from .field_run import FieldRun
 from .report import Guarantee
 from .secrets import Secrets
@@ -106,13 +106,13 @@ class EncryptedRun:
         def functionals() -> Array:
             return loud(self, run.iteration)
 
-        def again() -> Span:
-            twin = self.modulo(PRIMES[1])
+        def learned(p: int) -> Span:
+            twin = self.modulo(p)
             twin.play(run.iteration)
             return twin.learned
 
         half = iterations is None and self.overwrites
-        return decided(self, run, settled, half, functionals, again)
+        return decided(self, run, settled, half, functionals, learned)
 
     @property
     def overwrites(self) -> bool:
@@ -149,11 +149,11 @@ def decided(
     settled: bool,
     half: bool,
     functionals: Callable[[], Array],
-    again: Callable[[], Span],
+    learned: Callable[[int], Span],
 ) -> tuple[Any, str, Guarantee]:
     """The view of a run that has been played modulo a prime: as a closed form, as directions, or between two bounds.
 
-    ``functionals`` are those that were seen, as floats; ``again`` is what was learned modulo another prime.
+    ``functionals`` are those that were seen, as floats; ``learned`` is what they span modulo another prime.
     """
     rank, most, correlated = run.learned.rank, run.opened(run.woken), how.masked and how.factor is not None
     high: OpenView | Scaled | Elimination
@@ -177,7 +177,7 @@ def decided(
         low = Unseen(how.secrets, how.corrupt, run.directions(directions), run.woken, factor)
         return Between(low, high, certain)
 
-    if settled and (simple := run.learned.kernel(again())) is not None:
+    if settled and (simple := kernel(run.learned, *map(learned, PRIMES[1:]))) is not None:
         return bounds(simple, True), UNSEEN, "exact"
     _, sizes, right = np.linalg.svd(functionals())
     taken = int((sizes > FAINT).sum())

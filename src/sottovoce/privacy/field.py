@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 Residues = npt.NDArray[Any]  # int64
 
-PRIMES = (2**31 - 1, 2**31 - 19)  # products of two residues fit into 63 bits
+PRIMES = (2**31 - 1, 2**31 - 19, 2**31 - 61)  # products of two residues fit into 63 bits
 PIECE = 16  # bits of a factor: pieces of 16 bits times 31 bits add up exactly in float64 ...
 LONGEST = 2**6  # ... for this many terms
-SMALL = 1_000  # numerator and denominator up to which a fraction is recognised
+SMALL = 10**6  # numerator and denominator up to which a fraction is recognised
 
 
 def simplest(number: float) -> Fraction:
@@ -102,39 +102,36 @@ class Span:
             self.pivots = np.concatenate([self.pivots, pivots])
         return new
 
-    def kernel(self, other: Span) -> npt.NDArray[np.float64] | None:
-        """The vectors that all rows take to 0, as columns of simple fractions, if they are that.
 
-        ``other`` is the same space modulo another prime: what looks simple modulo one by chance does not modulo both.
-        """
-        width = self.rows.shape[1]
-        free = np.setdiff1d(np.arange(width), self.pivots)
-        if set(other.pivots) != set(self.pivots):
+def kernel(one: Span, two: Span, three: Span) -> npt.NDArray[np.float64] | None:
+    """The vectors that all rows of a space take to 0, as columns of simple fractions, if they are that.
+
+    The space is given modulo three primes: two give the fractions, and what is one by chance is none modulo the third.
+    """
+    spans, width = (one, two, three), one.rows.shape[1]
+    free = np.setdiff1d(np.arange(width), one.pivots)
+    if any(set(span.pivots) != set(one.pivots) for span in spans):
+        return None
+    entries = np.stack([span.rows[np.argsort(span.pivots)][:, free].ravel() for span in spans])
+    values, place = np.unique(entries, axis=1, return_inverse=True)
+    simple = np.empty(values.shape[1])
+    for k, residues in enumerate(values.T.tolist()):
+        fraction = _fraction(residues, [span.p for span in spans])
+        if fraction is None:
             return None
-        ours, theirs = (span.rows[np.argsort(span.pivots)][:, free] for span in (self, other))
-        values, place = np.unique(ours, return_inverse=True)
-        simple = _fractions(values, self.p)
-        if simple is None:
-            return None
-        again = np.array([f.numerator * pow(f.denominator, -1, other.p) % other.p for f in simple], dtype=np.int64)
-        place = place.reshape(ours.shape)
-        if not np.array_equal(again[place] if len(again) else theirs, theirs):
-            return None
-        columns = np.zeros((width, len(free)))
-        columns[free] = np.eye(len(free))
-        if len(simple):
-            columns[np.sort(self.pivots)] = -np.array([float(f) for f in simple])[place]
-        return columns
+        simple[k] = float(fraction)
+    columns = np.zeros((width, len(free)))
+    columns[free] = np.eye(len(free))
+    columns[np.sort(one.pivots)] = -simple[place.ravel()].reshape(one.rank, len(free))
+    return columns
 
 
-def _fractions(values: npt.NDArray[Any], p: int) -> list[Fraction] | None:
-    """Residues as fractions of small numbers (by Euclid), or None where one is not."""
-    found = []
-    for value in values.tolist():
-        a, b, s, t = p, value, 0, 1  # b = t value modulo p
-        while b > SMALL:
-            a, b, s, t = b, a % b, t, s - (a // b) * t
-        if abs(t) > SMALL:
-            return None
-        found.append(Fraction(b, t))
-    return found
+def _fraction(residues: list[int], primes: list[int]) -> Fraction | None:
+    """The fraction of small numbers with these residues, by Euclid; None where there is none."""
+    (u, v, last), (p, q, r) = residues, primes
+    a, b, s, t = p * q, (u + p * ((v - u) * pow(p, -1, q) % q)) % (p * q), 0, 1  # b = t x modulo p q
+    while b > SMALL:
+        a, b, s, t = b, a % b, t, s - (a // b) * t
+    if abs(t) > SMALL or (b - t * last) % r:
+        return None
+    return Fraction(b, t)

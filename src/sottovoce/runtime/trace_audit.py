@@ -65,7 +65,7 @@ def audit_trace(
         columns = np.concatenate([run.own, len(run.q) + run.pads])
         loud = np.array(functionals).reshape(-1, len(view.known.W))[:, columns]
         how = view.case.encrypted(found.corrupt)
-        seen = decided(how, run, True, False, lambda: loud, lambda: view.modulo(PRIMES[1]).learned)
+        seen = decided(how, run, True, False, lambda: loud, lambda p: view.modulo(p).learned)
     leaks, method, guarantee = view.case.bounded(*seen)
     report = view.case.assemble(leaks, method, guarantee, found)
     return replace(report, view=told, holds_answer=bool(view.known.woken.all()))
