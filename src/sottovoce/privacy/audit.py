@@ -18,7 +18,7 @@ from .case import Case, Method, View, check, setting_of
 from .pads import CorrelatedPads
 from .report import Report
 from .secrets import secrets_of
-from .uncertified import uncertified
+from .uncertified import Hessians, check_hessians, uncertified
 from .worst import worst_case
 
 
@@ -41,6 +41,7 @@ def audit(
     nodes: Iterable[int] | None = None,
     max_corrupt: int | None = None,
     method: Method = "auto",
+    hessians: Hessians = "private",
 ) -> Report:
     """Exact leakage ``I(S_i; view)`` of every node, in nats.
 
@@ -53,6 +54,9 @@ def audit(
     ``runs``: how often the agreement was repeated on the same data, with fresh pads; ``pads="reused"`` asks what two
     runs with one set of pads show of the change in the data. ``nodes``: only these, for networks too large for all.
     ``method``: ``"closed form"`` or ``"elimination"``, to compare them; by default the fastest that applies.
+    ``hessians``: no mask hides the ``Q_i`` of quadratic costs. Where they differ from node to node (or belong to a
+    regression) they are taken for data, and there is no guarantee; ``"public"`` says that they are none, and what is
+    certified are the linear terms, as ``s_i = -Q_i^{-1} q_i``: of a regression its own coefficients, given ``A_i'A_i``.
     """
     check(problem, channels)
     if pads not in ("fresh", "reused"):
@@ -61,12 +65,13 @@ def audit(
         raise InvalidInput(f"method must be 'auto', 'closed form' or 'elimination'; got {method!r}.")
     if mask is not None and not isinstance(mask, GaussianMask | UniformMask | ModularMask | CorrelatedPads):
         raise InvalidInput(f"mask must be a mask such as sv.GaussianMask(variance=1e6), or None; got {mask!r}.")
+    check_hessians(hessians)
     positive_integer(runs, "runs")
     if pads == "reused" and runs < 2:
         raise InvalidInput("pads='reused' compares two runs; give runs=2 or more.")
     adversary = _adversary(problem, adversary, corrupt, max_corrupt)
     setting = setting_of(problem, schedule, theta, c, seed, view, iterations)
-    without = uncertified(problem, mask, adversary, channels, setting, prior)
+    without = uncertified(problem, mask, adversary, channels, setting, prior, hessians, max_corrupt)
     if without is not None:  # whoever listens
         return without
     assert not isinstance(mask, UniformMask)

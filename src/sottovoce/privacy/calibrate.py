@@ -18,7 +18,7 @@ from .adversary import Adversary, Channels
 from .case import Case, check, describe_prior, setting_of
 from .closed_form import OpenView
 from .secrets import secrets_of
-from .uncertified import is_certifiable
+from .uncertified import Hessians, check_hessians, is_certifiable
 from .worst import WORK, adversaries, check_size, coalitions_up_to, work
 
 CLOSE = 1e-6  # relative width of the last bracket around the variance
@@ -64,15 +64,18 @@ def calibrate(
     theta: float | None = None,
     c: float | Literal["auto"] = "auto",
     seed: int | None = None,
+    hessians: Hessians = "private",
 ) -> CalibratedMask:
     """The smallest Gaussian mask whose exact excess is at most ``delta`` nats at every node, for every coalition of at
-    most ``max_corrupt`` nodes (and taps, over open channels). Refused, with the reason, where no mask can do it."""
+    most ``max_corrupt`` nodes (and taps, over open channels). Refused, with the reason, where no mask can do it.
+    ``hessians`` as in ``audit``."""
     check(problem, channels)
     if not (is_number(delta) and 0 < delta < np.inf):
         raise InvalidInput(f"delta must be a positive number of nats; got {delta!r}.")
     network = problem.network
     check_size(max_corrupt, network.n)
-    is_certifiable(problem)
+    check_hessians(hessians)
+    is_certifiable(problem, hessians)
     for i in np.flatnonzero(network.degrees <= max_corrupt):
         name = network.labels[i] if network.labels else i
         raise Unsupported(
