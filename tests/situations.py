@@ -47,6 +47,7 @@ class Situation:
             "theta": float(model.theta),
             "c": float(model.c),
             "seed": self.seed,
+            "hessians": "public",  # curvatures differ; what is audited are the secrets s
         }
 
     def audit(self, **more: Any) -> Report:

@@ -185,6 +185,14 @@ def audit(
         float | None,
         typer.Option(metavar="NATS", help="Also find the smallest mask whose excess is below, for --max-corrupt or 1."),
     ] = None,
+    public_hessians: Annotated[
+        bool,
+        typer.Option(
+            "--public-hessians",
+            help="Numbers of rows (or A'A) of the parties are no secret. No mask hides them: where they differ, "
+            "there is no guarantee without this.",
+        ),
+    ] = False,
     seed: Seed = None,
     json: Json = False,
     plot: Annotated[
@@ -226,6 +234,7 @@ def audit(
     mask = solved.options.get("mask")
     setting: dict[str, Any] = {name: solved.options[name] for name in ("schedule", "theta", "c", "seed")}
     setting |= {"channels": channels.value, "prior": 1.0 if prior is None else prior}
+    setting["hessians"] = "public" if public_hessians else "private"
     seen: dict[str, Any] = {"iterations": iterations}
     if snapshot is not None:
         seen = {"iterations": snapshot, "view": "snapshot"}

@@ -71,6 +71,11 @@ def audit(
         raise InvalidInput("pads='reused' compares two runs; give runs=2 or more.")
     adversary = _adversary(problem, adversary, corrupt, max_corrupt)
     setting = setting_of(problem, schedule, theta, c, seed, view, iterations)
+    if runs > 1 and setting.random and setting.iterations is not None:
+        raise InvalidInput(
+            f"runs={runs} of a random schedule wake different nodes, so {setting.describe()} of one of them does not "
+            "stand for the others. Ask for the whole transcript, or give the sequence as a Trace if all runs share it."
+        )
     without = uncertified(problem, mask, adversary, channels, setting, prior, hessians, max_corrupt)
     if without is not None:  # whoever listens
         return without

@@ -21,7 +21,7 @@ from .adversary import Adversary, Channels, honest_components, node_set
 from .closed_form import OpenView
 from .elimination import RANK, Elimination, first_sweep, settles
 from .pads import CorrelatedPads
-from .posterior import Posterior, diagonal_blocks
+from .posterior import Posterior, condition, diagonal_blocks
 from .report import Guarantee, Report
 from .secrets import Secrets
 from .snapshot import Snapshot
@@ -198,7 +198,7 @@ class Case:
     def leaks(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> tuple[Leaks, str, Guarantee]:
         """What one adversary learns."""
         if isinstance(self.mask, ModularMask) and self.pads == "fresh" and nodes is None:
-            return modular(self, adversary), "by construction: masked values are uniform given the sums", "exact"
+            return modular(self, adversary)
         view, method, guarantee = self.view(adversary)
         if nodes is None:
             return view.leaks(self.variance), method, guarantee
@@ -299,18 +299,29 @@ def nothing(secrets: Secrets) -> Leaks:
     return Leaks(leakage, floor, excess, np.sqrt(secrets.variances.reshape(secrets.n, -1)))
 
 
-def modular(case: Case, adversary: Adversary) -> Leaks:
+def modular(case: Case, adversary: Adversary) -> tuple[Leaks, str, Guarantee]:
     """Uniform pads modulo ``2^bits``: the view is the sum over each honest component, by construction (``modular``).
 
-    Masked values are public, and so is their sum: taps are told the answer.
+    Masked values are public, and so is their sum: taps are told the answer. They are averaged from ``z(0) = 0``, so the
+    first message of ``i`` shows ``m_i``, and nothing depends on it before. The values of part of a component are
+    uniform whatever the secrets: a component shows its sum once all of it has spoken, and nothing before. (A coalition
+    without taps may then still not be able to resolve it: an upper bound.)
     """
+    if case.setting.view == "snapshot":
+        raise Unsupported("the snapshot is for Gaussian pads; audit the transcript of a run under a ModularMask.")
     answer = Answer(case.secrets, adversary.corrupt, public=adversary.sees_all(case.channels))
     given = diagonal_blocks(answer.given, case.secrets.width)
     left = Posterior(given, given, np.zeros_like(given))
     before = diagonal_blocks(answer.K, case.secrets.width)
-    seen = Posterior(before, given, before - given)
-    everybody = np.ones(case.secrets.n, dtype=bool)
-    return leaks_of(answer, answer.honest, seen, left, complete=True, heard=everybody)
+    woken = case.woken()
+    spoken = [bool(woken[group].all()) for group in answer.groups]
+    shown = condition(answer.K, answer.sums[np.repeat(spoken, case.secrets.width).astype(bool)])
+    after = diagonal_blocks(shown, case.secrets.width)
+    seen = Posterior(before, after, before - after)
+    found = leaks_of(answer, answer.honest, seen, left, complete=all(spoken), heard=woken)
+    sure = case.setting.iterations is None or not any(spoken) or adversary.sees_all(case.channels)
+    method = "by construction: masked values are uniform given the sums"
+    return found, method, "exact" if sure else "upper bound"
 
 
 def describe_mask(mask: Any, runs: int = 1) -> str:

@@ -129,12 +129,17 @@ def _row(dx: Array, bent: Array, rounding: float) -> tuple[Array, float] | None:
         return None
 
     def misfit(p: Array) -> Array:
-        length, margin = np.exp(p[0]), p[1]
+        length, margin = np.exp(min(p[0], 50.0)), p[1]  # a step of the fit may go astray
         return np.asarray((h + length * (expit(-margin - length * s) - expit(-margin))) / size)
 
-    start = min(
-        np.stack(np.meshgrid(LENGTHS, MARGINS), axis=-1).reshape(-1, 2), key=lambda p: float(misfit(p) @ misfit(p))
-    )
-    fit = least_squares(misfit, start, method="lm", xtol=EPS, ftol=EPS, gtol=EPS, max_nfev=300).x
-    off = float(np.abs(misfit(fit)).max())
-    return (np.exp(fit[0]) * u, off) if off <= FITS + SAID * rounding / size else None
+    def cost(p: Array) -> float:
+        return float(misfit(p) @ misfit(p))
+
+    # The fit has several minima: one start for each length, the most promising first, until one explains everything.
+    starts = [min((np.array([length, margin]) for margin in MARGINS), key=cost) for length in LENGTHS]
+    for start in sorted(starts, key=cost):
+        fit = least_squares(misfit, start, method="lm", xtol=EPS, ftol=EPS, gtol=EPS, max_nfev=300).x
+        off = float(np.abs(misfit(fit)).max())
+        if off <= FITS + SAID * rounding / size:
+            return np.exp(fit[0]) * u, off
+    return None
