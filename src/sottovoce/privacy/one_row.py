@@ -16,6 +16,7 @@ corrupt node besides would know ``x_1``, hence the sign of ``a'x_1 = m_1``, and 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,11 +100,11 @@ def is_logistic(problem: Problem) -> bool:
     return problem.consensus and all(isinstance(cost, Logistic) for _, cost in problem.groups)
 
 
-def rows_in_traffic(problem: Problem, transcript: Transcript) -> RecoveredRows:
-    """The same from a recorded run; of the problem only the public ridges are used."""
+def rows_in_traffic(problem: Problem, transcript: Transcript, corrupt: Collection[int] = ()) -> RecoveredRows:
+    """The same from a recorded run, but for corrupt nodes' own; of the problem only the public ridges are used."""
     n, d = problem.network.n, problem.dim
     rows, misfits = np.full((n, d), np.nan), np.full(n, np.nan)
-    for i in range(n):
+    for i in sorted(set(range(n)) - set(corrupt)):
         cost = problem.cost(i)
         assert isinstance(cost, Logistic)
         dx, gradient = gradient_differences(transcript, i)

@@ -82,7 +82,7 @@ def uncertified(
     by = "attack on public traffic" if tapped else "attack from a corrupt node's own edges"
     return Report(
         method="no attack was played" if attack is None else by,
-        flags=dict([_flag(problem, attack, silent, tapped)]),
+        flags=dict([_flag(problem, attack, silent, tapped, adversary.corrupt)]),
         attack=attack,
         leakage=disclosed,
         excess=disclosed.copy(),
@@ -176,7 +176,7 @@ def _played(problem: Problem, mask: Any, setting: Setting, tapped: bool, coaliti
     if has_kinks(problem):
         attack = kinks_in_traffic(problem, transcript, pads, coalitions[0] if coalitions else ())
     elif is_logistic(problem):
-        attack = rows_in_traffic(problem, transcript)
+        attack = rows_in_traffic(problem, transcript, coalitions[0] if len(coalitions) == 1 else ())
     if attack is not None and attack.found.any():
         return attack
     return gradients_in_traffic(problem, transcript, pads)
@@ -209,9 +209,9 @@ def _disclosed(attack: Any, corrupt: Collection[int], n: int) -> npt.NDArray[np.
     return honest & (attack.found if isinstance(attack, RecoveredRows) else False)
 
 
-def _flag(problem: Problem, attack: Any, silent: str, tapped: bool) -> tuple[str, str]:
+def _flag(problem: Problem, attack: Any, silent: str, tapped: bool, corrupt: Collection[int]) -> tuple[str, str]:
     """Its name, and what is wrong, with what the attack recovered in units of data."""
-    told = f" {silent}" if silent else f" {_told(problem, attack, tapped)}"
+    told = f" {silent}" if silent else f" {_told(problem, attack, tapped, corrupt)}"
     if _is_regression(problem):
         why = (
             "gradient differences are public, so every A_i'A_i follows from the messages, at any variance of the mask; "
@@ -235,8 +235,8 @@ def _flag(problem: Problem, attack: Any, silent: str, tapped: bool) -> tuple[str
     )
 
 
-def _told(problem: Problem, attack: Any, tapped: bool) -> str:
-    """What an attack recovered."""
+def _told(problem: Problem, attack: Any, tapped: bool, corrupt: Collection[int]) -> str:
+    """What an attack recovered of the honest nodes."""
     if isinstance(attack, RecoveredGradients):
         changed = attack.ranges.max(initial=0.0) > 0
         return (
@@ -247,6 +247,7 @@ def _told(problem: Problem, attack: Any, tapped: bool) -> str:
         return f"The attack{where.rstrip(',')}: {attack.sentence(problem)}."
     assert isinstance(attack, RecoveredHessians)
     error = attack.errors(problem)
+    error[list(corrupt)] = np.nan
     known = np.flatnonzero(np.isfinite(error))
     if not len(known):
         needs = "enough wakes of a node" if tapped else "wakes of a node between which nobody else had news for it"
@@ -256,7 +257,7 @@ def _told(problem: Problem, attack: Any, tapped: bool) -> str:
     some = ", ".join(_shown(kind.format(name), attack.matrices[i]) for name, i in zip(names, known, strict=False))
     more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
     return (
-        f"The attack{where} recovered {len(known)} of {len(error)} matrices, the worst "
+        f"The attack{where} recovered {len(known)} of {len(error) - len(corrupt)} matrices, the worst "
         f"to a relative error of {np.nanmax(error):.1e}: {some}{more}."
     )
 
