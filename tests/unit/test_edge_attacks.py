@@ -5,6 +5,7 @@ An attacker decides by what it sees whether it has succeeded; only the tests com
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from helpers import shards
 
 import sottovoce as sv
-from sottovoce.errors import InvalidInput, Unsupported
+from sottovoce.errors import InvalidInput, NotGuaranteed, Unsupported
 from sottovoce.privacy import edge_attack, kink_attack, record_transcript, row_attack
 from sottovoce.privacy.eavesdropper import overhear
 from sottovoce.privacy.edge_attack import hessians_on_edges
@@ -169,16 +170,17 @@ def test_values_of_a_median_are_read_exactly_or_not_at_all(schedule, sigma):
         assert 0.1 * of < right < 0.8 * of
 
 
-def test_a_run_that_stands_still_is_not_taken_for_a_kink(rng):
-    """At ``theta = 1`` pads swing to and fro after ``x`` has come to rest: of averages, which have no kinks, a value
-    that is held under news is the answer."""
+@pytest.mark.parametrize("theta", [1.0, 0.98])
+def test_a_run_that_stands_still_is_not_taken_for_a_kink(rng, theta):
+    """Pads swing to and fro after ``x`` has come to rest: what is held under news is then the answer."""
     s = np.append(rng.normal(size=7), 0.0)
     problem = sv.Problem(RING, [*(sv.Averaging(v) for v in s[:7]), sv.AbsoluteDeviation(50.0)])
-    run = {"c": 1.0, "theta": 1.0, "seed": 1, "wakes": 400}
-    with pytest.warns(UserWarning, match="theta=1"):
+    run = {"c": 1.0, "theta": theta, "seed": 1, "wakes": 140}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotGuaranteed)
         transcript, pads = overhear(problem, mask=sv.GaussianMask(100.0), schedule=None, **run)
     view = transcript.on_edges(7, {0})
-    assert np.ptp(view.x[-2:]) < 1e-12 < 1e-3 < np.ptp(view.pull[-2:])  # so it looks
+    assert np.ptp(view.x[-2:]) < 1e-12 < 1e-7 < np.ptp(view.pull[-2:])  # so it looks
     assert np.isnan(kinks_on_edges(problem, transcript, pads, [{0}]).values).all()
 
 

@@ -8,7 +8,9 @@ value that is held while something new came in is therefore data, and no pad blu
   up to ``2 c A_ij (x_i - x_j)``, free of its pads, and a corrupt node knows its own ``x_j``.
 * *Over encrypted channels* a corrupt neighbour ``j`` knows ``x_i`` at each wake, and what it wrote itself: a kink is
   where ``dx_i = 0`` and ``dz_{i|j} != 0``. At the end of a run all ``x`` stand still while ``z`` may move on (in
-  ``Psi_perp``), so that a value which is also the coalition's own last ``x`` tells nothing.
+  ``Psi_perp``), so that a value which is also the coalition's own last ``x`` tells nothing. Nor does one that ``x_i``
+  creeps up to: a kink is reached at once, a balance between neighbours only in the limit. At ``theta = 1`` pads swing
+  for ever, and balances can be reached at once too: nothing is claimed there.
 
 Coordinates are judged one by one, so this is for costs that have kinks in coordinates: absolute deviations (medians),
 at the data; boxes, at their bounds; hinges of one feature, where the margin ``y a x`` is 1. (The kink of an L1 penalty
@@ -36,7 +38,7 @@ from .eavesdropper import EPS, C, Transcript, gradient_differences, moves, overh
 WAKES = 60  # of each node
 SLACK = 16  # roundings by which a value that is held may seem to move
 NEWS = 1e6  # times that, by which the pull on it must have changed
-APART = 1e5  # times that, by which it must differ from the coalition's own last x
+APART = 1e5  # times that, by which it must differ from the coalition's own last x, and is reached at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +157,8 @@ def kinks_on_edges(
 ) -> RecoveredKinks:
     """From the own edges of corrupt nodes; of several coalitions each value by the first that gets it."""
     values = np.full((problem.network.n, problem.dim), np.nan)
+    if transcript.theta == 1:
+        return RecoveredKinks(values)
     for corrupt in coalitions:
         around = {j: problem.network.neighbours(j).tolist() for j in corrupt}
         known = [_known_x(problem, transcript, pads, j, around[j]) for j in corrupt]
@@ -166,6 +170,8 @@ def kinks_on_edges(
                 continue
             off_x, off_z = (SLACK * rounding for rounding in view.rounding)
             held = _held(x, view.pull, off_x, off_z)
+            away = np.abs(x - held)
+            held[((away > off_x) & (away <= APART * off_x)).any(axis=0)] = np.nan
             at_rest = np.abs(held - np.reshape(own, (-1, problem.dim))).min(axis=0, initial=np.inf) <= APART * off_x
             values[i] = np.where(at_rest, np.nan, held)
     return RecoveredKinks(values)

@@ -37,7 +37,8 @@ LINE = 1e-7  # second singular value over the first, above which differences are
 LENGTHS, MARGINS = np.linspace(-5, 7, 25), np.linspace(-12, 12, 25)  # ln |a| and m_1: where the fit starts
 POINTS = 6  # different differences that are needed: two numbers, and a check; far out, all look alike
 FITS = 1e-9  # misfit, of the largest difference, above which two numbers do not explain a party
-SAID = 1e3  # roundings that a difference must exceed to be used
+SLACK = 30.0  # roundings that a difference may be off
+SAID = 1e6  # times that, which differences must reach to be used: then chance explains nothing to FITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +120,10 @@ def rows_in_traffic(problem: Problem, transcript: Transcript, corrupt: Collectio
 def _row(dx: Array, bent: Array, rounding: float) -> tuple[Array, float] | None:
     """``a`` and the misfit, from ``bent = -a (p(m_1 + a'dx) - p(m_1))``, a wake a row; None where that cannot be."""
     size = float(np.abs(bent).max(initial=0.0))
-    if not len(dx) or size <= SAID * rounding:
+    if not len(dx) or size <= SAID * SLACK * rounding:
         return None
     _, strengths, directions = np.linalg.svd(bent, full_matrices=False)
-    if len(strengths) > 1 and strengths[1] > LINE * strengths[0] + SAID * rounding:
+    if len(strengths) > 1 and strengths[1] > LINE * strengths[0]:
         return None
     u = directions[0]
     s, h = dx @ u, bent @ u
@@ -141,6 +142,6 @@ def _row(dx: Array, bent: Array, rounding: float) -> tuple[Array, float] | None:
     for start in sorted(starts, key=cost):
         fit = least_squares(misfit, start, method="lm", xtol=EPS, ftol=EPS, gtol=EPS, max_nfev=300).x
         off = float(np.abs(misfit(fit)).max())
-        if off <= FITS + SAID * rounding / size:
+        if off <= FITS + SLACK * rounding / size:
             return np.exp(fit[0]) * u, off
     return None

@@ -244,7 +244,8 @@ def _told(problem: Problem, attack: Any, tapped: bool, corrupt: Collection[int])
         )
     where = "" if tapped else ", from own edges alone,"
     if isinstance(attack, RecoveredKinks | RecoveredRows):
-        return f"The attack{where.rstrip(',')}: {attack.sentence(problem)}."
+        told = f"The attack{where.rstrip(',')}: {attack.sentence(problem)}."
+        return told if attack.found.any() else f"{told} {NO_GUARANTEE}"
     assert isinstance(attack, RecoveredHessians)
     error = attack.errors(problem)
     error[list(corrupt)] = np.nan
