@@ -47,6 +47,7 @@ class Situation:
             "theta": float(model.theta),
             "c": float(model.c),
             "seed": self.seed,
+            "hessians": "public",  # curvatures differ; what is audited are the secrets s
         }
 
     def audit(self, **more: Any) -> Report:
@@ -195,6 +196,12 @@ def models(draw: Any, most: int = 7) -> Model:
     )
 
 
+def lossy(network: sv.Network, steps: list[tuple[set[int], set[int]]]) -> sv.Schedule:
+    """Who woke, and which of their messages arrived."""
+    arrived = [[h for h in sorted(chosen) if int(network.indices[h]) in awake] for awake, chosen in steps]
+    return sv.Trace(node_sets=[awake for awake, _ in steps], half_edges=arrived)
+
+
 @st.composite
 def schedules(draw: Any, network: sv.Network) -> tuple[sv.Schedule, int]:
     """A schedule of every kind, and for how long it is played; a trace need not be played to its end."""
@@ -208,6 +215,10 @@ def schedules(draw: Any, network: sv.Network) -> tuple[sv.Schedule, int]:
         "nodes": (st.lists(node, max_size=20).map(sv.Trace), None),
         "node sets": (st.lists(st.sets(node), max_size=8).map(lambda sets: sv.Trace(node_sets=sets)), None),
         "half-edges": (st.lists(st.sets(half_edge), max_size=8).map(lambda sets: sv.Trace(half_edges=sets)), None),
+        "recorded losses": (
+            st.lists(st.tuples(st.sets(node), st.sets(half_edge)), max_size=8).map(lambda steps: lossy(network, steps)),
+            None,
+        ),
     }
     schedule, most = kinds[draw(st.sampled_from(sorted(kinds)))]
     schedule = draw(schedule)

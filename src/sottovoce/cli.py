@@ -193,6 +193,14 @@ def audit(
             "--max-corrupt or 1.",
         ),
     ] = None,
+    public_hessians: Annotated[
+        bool,
+        typer.Option(
+            "--public-hessians",
+            help="Numbers of rows (or A'A) of the parties are no secret. No mask hides them: where they differ, "
+            "there is no guarantee without this.",
+        ),
+    ] = False,
     seed: Seed = None,
     json: Json = False,
     plot: Annotated[
@@ -243,6 +251,7 @@ def audit(
     mask = solved.options.get("mask")
     setting: dict[str, Any] = {name: solved.options[name] for name in ("schedule", "theta", "c", "seed")}
     setting |= {"channels": channels.value, "prior": prior}
+    setting["hessians"] = "public" if public_hessians else "private"
     seen: dict[str, Any] = {"iterations": iterations, "answer": "public" if published else "private"}
     if snapshot is not None:
         seen |= {"iterations": snapshot, "view": "snapshot"}

@@ -150,19 +150,27 @@ def Trace(
     *,
     node_sets: Sequence[Iterable[int]] | None = None,
     half_edges: Sequence[Iterable[int]] | None = None,
-) -> NodeTrace | SetTrace:
-    """A recorded run. Exactly one of: ``nodes`` (one a step), ``node_sets``, ``half_edges`` (index lists or masks).
+) -> NodeTrace | SetTrace | LossTrace:
+    """A recorded run: ``nodes`` (one a step), ``node_sets``, ``half_edges`` (index lists or masks), or the last two.
 
-    Half-edge ``h = (j, i)`` in a set means that ``z_{j|i}`` was updated with what ``i`` wrote; a node computes when at
-    least one of its messages arrives.
+    Half-edge ``h = (j, i)`` in a set means that ``z_{j|i}`` was updated with what ``i`` wrote. With ``half_edges``
+    alone a node computes when at least one of its messages arrives; ``node_sets`` beside it says who woke, so that a
+    node can have spoken although all its messages were lost.
 
     >>> Trace([0, 2, 1]).length()
     3
     """
-    if sum(given is not None for given in (nodes, node_sets, half_edges)) != 1:
-        raise InvalidInput("Trace takes exactly one of nodes, node_sets and half_edges.")
+    if (nodes is None) == (node_sets is None and half_edges is None):
+        raise InvalidInput("Trace takes exactly one of nodes, node_sets and half_edges, or the last two together.")
     if nodes is not None:
         return NodeTrace(integers(nodes, "nodes"))
+    if node_sets is not None and half_edges is not None:
+        if len(node_sets) != len(half_edges):
+            raise InvalidInput(
+                "a Trace of node_sets and half_edges has one of each a step; got "
+                f"{len(node_sets)} and {len(half_edges)}."
+            )
+        return LossTrace(set_trace(node_sets, "node_sets"), set_trace(half_edges, "half_edges"))
     if node_sets is not None:
         return set_trace(node_sets, "node_sets")
     assert half_edges is not None
@@ -212,6 +220,28 @@ class SetTrace(MaskSchedule):
         active = np.zeros(network.n, dtype=bool)
         active[network.indices[member]] = True
         return active, member
+
+
+@dataclass(frozen=True, eq=False)
+class LossTrace(MaskSchedule):
+    """A recorded sequence of who woke, and of which of their messages arrived."""
+
+    awake: SetTrace
+    arrived: SetTrace
+
+    def length(self) -> int:
+        return self.awake.length()
+
+    def check(self, network: Network) -> None:
+        self.awake.check(network)
+        self.arrived.check(network)
+        for k, (nodes, half_edges) in enumerate(zip(self.awake.sets, self.arrived.sets, strict=True)):
+            for h in half_edges[~np.isin(network.indices[half_edges], nodes)]:
+                i = network.indices[h]
+                raise InvalidInput(f"step {k} of the trace: half-edge {h} was updated by node {i}, which did not wake.")
+
+    def masks(self, network: Network, key: int, k: int) -> tuple[Mask | None, Mask]:
+        return self.awake.masks(network, key, k)[0], self.arrived.masks(network, key, k)[1]
 
 
 @dataclass(frozen=True)

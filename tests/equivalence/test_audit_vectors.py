@@ -117,7 +117,7 @@ def test_vector_secrets(rng, d, wakes, name):
                 continue
             report = audit(
                 problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, schedule=schedule, theta=theta, c=c,
-                iterations=iterations, channels=channels, method=method,
+                iterations=iterations, channels=channels, method=method, hessians="public",
             )  # fmt: skip
             V = functionals(BOWTIE, Q, c, theta, awake, corrupt, channels == "open")
             seen, both = (information(K, rows, n, d)[honest] for rows in (V, np.vstack([V, told])))

@@ -153,7 +153,7 @@ def test_the_snapshot_is_that_of_eq_8(rng, d, iterations, schedule):
     run = {"theta": 0.8, "c": 0.6, "seed": 4}
     report = audit(
         problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, schedule=schedule, view="snapshot",
-        iterations=iterations, **run,
+        iterations=iterations, hessians="public", **run,
     )  # fmt: skip
     assert report.view.startswith(f"the snapshot of eq. 8 at iteration {iterations}")
     for i in {0, 2, 4, 5, 6}:
@@ -169,8 +169,9 @@ def test_the_snapshot_beyond_the_answer(rng):
     a, prior, corrupt, v, n = rng.uniform(0.5, 3, GRAPH.n), rng.uniform(0.5, 3, GRAPH.n), {0, 3}, 5.0, GRAPH.n
     problem = sv.Problem(GRAPH, sv.Quadratic.many(a, np.zeros((n, 1))))
     report = audit(
-        problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, view="snapshot", iterations=4, theta=0.8, c=0.6
-    )
+        problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, view="snapshot", iterations=4, theta=0.8, c=0.6,
+        hessians="public",
+    )  # fmt: skip
     run = LinearRun(problem, sv.Synchronous(), theta=0.8, c=0.6)
     run.advance(4)
     z0, K = np.arange(2 * GRAPH.m), np.diag(np.concatenate([np.full(2 * GRAPH.m, v), a**2 * prior]))  # of (z(0), q)
@@ -214,7 +215,7 @@ def test_sparse_solves_are_the_dense_ones(rng, v, corrupt):
     problem = sv.Problem(network, sv.Quadratic.many(rng.uniform(0.5, 3, 150), np.zeros((150, 1))))
     arguments = {"mask": sv.GaussianMask(v), "corrupt": corrupt, "prior": rng.uniform(0.2, 4, 150), "c": 0.3}
     asked = [1, 30, 75, 149]
-    dense, sparse = (audit(problem, nodes=nodes, **arguments) for nodes in (None, asked))
+    dense, sparse = (audit(problem, nodes=nodes, hessians="public", **arguments) for nodes in (None, asked))
     for name in ("leakage", "floor", "excess"):
         np.testing.assert_allclose(getattr(sparse, name)[asked], getattr(dense, name)[asked], rtol=1e-9)
     # A coalition's dense posterior comes from a system of condition v.
@@ -289,8 +290,9 @@ def test_nodes_that_talk_give_away_that_much(rng, corrupt, channels):
         heard.append(known)
     problem = sv.Problem(network, sv.Quadratic.many(a, np.zeros((4, 1))))
     share = audit(
-        problem, mask=sv.GaussianMask(v), corrupt=corrupt, channels=channels, schedule=sv.Trace(awake), theta=theta, c=c
-    ).share
+        problem, mask=sv.GaussianMask(v), corrupt=corrupt, channels=channels, schedule=sv.Trace(awake), theta=theta,
+        c=c, hessians="public",
+    ).share  # fmt: skip
     X = np.column_stack([np.ones(draws), np.array(heard).reshape(draws, -1)])
     rank = np.linalg.matrix_rank(X, tol=1e-8 * np.linalg.norm(X, 2))
     for i in set(range(4)) - corrupt:

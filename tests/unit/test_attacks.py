@@ -272,6 +272,18 @@ def test_gradients_up_to_a_constant(network, rng, name, sigma):
         assert (found.ranges > 1e10 * found.errors).all()
 
 
+@pytest.mark.parametrize("sigma", [1.0, 1e4])
+def test_gradients_under_general_constraints(network, rng, sigma):
+    """The penalty of a step is a matrix there, and ``b`` is not 0; and errors are those of what was recovered."""
+    problem = constrained(network, rng, rows=3)
+    found = gradient_attack(problem, mask=sv.GaussianMask(sigma**2), seed=2, c=0.7, schedule=sv.Asynchronous())
+    assert all(problem.penalty(0.7, i).ndim == 3 for i in range(N))
+    assert found.errors.max() < 1e4 * EPS * sigma  # random blocks determine x less well
+    assert (found.ranges > 1e6 * found.errors).all()
+    for x, gradient in found.differences:
+        assert np.abs(gradient - x).max() < 1e4 * EPS * sigma  # Q = I
+
+
 def test_the_error_of_a_wrong_pair_shows(network, rng):
     from sottovoce.privacy.attacks import _distance
 

@@ -72,6 +72,11 @@ REFUSED = {
     "c is a word": ({"c": "tuned"}, "c must be a positive number or 'auto'; got 'tuned'"),
     "runs is 0": ({"runs": 0}, "runs must be"),
     "runs is fractional": ({"runs": 1.5}, "runs must be"),
+    "runs of a random prefix": (
+        {"runs": 2, "schedule": sv.Asynchronous(), "iterations": 9},
+        "runs=2 of a random schedule wake different nodes, so the first 9 iterations of one of them does not stand for",
+    ),
+    "hessians": ({"hessians": "known"}, "hessians must be 'private' or 'public'; got 'known'"),
     "pads": ({"pads": "old"}, "pads must be 'fresh' or 'reused'; got 'old'"),
     "pads reused once": ({"pads": "reused"}, "pads='reused' compares two runs; give runs=2 or more"),
     "pads of another network": ({"mask": CorrelatedPads(np.eye(3))}, "over the 12 half-edges of the network; got (3,"),
@@ -118,6 +123,9 @@ UNSUPPORTED = {
     "a snapshot without pads": (
         {"view": "snapshot", "iterations": 1, "corrupt": {0}, "mask": None}, "for independent Gaussian pads",
     ),
+    "a snapshot of modular pads": (
+        {"view": "snapshot", "iterations": 1, "corrupt": {0}, "mask": sv.ModularMask()}, "is for Gaussian pads; audit",
+    ),
     "a snapshot of the worst case": (
         {"view": "snapshot", "iterations": 1, "max_corrupt": 1}, "name the corrupt nodes of a snapshot",
     ),
@@ -132,7 +140,7 @@ def test_what_is_not_supported(name):
 
 def test_problems_without_a_secret():
     flat = sv.Problem(NETWORK, sv.Quadratic.many(np.array([1.0, 2.0, 0.0, 1.0, 1.0]), np.zeros((5, 1))))
-    refused(Unsupported, "node 2: its quadratic form is singular", audit, flat, mask=MASK)
+    refused(Unsupported, "node 2: its quadratic form is singular", audit, flat, mask=MASK, hessians="public")
 
 
 def test_general_constraints_have_no_certificate():
@@ -143,6 +151,28 @@ def test_general_constraints_have_no_certificate():
     assert report.guarantee == "none"
     assert "general edge constraints" in report.summary()
     refused(Unsupported, "quadratic costs and consensus are needed", calibrate, problem, delta=0.1)
+
+
+@pytest.mark.parametrize("channels", ["open", "encrypted"])
+@pytest.mark.parametrize("corrupt", [(), {0}])
+@pytest.mark.parametrize("iterations", [0, 1])
+@pytest.mark.parametrize("more", [{"prior": np.eye(10)}, {"prior": 1.0}, {"matrix": True}], ids=["prior", "plain", "Q"])
+def test_prefixes_in_which_no_honest_node_has_woken(more, iterations, corrupt, channels):
+    """With nobody corrupt nobody has woken; else the corrupt node alone. Nothing is learned, by any method."""
+    more = dict(more)
+    Q = np.repeat(np.array([[[2.0, 0.5], [0.5, 1.0]]]), 5, axis=0)
+    problem = sv.Problem(NETWORK, sv.Quadratic.many(Q, np.zeros((5, 2))))
+    if not more.pop("matrix", False):
+        problem = sv.averaging(NETWORK, np.zeros((5, 2)))
+    schedule = sv.Trace(node_sets=[list(corrupt)])
+    for method in ("auto", "elimination"):
+        arguments = {"mask": MASK, "corrupt": corrupt, "iterations": iterations, "schedule": schedule, "c": 0.4}
+        report = audit(problem, channels=channels, method=method, **arguments, **more)
+        assert np.nanmax(report.leakage) <= 4 * np.finfo(float).eps
+        assert report.guarantee == "exact"
+    snapshot = {"view": "snapshot", "iterations": 0, "schedule": schedule, "mask": MASK, "c": 0.4}
+    if corrupt:
+        assert np.isfinite(audit(problem, corrupt=corrupt, **snapshot, **more).leakage[1:]).all()
 
 
 def test_all_nodes_of_a_large_network():
@@ -260,6 +290,8 @@ def test_calibration_where_no_mask_helps(rng):
     named.labels = ["hub", "north", "east", "west"]
     words = "node north has 1 neighbour(s)"
     refused(Unsupported, words, calibrate, sv.averaging(named, np.zeros(4)), delta=0.1)
+    unequal = sv.Problem(NETWORK, sv.Quadratic.many(np.arange(1.0, 6.0), np.zeros((5, 1))))
+    refused(Unsupported, "no mask hides Hessians, and these differ from node to node", calibrate, unequal, delta=0.1)
     regression = sv.least_squares(NETWORK, shards(rng, 5, 4, 2), ridge=1.0)
     refused(Unsupported, "no mask makes a regression private", calibrate, regression, delta=0.1)
     huber = sv.Problem(NETWORK, [sv.Huber(1.0, 1.0)] * 5)

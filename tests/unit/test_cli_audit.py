@@ -220,6 +220,21 @@ def test_a_regression_has_no_guarantee(tmp_path: Path) -> None:
     assert "regression" in out["calibrated"]["refused"]
 
 
+def test_numbers_of_rows_are_data_unless_they_are_called_public(tmp_path: Path) -> None:
+    path = tmp_path / "rows.toml"
+    rows = "".join(f"[[cost.parties]]\nrows = {[[float(k)] for k in range(n)]}\n" for n in (5, 17, 2, 3))
+    path.write_text(f'[network]\ngenerator = "ring"\n[cost]\ntype = "averaging"\n{rows}[mask]\nvariance = 1e4\n')
+    result = sottovoce("audit", path, "--corrupt", "0", "--delta", "0.1")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("NO GUARANTEE; 3 of 3 honest parties DISCLOSED\n")
+    words = " ".join(result.stdout.split())
+    assert "Q_1 = 34, Q_2 = 4, Q_3 = 6" in words
+    assert "--delta: no mask hides Hessians" in words
+    public = found(path, "--corrupt", "0", "--public-hessians")
+    assert (public["guarantee"], public["flags"], public["safe"]) == ("exact", {}, True)
+    assert found(path, "--public-hessians", "--max-corrupt", "1", "--delta", "0.5")["calibrated"]["variance"] > 0
+
+
 def test_without_a_mask_the_report_says_so(problem: Path) -> None:
     problem.write_text(FILE.split("[mask]")[0])
     out = found(problem)

@@ -197,12 +197,123 @@ def test_regression_is_not_private(rng, who, variance):
 
 
 def test_regression_over_encrypted_channels_has_no_guarantee_either(rng):
+    """Node 1 alone, from its own edges: both neighbours where nodes wake one by one, none where all wake at once."""
     problem = sv.least_squares(NETWORK, shards(rng, 6, rows=8, d=2), ridge=0.1)
-    report = audit(problem, mask=GAUSSIAN, corrupt={1}, channels="encrypted")
+    arguments = {"mask": GAUSSIAN, "corrupt": {1}, "channels": "encrypted", "c": 2.0, "seed": 0}
+    report = audit(problem, schedule=sv.Asynchronous(), **arguments)
     assert list(report.flags) == ["regression"]
-    assert (report.guarantee, report.attack) == ("none", None)
-    assert np.isnan(report.leakage).all()
+    assert report.guarantee == "none"
+    assert report.exposed == (0, 2)
+    assert np.nanmax(report.attack.errors(problem)) < 1e-9
+    assert "A_0'A_0, A_2'A_2" in report.summary()
     assert not claims_privacy(report)
+    together = audit(problem, **arguments)
+    assert (together.guarantee, together.exposed) == ("none", ())
+    assert "found none in this run" in together.summary()
+    assert "That is no guarantee." in together.summary()
+    assert not claims_privacy(together)
+
+
+ROWS = np.array([5, 17, 40, 3, 9, 9])
+
+
+def unequal(d=1):
+    """The mean of all rows, of parties with different numbers of them: ``Q_i = 2 n_i``."""
+    return sv.Problem(NETWORK, sv.Quadratic.many(2.0 * ROWS, np.zeros((6, d))))
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_hessians_that_differ_are_data(who):
+    report = audit(unequal(), mask=GAUSSIAN, c=8.0, seed=0, **WHO[who])
+    assert list(report.flags) == ["hessians"]
+    assert report.guarantee == "none"
+    assert list(report.exposed) == HONEST[who]
+    assert np.abs(report.attack.matrices[:, 0, 0] / 2 - ROWS).max() < 1e-10
+    assert "Q_0 = 10" in report.summary()
+    assert "Nothing is learned exactly" not in report.summary()
+
+
+def test_hessians_that_are_public_leave_the_certificate():
+    arguments = {"mask": GAUSSIAN, "corrupt": {1}, "c": 8.0, "seed": 0}
+    report = audit(unequal(), hessians="public", **arguments)
+    assert (report.guarantee, report.flags, report.exposed) == ("exact", {}, ())
+    assert audit(unequal(3), hessians="public", **arguments).guarantee == "exact"
+    # One Hessian for all needs no word.
+    one = sv.Problem(NETWORK, sv.Quadratic.many(np.full(6, 34.0), np.zeros((6, 1))))
+    assert audit(one, **arguments).guarantee == "exact"
+    # Nor is one needed where nothing is seen.
+    assert audit(unequal(), mask=GAUSSIAN, channels="encrypted").method == "nothing is seen"
+
+
+def test_hessians_over_encrypted_channels():
+    report = audit(
+        unequal(), mask=GAUSSIAN, c=2.0, seed=0, schedule=sv.Asynchronous(), channels="encrypted", corrupt={4}
+    )
+    assert list(report.flags) == ["hessians"]
+    assert report.exposed == (2, 3, 5)
+    assert "from own edges alone, recovered 3 of 5 matrices" in report.summary()
+
+
+def test_a_regression_whose_hessians_are_public_is_audited_like_any_other(rng):
+    """What is left to hide is ``A_i'b_i``, as each party's own coefficients ``(A_i'A_i + ridge I)^-1 A_i'b_i``."""
+    regression = sv.least_squares(NETWORK, shards(rng, 6, rows=8, d=2), ridge=0.6)
+    form = regression.quadratic
+    arguments = {"mask": GAUSSIAN, "corrupt": {1}, "hessians": "public"}
+    report = audit(regression, **arguments)
+    assert report.guarantee == "exact"
+    again = audit(sv.Problem(NETWORK, sv.Quadratic.many(form.Q, form.q)), **arguments)
+    np.testing.assert_array_equal(report.leakage, again.leakage)
+    assert sv.privacy.calibrate(regression, delta=1.0, max_corrupt=0, hessians="public", c=1.0).variance > 0
+
+
+def test_medians_are_read_at_their_kinks():
+    s = np.array([0.3, -1.7, 2.2, 0.9, -0.4, 5.1])
+    problem = sv.Problem(NETWORK, sv.AbsoluteDeviation.many(s))
+    arguments = {"mask": sv.GaussianMask(100.0), "c": 0.4, "seed": 0}
+    tapped = audit(problem, corrupt={1}, **arguments)
+    own = audit(problem, corrupt={1}, channels="encrypted", schedule=sv.Asynchronous(), **arguments)
+    for report in (tapped, own):
+        assert list(report.flags) == ["not quadratic"]
+        assert report.guarantee == "none"
+        assert "we know of no attack" not in report.summary()
+        assert report.exposed
+        for i in report.exposed:
+            assert abs(report.attack.values[i, 0] - s[i]) < 1e-12
+            assert f"the value of party {i}, {s[i]:g}" in report.summary() or i not in report.exposed[:3]
+    assert set(own.exposed) <= {0, 2}
+    outside = audit(problem, **arguments)  # which knows differences only
+    assert outside.exposed == ()
+    assert "less that of party" in outside.summary()
+
+
+def test_one_row_logistic_parties_give_their_row_away(rng):
+    data = [(rng.normal(size=(1, 2)), [1.0]) for _ in range(6)]
+    report = audit(sv.logistic(NETWORK, data), mask=sv.GaussianMask(10.0), c=0.5, seed=0)
+    assert report.exposed == (0, 1, 2, 3, 4, 5)
+    assert "the rows of 6 parties, up to their signs" in report.summary()
+    several = audit(
+        sv.logistic(NETWORK, [(A, np.sign(b)) for A, b in shards(rng, 6, 4, 2)]), mask=GAUSSIAN, c=0.5, seed=0
+    )
+    assert several.exposed == ()
+    assert "The gradient map of node" in several.summary()
+
+
+def test_what_no_attack_fits_is_said_to_be_no_guarantee(rng):
+    problem = sv.logistic(NETWORK, [(A, np.sign(b)) for A, b in shards(rng, 6, 4, 2)])
+    for more in ({"channels": "encrypted", "corrupt": {1}}, {"schedule": sv.Delayed(2)}):
+        report = audit(problem, mask=GAUSSIAN, c=0.5, seed=0, **more)
+        assert (report.guarantee, report.attack, report.method) == ("none", None, "no attack was played")
+        assert "That is no guarantee." in report.summary()
+        assert "we know of no attack" not in report.summary()
+
+
+def test_the_most_telling_node_is_named():
+    """Of medians some nodes wake often and see nothing: their gradient stays at 1."""
+    problem = sv.Problem(NETWORK, [sv.Huber(s, 0.1) for s in (0.0, 1e6, 0.1, 0.2, 0.3, 0.4)])
+    report = audit(problem, mask=sv.GaussianMask(1.0), c=0.4, seed=0)
+    assert report.attack.telling != 1
+    assert report.attack.ranges[report.attack.telling] == report.attack.ranges.max() > 1e-3
+    assert f"The gradient map of node {report.attack.telling} " in report.summary()
 
 
 def test_costs_that_are_not_quadratic():
@@ -212,7 +323,7 @@ def test_costs_that_are_not_quadratic():
     assert report.guarantee == "none"
     assert np.isnan(report.leakage).all()
     assert report.attack.points.max() > 1
-    assert f"known up to a constant at {report.attack.points.max()} points" in report.summary()
+    assert f"known up to a constant at {report.attack.points[report.attack.telling]} points" in report.summary()
     assert not claims_privacy(report)
 
 
@@ -249,6 +360,47 @@ def test_modular_pads_in_the_worst_case():
 def test_modular_pads_that_are_used_twice():
     report = audit(AVERAGING, mask=sv.ModularMask(), runs=2, pads="reused", corrupt={1})
     assert report.exposed == (0, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize("adversary", [Eavesdropper(), Coalition({4}) | Eavesdropper()], ids=str)
+def test_modular_pads_show_nothing_until_a_whole_group_has_spoken(adversary):
+    """Node 4 cuts off 5: the groups are {0, 1, 2, 3} and {5}; without it there is one."""
+    arguments = {"mask": sv.ModularMask(), "adversary": adversary}
+    assert np.nanmax(audit(AVERAGING, iterations=0, **arguments).leakage) == 0
+    some = audit(AVERAGING, schedule=sv.Trace([0, 1, 5]), **arguments)
+    assert some.exposed == ((5,) if adversary.corrupt else ())
+    assert (some.leakage[:4] == 0).all()
+    assert some.guarantee == "exact"
+    all_but = audit(AVERAGING, schedule=sv.Trace([0, 1, 5, 2]), **arguments)
+    assert (all_but.leakage[:4] == 0).all()
+    spoken = audit(AVERAGING, schedule=sv.Trace([0, 1, 5, 2, 3]), **arguments)
+    whole = audit(AVERAGING, schedule=sv.Trace([0, 1, 5, 2, 3, 4]), **arguments)
+    size = 4 if adversary.corrupt else 6
+    assert np.allclose(spoken.leakage[:4], -0.5 * np.log(3 / 4) if adversary.corrupt else 0.0, rtol=1e-12)
+    np.testing.assert_allclose(whole.leakage[:4], -0.5 * np.log(1 - 1 / size), rtol=1e-12)
+    np.testing.assert_array_equal(whole.leakage, audit(AVERAGING, **arguments).leakage)
+
+
+def test_what_a_modular_prefix_shows_without_taps_is_bounded():
+    arguments = {"mask": sv.ModularMask(), "corrupt": {1}, "channels": "encrypted"}
+    quiet = audit(AVERAGING, schedule=sv.Trace([0, 2, 3, 4]), **arguments)
+    assert (quiet.guarantee, np.nanmax(quiet.leakage)) == ("exact", 0)
+    loud = audit(AVERAGING, schedule=sv.Trace([0, 2, 3, 4, 5]), **arguments)
+    assert loud.guarantee == "upper bound"
+    np.testing.assert_allclose(loud.leakage[[0, 2, 3, 4, 5]], -0.5 * np.log(4 / 5), rtol=1e-12)
+
+
+def test_part_of_a_modular_group_is_uniform_whatever_the_secrets():
+    """The claim behind it, by exhaustion modulo 4 on a path of three: two of three masked values, for two secrets."""
+    path, mask = sv.Network.from_edges(3, [(0, 1), (1, 2)]), sv.ModularMask(2)
+    pads = np.array([[p, q] for p in range(4) for q in range(4)], dtype=np.uint64)
+    for part in ([0, 1], [0, 2], [1, 2]):
+        seen = [
+            sorted(tuple(mask.hide(path, s[:, None], pad[:, None])[part, 0].tolist()) for pad in pads)
+            for s in (np.array([0, 1, 0]), np.array([1, 0, 1]))
+        ]
+        assert seen[0] == seen[1]
+        assert len(set(seen[0])) == 16
 
 
 @pytest.mark.parametrize("adversary", [Coalition(()), Coalition({1})], ids=str)

@@ -93,6 +93,34 @@ def test_set_traces(network):
         assert np.flatnonzero(active).tolist() == [network.half_edges[3, 1]]
 
 
+@pytest.mark.parametrize("theta", [1.0, 0.7])
+def test_a_run_with_losses_replayed_from_its_trace(network, rng, theta):
+    """Who woke and what arrived: the same ``x``, ``z``, counts and leakage, lost messages being heard by taps."""
+    lossy, key, k = sv.EdgeBernoulli(0.3), key_of(5), 12
+    arrived = [lossy.masks(network, key, step)[1] for step in range(k)]
+    trace = sv.Trace(node_sets=[range(network.n)] * k, half_edges=arrived)
+    problem = sv.averaging(network, rng.normal(size=network.n))
+    run = {"theta": theta, "c": 0.4, "mask": sv.GaussianMask(9.0), "seed": 5}
+    one, other = (sv.solve(problem, schedule=schedule, tol=0, max_iter=k, **run) for schedule in (lossy, trace))
+    np.testing.assert_array_equal(one.z, other.z)
+    np.testing.assert_array_equal(one.x, other.x)
+    assert (one.activations, one.messages) == (other.activations, other.messages) == (k * network.n, k * 2 * network.m)
+    for channels in ("open", "encrypted"):
+        seen = {"iterations": 2, "corrupt": {0}, "channels": channels, **run}
+        first, again = (sv.privacy.audit(problem, schedule=schedule, **seen) for schedule in (lossy, trace))
+        np.testing.assert_array_equal(first.leakage, again.leakage)
+
+
+def test_who_woke_and_was_lost_has_been_heard(network):
+    problem, seen = sv.averaging(network, np.zeros(network.n)), {"mask": sv.GaussianMask(1.0), "c": 0.4, "corrupt": {0}}
+    nobody = sv.privacy.audit(problem, schedule=sv.Trace(half_edges=[[]]), **seen)
+    assert np.nanmax(nobody.leakage) == 0
+    lost = sv.privacy.audit(problem, schedule=sv.Trace(node_sets=[range(network.n)], half_edges=[[]]), **seen)
+    told = sv.privacy.audit(problem, iterations=1, **seen)
+    np.testing.assert_array_equal(lost.leakage, told.leakage)
+    assert np.nanmin(lost.leakage) > 0.01
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
@@ -102,6 +130,12 @@ def test_set_traces(network):
         (lambda: sv.PoissonClocks([]), "positive"),
         (lambda: sv.Trace(), "exactly one"),
         (lambda: sv.Trace([0], node_sets=[[0]]), "exactly one"),
+        (lambda: sv.Trace([0], half_edges=[[0]]), "exactly one"),
+        (lambda: sv.Trace(node_sets=[[0], [1]], half_edges=[[0]]), "one of each a step; got 2 and 1"),
+        (
+            lambda: sv.Trace(node_sets=[[5]], half_edges=[[0]]).check(sv.Network.ring(12)),
+            "step 0 of the trace: half-edge 0 was updated by node 1, which did not wake",
+        ),
         (lambda: sv.Trace([0.5]), "integers"),
         (lambda: sv.Trace(5), "integers"),
         (lambda: sv.Trace([True, False]), "integers"),

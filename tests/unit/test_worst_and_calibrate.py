@@ -25,7 +25,7 @@ worst_module, calibrate_module, coalitions_module = (
     import_module(f"sottovoce.privacy.{name}") for name in ("worst", "calibrate", "coalitions")
 )
 KITE = sv.Network.from_edges(5, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)])
-RUN = {"c": 0.5, "seed": 0, "theta": 0.8}
+RUN = {"c": 0.5, "seed": 0, "theta": 0.8, "hessians": "public"}
 
 
 def coalitions(n, t):

@@ -14,8 +14,10 @@ from .attacks import (
 from .audit import audit
 from .calibrate import CalibratedMask, calibrate
 from .eavesdropper import Transcript, gradient_differences, record_transcript
+from .edge_attack import edge_attack
 from .exposure import Exposure, Suggestion, exposure, suggest_edges
 from .information import Information, estimated_information, snapshot_information
+from .kinks import RecoveredKinks, kink_attack
 from .moments import (
     LinearRun,
     RandomMoments,
@@ -28,6 +30,7 @@ from .moments import (
     random_variances,
     sequence_variances,
 )
+from .one_row import RecoveredRows, row_attack
 from .pads import CorrelatedPads
 from .report import Report
 from .statement import statement, write_statement
@@ -49,6 +52,8 @@ __all__ = [
     "RecoveredChanges",
     "RecoveredGradients",
     "RecoveredHessians",
+    "RecoveredKinks",
+    "RecoveredRows",
     "Report",
     "SampledVariances",
     "Subspace",
@@ -61,10 +66,12 @@ __all__ = [
     "calibrate",
     "changes_between",
     "covariance",
+    "edge_attack",
     "estimated_information",
     "exposure",
     "gradient_attack",
     "gradient_differences",
+    "kink_attack",
     "monte_carlo",
     "pad_reuse_attack",
     "perp_covariance",
@@ -73,6 +80,7 @@ __all__ = [
     "record_transcript",
     "recover_hessians",
     "regression_attack",
+    "row_attack",
     "sequence_variances",
     "snapshot_information",
     "statement",

@@ -1,4 +1,5 @@
 """Attacks of a pure eavesdropper on open channels: what pads do not hide, shown by taking it (THEORY, section 4).
+``edge_attack``, ``kinks`` and ``one_row`` have more, some of them over encrypted channels.
 
 An auditor bounds leakage where everything is linear and Gaussian. Elsewhere an explicit attack answers, and what it
 recovers is disclosed whatever the variance of the pads: every Hessian of a regression (``regression_attack``), every
@@ -19,9 +20,8 @@ from ..masks import Mask
 from ..problem import Problem
 from ..schedules import Schedule
 from ..solve import positive_integer
-from .eavesdropper import C, Differences, Transcript, gradient_differences, gradient_moves, moves, overhear
+from .eavesdropper import EPS, C, Differences, Transcript, gradient_differences, gradient_moves, moves, overhear
 
-EPS = float(np.finfo(float).eps)
 WAKES = 4  # times as many wakes as determine a Hessian: a short walk of x can be nearly flat
 DIGITS = 1e3  # a direction in which x moved by less than this many roundings is not determined
 SAME = 1e-9  # difference, as a share of the curvature of a step, below which two recovered Hessians are one
@@ -67,8 +67,14 @@ class RecoveredGradients:
         """At how many different ``x`` each gradient map is known, the first one included."""
         return np.array([1 + len(np.unique(x[x.any(axis=1)], axis=0)) for x, _ in self.differences])
 
-    def sentence(self, i: int) -> str:
-        """What is known of node ``i``, in words."""
+    @property
+    def telling(self) -> int:
+        """The node whose gradient was seen to change most: one that wakes often may have seen nothing new."""
+        return int(np.lexsort((self.points, self.ranges))[-1])
+
+    def sentence(self, i: int | None = None) -> str:
+        """What is known of node ``i``, by default the most telling one, in words."""
+        i = self.telling if i is None else i
         return (
             f"The gradient map of node {i} is known up to a constant at {self.points[i]} points (up to a shift), "
             f"to error {self.errors[i]:.1e} in differences up to {self.ranges[i]:.1e}."
@@ -150,6 +156,11 @@ def gradient_attack(
     """Any cost: the gradients of every node, up to a constant, at the points that ``wakes`` wakes visit."""
     positive_integer(wakes, "wakes")
     transcript, z0 = overhear(problem, schedule=schedule, theta=theta, c=c, mask=mask, seed=seed, wakes=wakes)
+    return gradients_in_traffic(problem, transcript, z0)
+
+
+def gradients_in_traffic(problem: Problem, transcript: Transcript, z0: Array) -> RecoveredGradients:
+    """The same from a recorded run; the pads ``z0`` serve for the errors alone."""
     nodes = range(problem.network.n)
     differences = tuple(gradient_differences(transcript, i) for i in nodes)
     return RecoveredGradients(

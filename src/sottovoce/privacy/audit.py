@@ -18,7 +18,7 @@ from .case import Case, Method, View, check, setting_of
 from .pads import CorrelatedPads
 from .report import Report
 from .secrets import prior_of, secrets_of
-from .uncertified import uncertified
+from .uncertified import Hessians, check_hessians, uncertified
 from .worst import worst_case
 
 
@@ -42,6 +42,7 @@ def audit(
     max_corrupt: int | None = None,
     method: Method = "auto",
     answer: Literal["private", "public"] = "private",
+    hessians: Hessians = "private",
 ) -> Report:
     """Exact leakage ``I(S_i; view)`` of every node, in nats.
 
@@ -56,6 +57,9 @@ def audit(
     ``runs``: how often the agreement was repeated on the same data, with fresh pads; ``pads="reused"`` asks what two
     runs with one set of pads show of the change in the data. ``nodes``: only these, for networks too large for all.
     ``method``: ``"closed form"`` or ``"elimination"``, to compare them; by default the fastest that applies.
+    ``hessians``: no mask hides the ``Q_i`` of quadratic costs. Where they differ from node to node (or belong to a
+    regression) they are taken for data, and there is no guarantee; ``"public"`` says that they are none, and what is
+    certified are the linear terms, as ``s_i = -Q_i^{-1} q_i``: of a regression its own coefficients, given ``A_i'A_i``.
     """
     check(problem, channels)
     if pads not in ("fresh", "reused"):
@@ -64,11 +68,17 @@ def audit(
         raise InvalidInput(f"method must be 'auto', 'closed form' or 'elimination'; got {method!r}.")
     if mask is not None and not isinstance(mask, GaussianMask | UniformMask | ModularMask | CorrelatedPads):
         raise InvalidInput(f"mask must be a mask such as sv.GaussianMask(variance=1e6), or None; got {mask!r}.")
+    check_hessians(hessians)
     positive_integer(runs, "runs")
     if pads == "reused" and runs < 2:
         raise InvalidInput("pads='reused' compares two runs; give runs=2 or more.")
     adversary = _adversary(problem, adversary, corrupt, max_corrupt)
     setting = setting_of(problem, schedule, theta, c, seed, view, iterations)
+    if runs > 1 and setting.random and setting.iterations is not None:
+        raise InvalidInput(
+            f"runs={runs} of a random schedule wake different nodes, so {setting.describe()} of one of them does not "
+            "stand for the others. Ask for the whole transcript, or give the sequence as a Trace if all runs share it."
+        )
     if answer not in ("private", "public"):
         raise InvalidInput(f"answer must be 'private' or 'public'; got {answer!r}.")
     if answer == "public" and (
@@ -76,7 +86,7 @@ def audit(
     ):
         raise InvalidInput("answer='public' is of a whole run: leave snapshots and iterations out.")
     assumed = prior_of(problem, prior)
-    without = uncertified(problem, mask, adversary, channels, setting, assumed.value)
+    without = uncertified(problem, mask, adversary, channels, setting, assumed.value, hessians, max_corrupt)
     if without is not None:  # whoever listens
         return without
     assert not isinstance(mask, UniformMask)

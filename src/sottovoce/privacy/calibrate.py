@@ -21,7 +21,7 @@ from .case import Case, Setting, check, describe_prior, setting_of
 from .closed_form import OpenView
 from .coalitions import whole_transcripts
 from .secrets import prior_of, secrets_of
-from .uncertified import is_certifiable
+from .uncertified import Hessians, check_hessians, is_certifiable
 from .worst import (
     WORK,
     adversaries,
@@ -117,17 +117,19 @@ def calibrate(
     theta: float | None = None,
     c: float | Literal["auto"] = "auto",
     seed: int | None = None,
+    hessians: Hessians = "private",
 ) -> CalibratedMask:
     """The smallest Gaussian mask whose exact excess is at most ``delta`` nats at every node, for every coalition of at
     most ``max_corrupt`` nodes (and taps, over open channels); a larger one, which says so, where these are too many to
     try. Refused, with the reason, where no mask can do it. ``prior`` as for ``audit``: by default taken from the data,
-    and 1 where there are none."""
+    and 1 where there are none; and so ``hessians``."""
     check(problem, channels)
     if not (is_number(delta) and 0 < delta < np.inf):
         raise InvalidInput(f"delta must be a positive number of nats; got {delta!r}.")
     network = problem.network
     check_size(max_corrupt, network.n)
-    is_certifiable(problem)
+    check_hessians(hessians)
+    is_certifiable(problem, hessians)
     for i in np.flatnonzero(network.degrees <= max_corrupt):
         name = network.labels[i] if network.labels else i
         raise Unsupported(

@@ -1,4 +1,6 @@
-"""What a pure eavesdropper on open channels keeps of a run, and the gradient differences in it (THEORY, section 4).
+"""What listeners keep of a run, and the gradient differences in it (THEORY, section 4).
+
+A pure eavesdropper taps open channels.
 
 It hears every message ``r_{j|i} = y_{j|i} - z_{j|i}(0)``, lost ones included, and knows ``c``, ``theta``, the edge
 blocks, who woke and what arrived. It has no pads, no ``x``, no secret. ``D = z - z(0)`` is public: it is made of
@@ -12,11 +14,14 @@ hold at each of its wakes with the same ``e``, ``nu`` and ``b``. Differences bet
 therefore free of them:
 
     A_ij dx = (dr_{j|i} - dD_{i|j}) / (2c),        dgrad = -(1/2) sum_j A_ij' (dD_{i|j} + dr_{j|i})
+
+A corrupt node ``j`` sees its own edges over any channels, and knows their pads, hence ``e_ij``: of each neighbour ``i``
+it knows ``x_i`` itself at every wake, and the part ``A_ij' z_{i|j}`` of its gradient (``Transcript.on_edges``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
@@ -34,6 +39,7 @@ from ..problem import Problem
 from ..schedules import MaskSchedule, NodeSchedule, Schedule, Synchronous
 from ..solve import positive_integer, start
 
+EPS = float(np.finfo(float).eps)
 PATIENCE = 100  # rounds per wake that is waited for: a node that hardly ever wakes is not waited for
 
 C = float | Literal["auto"]
@@ -52,6 +58,19 @@ class Heard(NamedTuple):
 
     r: Array
     D: Array
+
+
+class OnEdges(NamedTuple):
+    """What the ends of some of a node's edges know at each of its wakes, ``(wakes, d)`` each, without its other edges.
+
+    Pads and ``b`` are constants of the run, left out of both: of ``A_ij x`` that is ``(c b_ij - e_ij)/(2c)``, of
+    ``pull``, which is ``sum_j A_ij' z_{i|j}`` over these edges, ``sum_j A_ij' z_{i|j}(0)``.
+    """
+
+    x: Array
+    pull: Array
+    quiet: npt.NDArray[np.bool_]  # (wakes - 1,): whether no other neighbour's message came in since the wake before
+    rounding: tuple[float, float]  # of an entry of x, and of pull
 
 
 class Differences(NamedTuple):
@@ -88,6 +107,49 @@ class Transcript:
             for A, r, d in zip(self.blocks, sent, held, strict=True)
         )
 
+    @cached_property
+    def around(self) -> tuple[dict[int, int], ...]:
+        """Of each node that has woken: its neighbours in the order of ``heard``, and the rows of each."""
+        found: list[dict[int, int]] = [{} for _ in self.blocks]
+        for wakes in self.iterations:
+            for wake in wakes:
+                found[wake.node] = found[wake.node] or {j: len(r) for j, r in wake.r.items()}
+        return tuple(found)
+
+    @cached_property
+    def writers(self) -> tuple[list[set[int]], ...]:
+        """Of each node: whose messages came in before its first wake, between the first and the second, and so on."""
+        found: list[list[set[int]]] = [[set()] for _ in self.blocks]
+        for wakes in self.iterations:
+            for wake in wakes:
+                found[wake.node].append(set())
+            for wake in wakes:
+                for j in wake.arrived:
+                    found[j][-1].add(wake.node)
+        return tuple(found)
+
+    def rows(self, node: int, chosen: Collection[int]) -> npt.NDArray[np.bool_]:
+        """Which rows of ``heard[node]``, and of its block, belong to the chosen neighbours."""
+        around = self.around[node]
+        return np.repeat([j in chosen for j in around], list(around.values())).astype(bool)
+
+    def on_edges(self, node: int, chosen: Collection[int]) -> OnEdges | None:
+        """The view of a node's chosen neighbours, by which they learn nothing of its other edges; None if it has none
+        of them, or never woke, or they do not fix its ``x``."""
+        rows = self.rows(node, chosen)
+        if not rows.any():
+            return None
+        A, (r, D) = self.blocks[node][rows], (part[:, rows] for part in self.heard[node])
+        if np.linalg.matrix_rank(A) < A.shape[1]:
+            return None
+        size = EPS * max(float(np.abs(r).max()), float(np.abs(D).max()))
+        return OnEdges(
+            x=moves(A, self.c, r - D, node),
+            pull=D @ A,
+            quiet=np.array([wrote <= set(chosen) for wrote in self.writers[node][1:-1]], dtype=bool),
+            rounding=(size / (2 * self.c * float(np.linalg.svd(A, compute_uv=False)[-1])), size * len(A)),
+        )
+
 
 def record_transcript(
     problem: Problem,
@@ -118,15 +180,17 @@ def overhear(
     z0: Any = None,
     seed: int | None,
     wakes: int,
+    iterations: int | None = None,
 ) -> tuple[Transcript, Array]:
-    """The traffic until every node has woken ``wakes`` times with something new to say (or the trace is over); and the
-    pads, which a simulation knows."""
+    """The traffic until every node has woken ``wakes`` times with something new to say, or the trace is over, or
+    ``iterations`` are; and the pads, which a simulation knows."""
     run, pads = _start(problem, schedule, theta, c, mask, z0, seed)
     network = problem.network
     missing = np.full(network.n, wakes)
     news = np.ones(network.n, dtype=bool)  # who wakes on old news only repeats itself
     kept = []
-    for heard in islice(_play(run, pads), PATIENCE * wakes * run.schedule.round(network)):
+    most = PATIENCE * wakes * run.schedule.round(network)
+    for heard in islice(_play(run, pads), most if iterations is None else min(most, iterations)):
         kept.append(heard)
         awake = [wake.node for wake in heard]
         missing[awake] -= news[awake]

@@ -54,6 +54,8 @@ class Secrets:
         """``blockdiag(Q_i)`` over some of the nodes."""
         if self.Q.ndim == 1:
             return sparse.csr_array(sparse.diags_array(self.Q[nodes]))
+        if not len(nodes):
+            return sparse.csr_array((0, 0))
         return sparse.csr_array(sparse.block_diag([self.Q[i] for i in nodes]))
 
 
