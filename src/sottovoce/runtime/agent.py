@@ -170,13 +170,7 @@ class Agent:
             return self.outcome(saved["x"], wakes=int(saved["wakes"][0]), residual=float(saved["residual"][0]))
         await self.met.wait()
         node = self.node(stage, cost, mask)
-        form, size = cost.quadratic, cost.sizes[0]
-        curvature = (
-            1.0 if form is None else float(form.Q.min() if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q)[0, 0])
-        )
-        agreement = Agreement(
-            node, self.config.parties, tol=tol, curvature=max(curvature, 1e-6), floor=min(1.0, size) or 1.0
-        )
+        agreement = Agreement(node, self.config.parties, tol=tol)
         state = self.journal.get_arrays(f"stage/{stage}")
         spent = int.from_bytes(self.journal.get(f"spent/{stage}") or b"", "little")
         if state is not None:
