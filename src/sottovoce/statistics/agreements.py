@@ -29,7 +29,8 @@ class Agreements(ABC):
     is no pad.
 
     ``local``: what those parties are called, a number or a name each. ``tol``: an agreed mean is right to about
-    ``3 tol`` times the largest contribution, or to ``resolution(mask)`` where that is larger.
+    ``3 tol`` times the largest contribution, or to ``resolution(mask)`` where that is larger. In a network
+    contributions below 1 count as 1: parties that measured against their own numbers would show how large those are.
     """
 
     def __init__(self, parties: int, local: Sequence[int | str], tol: float) -> None:
@@ -56,9 +57,9 @@ class Agreements(ABC):
         size = np.abs(contributions).max(axis=1, initial=0.0)
         if HIDDEN * size.max() > mask.sigma:
             warnings.warn(
-                f"party {self.local[int(size.argmax())]} contributes numbers up to {size.max():.3g}, not small against "
-                f"the mask's sigma = {mask.sigma:.3g}, so they are hidden badly. Give scale=, public numbers that "
-                "bring the data to size 1, or a larger mask.",
+                f"party {self.local[int(size.argmax())]} contributes numbers that are not small against the mask's "
+                f"sigma = {mask.sigma:.3g}, so they are hidden badly. Give scale=, public numbers that bring the data "
+                "to size 1, or a larger mask.",
                 BadlyHidden,
                 stacklevel=5,
             )
