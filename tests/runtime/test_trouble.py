@@ -25,7 +25,7 @@ from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import ask
 from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.frames import Snapshot, decode
-from sottovoce.runtime.journal import Journal
+from sottovoce.runtime.journal import FORMAT, Journal
 from sottovoce.runtime.memory import Hub
 from sottovoce.runtime.serve import serve
 
@@ -100,6 +100,16 @@ def test_a_journal_that_is_damaged_inside(trial):
     content[4096:] = random.Random(0).randbytes(len(content) - 4096)
     (own / "journal.sqlite").write_bytes(content)
     refused(trial, "journal.sqlite", "cannot be")
+
+
+def test_a_journal_of_another_version(trial):
+    path = trial.folder / "p0" / "journal.sqlite"
+    with Journal(path) as journal:
+        assert journal.get("format") == FORMAT
+        journal.put({"format": b"sottovoce journal 0"})
+    with pytest.raises(JournalError, match="this is a journal of another version of sottovoce"):
+        Journal(path)
+    refused(trial, "this is a journal of another version of sottovoce")
 
 
 def test_a_second_process_on_the_same_journal(trial):

@@ -35,7 +35,7 @@ from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import free_ports
-from sottovoce.runtime.config import Neighbour, NodeConfig
+from sottovoce.runtime.config import PACE, Neighbour, NodeConfig
 from sottovoce.runtime.identity import Identity
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.memory import Faults, Hub
@@ -100,6 +100,7 @@ class World:
     brought: dict[tuple[str, int], tuple[Any, Any, Any]] = field(default_factory=dict)  # contributions, mask, run
     collapsed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)  # q before, and w after
     agents: dict[str, Agent] = field(default_factory=dict)
+    hub: Hub | None = None
     restarts: int = 0
 
     @property
@@ -117,7 +118,7 @@ class World:
         config = kind(
             path=folder / "node.toml", name=f"p{i}", index=i, listen="", identity=scene.identities / f"p{i}",
             data=folder / "data.csv", delimiter=",", journal=folder / "journal.sqlite", result=folder / "result.json",
-            wake=scene.wake, pace=0.25, record=folder / "trace.jsonl",
+            wake=scene.wake, pace=PACE, record=folder / "trace.jsonl",
             metrics=f"127.0.0.1:{free_ports(1)[0]}" if i == 0 else None, run_name=RUN, channels=scene.channels, c=C,
             theta=THETA, tol=scene.tol, question=scene.question, neighbours=tuple(around),
         )  # fmt: skip
@@ -155,7 +156,7 @@ class World:
             self.statuses.append(json.dumps(self.agents[sender].status()))
             return [(0.0, frame)] if faults is None else faults(sender, receiver, frame)
 
-        hub = Hub(overheard, seed=1)
+        hub = self.hub = Hub(overheard, seed=1)
         configs = [self.config(i) for i in range(n)]
 
         def start(i: int) -> asyncio.Task[int]:
