@@ -82,6 +82,14 @@ def test_data_that_changed_are_refused(trial):
     refused(trial, "the [run] table changed since this run began", "use a new journal")
 
 
+def test_data_that_could_stop_a_party_later_stop_it_before_it_calls_anybody(trial):
+    """Squares of them would overflow in the third stage, and its neighbours would see that it goes."""
+    path = trial.folder / "p0" / "data.csv"
+    path.write_text("a,b,y\n1,2,3\n1e200,2,3\n")
+    refused(trial, "the rows have numbers beyond 1e+30 in units of scale. Give a larger scale.")
+    assert not (trial.folder / "p0" / "journal.sqlite").exists()
+
+
 def test_files_that_cannot_be_used(trial):
     own = trial.folder / "p0"
     (own / "identity" / "key.pem").chmod(0o644)

@@ -17,7 +17,7 @@ from sottovoce.files.data import read_own_rows
 from sottovoce.files.table import TomlFile
 from sottovoce.modular import decode, limb_width, masked_limbs, split
 from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.programs import Spec, run
+from sottovoce.statistics.programs import Spec, checked_rows, run
 
 N = 5
 TOL = 1e-14  # of both drivers; the simulator leaves 3 TOL times the largest contribution open, and 12 grids
@@ -324,6 +324,17 @@ def test_limbs_that_are_no_sums_are_not_decoded():
             decode(wrong, mask, n)
     with pytest.raises(InvalidInput, match=r"every \|s_i\| must be at most 31, .* this node holds -32\. Use more bits"):
         masked_limbs(np.array([0, -32]), [], sv.ModularMask(8), n)
+
+
+def test_rows_are_refused_before_the_first_agreement():
+    spec = Spec("histogram", ("a",), bins=(0.0, 1.0), bits=8)
+    assert len(checked_rows(spec, np.zeros((31, 1)), 4)) == 31
+    with pytest.raises(InvalidInput, match=r"every \|s_i\| must be at most 31"):
+        checked_rows(spec, np.zeros((32, 1)), 4)
+    spec = Spec("variance", ("a",), scale=1e-10)
+    assert checked_rows(spec, [[1e20]], 4) == 1e20
+    with pytest.raises(InvalidInput, match=r"the rows have numbers beyond 1e\+30 in units of scale"):
+        checked_rows(spec, [[-1.01e20]], 4)
 
 
 # A cost of the library at one party
