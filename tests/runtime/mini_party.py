@@ -1,5 +1,6 @@
 """A second implementation of docs/protocol.md, written from that page, with nothing of the package: the dialling end of
-one edge, for the statistic ``mean``. It knows no restarts, and that is all it lacks as the only neighbour of a party.
+one edge, for the statistic ``mean``. It knows no restarts and keeps no pace, and that is all it lacks as the only
+neighbour of a party.
 """
 
 from __future__ import annotations
