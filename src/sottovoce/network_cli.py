@@ -119,7 +119,6 @@ def node(
     from .runtime.serve import run_party
 
     config = read_node_file(file)
-    config.check_data()
     _log_to_stderr(json, quiet)
     code = run_party(config)
     if code == 0:

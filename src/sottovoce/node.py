@@ -31,6 +31,9 @@ from .errors import InvalidInput, is_number
 from .exact import lattice, nearest, on_grid
 from .problem import Problem
 
+UNKNOWN_CURVATURE = 1.0  # of costs without a quadratic form: a public number, since their own would tell of their data
+FLAT = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class Message:
@@ -73,8 +76,10 @@ class Node:
         # The pads end here: only their sum and the differences are kept, and of quadratic costs the sum is hidden in w.
         # (Of other costs with a single neighbour the sum is the pad.)
         self.nu = np.zeros(cost.dim)
+        self.curvature = UNKNOWN_CURVATURE
         if cost.quadratic is not None:
             cost = collapsed(cost, links, grid)
+            self.curvature = smallest_curvature(cost.Q)
         else:
             for j in self.neighbours:
                 self.nu = self.nu + adjoint(self.A[j], links[j].held)
@@ -133,6 +138,12 @@ def collapsed(cost: Cost, links: Mapping[int, Link], grid: float) -> Quadratic:
         nu = sum((Fraction(a) * v for a, v in zip(A[:, t], held, strict=True) if a), Fraction())
         w[0, t] = nearest(Fraction(own) + nu, grids[t])
     return Quadratic._make(cost.shape, Q=Q, q=w, r=np.zeros(1))
+
+
+def smallest_curvature(Q: Array) -> float:
+    """The smallest eigenvalue of ``Q_i``, or next to nothing where that is 0."""
+    smallest = Q.min() if Q.ndim == 1 else np.linalg.eigvalsh(Q)[0, 0]
+    return max(float(smallest), FLAT)
 
 
 def times(A: Array | float, v: Array) -> Array:

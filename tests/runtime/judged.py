@@ -96,7 +96,7 @@ class Run:
 
     def party(self, i: int) -> Agreement:
         node = nodes_of(self.problem, c=C, theta=self.theta, z0=self.z0)[i]
-        return self.rule(node, self.network.n, tol=self.tol, curvature=CURVATURE, floor=1.0)
+        return self.rule(node, self.network.n, tol=self.tol)
 
     def at(self, time: float, event: Callable[[], None]) -> None:
         heapq.heappush(self.events, (time, next(self.order), event))

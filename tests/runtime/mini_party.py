@@ -1,5 +1,6 @@
 """A second implementation of docs/protocol.md, written from that page, with nothing of the package: the dialling end of
-one edge, for the statistic ``mean``. It knows no restarts, and that is all it lacks as the only neighbour of a party.
+one edge, for the statistic ``mean``. It knows no restarts and keeps no pace, and that is all it lacks as the only
+neighbour of a party.
 """
 
 from __future__ import annotations
@@ -288,7 +289,7 @@ class MiniParty:
             if kind == SNAPSHOT and number == epoch and theirs is None:
                 theirs = doubles(body[5])
                 rho = max(abs(a - b) for a, b in zip(theirs, frozen_D, strict=True))
-                size = max(max(map(abs, frozen_x)), min(1.0, max(map(abs, s))))
+                size = max(1.0, *map(abs, frozen_x))
                 tau = max(tol * size * min(c, 4.0), 16 * 2.0**-52 * max(map(abs, theirs)))
                 no, ok = no or rho > tau, ok | (rho <= tau) << self.index
             if kind == VERDICT and number == epoch:

@@ -172,17 +172,25 @@ def test_errors_are_one_line(out, party):
     done = sottovoce("node", out / "ann/node.toml", "--quiet")
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1] == "error: bob broke the protocol."
-    del party["config"]
-    read_node_file(out / "ann/node.toml").data.write_text("y\n1\n")
-    done = sottovoce("node", out / "ann/node.toml")
-    assert done.exit_code == 2
-    assert "ann.csv has no column 'x'" in done.stderr
-    assert "config" not in party  # nobody was called
     (out / "ann/node.toml").write_text("[party]\n")
     done = sottovoce("node", out / "ann/node.toml")
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
     assert "the table [run] is missing" in done.stderr
+
+
+def test_a_mistake_in_the_data_shows_before_anybody_is_called(out, monkeypatch):
+    def called(*_: Any) -> None:
+        raise AssertionError("the party is on the network")
+
+    monkeypatch.setattr(serve, "GrpcTransport", called)
+    config = read_node_file(out / "ann/node.toml")
+    config.data.write_text("y\n1\n")
+    done = sottovoce("node", out / "ann/node.toml")
+    assert done.exit_code == 2
+    assert "ann.csv has no column 'x'" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not config.journal.exists()
 
 
 # status

@@ -206,6 +206,7 @@ MISTAKES = {
     "over the data": ("index = 2", 'index = 2\nresult = "data.csv"', "[party] result and data are the same file."),
     "twice": ("index = 2", 'index = 2\nrecord = "result.json"', "[party] record and result are the same file."),
     "wake": ("index = 2", "index = 2\nwake = 0", 'line 4: [party] wake must be "eager", or a positive number'),
+    "pace": ("index = 2", "index = 2\npace = 0", "line 4: [party] pace must be a positive number of seconds; got 0"),
     "wake word": ("index = 2", 'index = 2\nwake = "often"', "line 4: [party] wake must be \"eager\""),
     "metrics": ("index = 2", 'index = 2\nmetrics = "9403"', "line 4: [party] metrics must be host:port"),
     "delimiter": ("index = 2", 'index = 2\ndelimiter = "ab"', "line 4: [party] delimiter must be one character"),

@@ -165,7 +165,6 @@ def raw(field: int, content: bytes) -> bytes:
 MALFORMED = {
     "nothing": b"",
     "text": b"GET / HTTP/1.1\r\n\r\n",
-    "too long": bytes(frames.MAX_FRAME + 1),
     "only a tag": b"\x12",
     "a length without end": b"\x12\xff\xff\xff\xff",
     "a body that is not there": b"\x12\x05",
@@ -186,6 +185,25 @@ def test_malformed_frames_are_refused(what):
     with pytest.raises(PeerError) as caught:
         decode(MALFORMED[what])
     assert len(str(caught.value)) < 160
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_frame_has_a_largest_length(beyond):
+    """A frame that is in order but for its length: an unknown field, which is ignored, fills it up."""
+    body = b"\x10\x01\x20\x01\x2a\x08" + bytes(8)  # a value: counter 1, one chunk, the number 0
+    fill = frames.MAX_FRAME + beyond - len(body) - 8  # less two tags, and two lengths of three bytes
+    frame = b"\x12" + varint(len(body) + 4 + fill) + body + b"\x32" + varint(fill) + bytes(fill)
+    assert len(frame) == frames.MAX_FRAME + beyond
+    if beyond:
+        with pytest.raises(PeerError, match=f"a frame of {len(frame)} bytes; at most {frames.MAX_FRAME} are allowed"):
+            decode(frame)
+    else:
+        assert decode(frame).counter == 1
+
+
+def varint(number: int) -> bytes:
+    """In three bytes."""
+    return bytes([128 | number & 127, 128 | number >> 7 & 127, number >> 14])
 
 
 @settings(max_examples=300)

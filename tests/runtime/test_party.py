@@ -59,7 +59,7 @@ class Triangle:
 
     def agreement(self, name: str, stage: int) -> Agreement:
         node = nodes_of(self.problems[stage], c=0.4, theta=0.8, z0=self.z0[stage])[INDEX[name]]
-        agreement = Agreement(node, 3, tol=1e-9, curvature=2.0, floor=1.0)
+        agreement = Agreement(node, 3, tol=1e-9)
         if (name, stage) in self.saved:
             agreement.restore(self.saved[name, stage], spent=10_000)
         return agreement
@@ -130,6 +130,24 @@ def test_two_stages_in_step(triangle):
     triangle.talk()
     assert all(party.waited_for == set() for party in triangle.parties.values())
     assert sum(party.counts.refused for party in triangle.parties.values()) == 0
+
+
+def test_what_is_counted(triangle):
+    """Over a channel that loses nothing: what one has sent the other has received, in frames and in bytes."""
+    sent = []
+    for name in ("ann", "bob"):
+        assert vars(triangle.parties[name].counts) == dict.fromkeys(vars(triangle.parties[name].counts), 0)
+        triangle.enter(name, 0)
+    ann, bob = triangle.parties["ann"], triangle.parties["bob"]
+    for _ in range(3):
+        triangle.wake("ann")
+        while (frame := ann.next_frame("bob")) is not None:
+            bob.received("ann", frame)
+            sent.append(frame)
+    assert len(sent) == 3
+    assert (ann.counts.sent, ann.counts.bytes_sent) == (3, sum(map(len, sent)))
+    assert (bob.counts.received, bob.counts.bytes_received) == (3, sum(map(len, sent)))
+    assert (bob.counts.old, bob.counts.refused, ann.counts.received, bob.counts.sent) == (0, 0, 0, 0)
 
 
 def through_stage_0(triangle: Triangle) -> None:

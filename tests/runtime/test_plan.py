@@ -56,7 +56,7 @@ def test_what_a_plan_says(tmp_path):
     assert made.settings == {"name": "trial", "channels": "encrypted", "theta": 0.8, "tol": 1e-10, "c": 0.5}
     assert made.network.labels == list(NAMES)
     assert made.network.edges.tolist() == [[0, 1], [0, 3], [0, 4], [1, 2], [2, 3], [2, 4]]
-    assert (made.max_corrupt, made.prior, made.delta, made.wake) == (1, 4.0, None, "eager")
+    assert (made.max_corrupt, made.prior, made.delta, made.wake, made.pace) == (1, 4.0, None, "eager", 0.25)
     assert made.question.mask == GaussianMask(1e6)
 
 

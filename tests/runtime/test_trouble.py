@@ -25,7 +25,7 @@ from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import ask
 from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.frames import Snapshot, decode
-from sottovoce.runtime.journal import Journal
+from sottovoce.runtime.journal import FORMAT, Journal
 from sottovoce.runtime.memory import Hub
 from sottovoce.runtime.serve import serve
 
@@ -82,6 +82,14 @@ def test_data_that_changed_are_refused(trial):
     refused(trial, "the [run] table changed since this run began", "use a new journal")
 
 
+def test_data_that_could_stop_a_party_later_stop_it_before_it_calls_anybody(trial):
+    """Squares of them would overflow in the third stage, and its neighbours would see that it goes."""
+    path = trial.folder / "p0" / "data.csv"
+    path.write_text("a,b,y\n1,2,3\n1e200,2,3\n")
+    refused(trial, "the rows have numbers beyond 1e+30 in units of scale. Give a larger scale.")
+    assert not (trial.folder / "p0" / "journal.sqlite").exists()
+
+
 def test_files_that_cannot_be_used(trial):
     own = trial.folder / "p0"
     (own / "identity" / "key.pem").chmod(0o644)
@@ -100,6 +108,16 @@ def test_a_journal_that_is_damaged_inside(trial):
     content[4096:] = random.Random(0).randbytes(len(content) - 4096)
     (own / "journal.sqlite").write_bytes(content)
     refused(trial, "journal.sqlite", "cannot be")
+
+
+def test_a_journal_of_another_version(trial):
+    path = trial.folder / "p0" / "journal.sqlite"
+    with Journal(path) as journal:
+        assert journal.get("format") == FORMAT
+        journal.put({"format": b"sottovoce journal 0"})
+    with pytest.raises(JournalError, match="this is a journal of another version of sottovoce"):
+        Journal(path)
+    refused(trial, "this is a journal of another version of sottovoce")
 
 
 def test_a_second_process_on_the_same_journal(trial):

@@ -18,7 +18,7 @@ from sottovoce.files.data import read_own_rows
 from sottovoce.files.table import TomlFile
 from sottovoce.modular import decode, limb_width, masked_limbs, split
 from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.programs import Spec, run
+from sottovoce.statistics.programs import Spec, checked_rows, run
 
 N = 5
 TOL = 1e-14  # of both drivers; the simulator leaves 3 TOL times the largest contribution open, and 12 grids
@@ -331,8 +331,20 @@ def test_limbs_that_are_no_sums_are_not_decoded():
         masked_limbs(np.array([0, -32]), [], sv.ModularMask(8), n)
 
 
+def test_rows_are_refused_before_the_first_agreement():
+    spec = Spec("histogram", ("a",), bins=(0.0, 1.0), bits=8)
+    assert len(checked_rows(spec, np.zeros((31, 1)), 4)) == 31
+    with pytest.raises(InvalidInput, match=r"every \|s_i\| must be at most 31"):
+        checked_rows(spec, np.zeros((32, 1)), 4)
+    spec = Spec("variance", ("a",), scale=1e-10)
+    assert checked_rows(spec, [[1e20]], 4) == 1e20
+    with pytest.raises(InvalidInput, match=r"the rows have numbers beyond 1e\+30 in units of scale"):
+        checked_rows(spec, [[-1.01e20]], 4)
+
+
 # A cost of the library at one party
 
+WEIGHS = ("the mean is over the rows of all parties, so a party with more rows weighs more",)
 VALUES = {"averaging": "", "absolute_deviation": "", "huber": "delta = 0.7\n"}
 FITS = {"lasso": "l1 = 0.6\n", "elastic_net": "l1 = 0.6\nl2 = 3\n", "logistic": "", "hinge": "ridge = 2\n"}
 
@@ -362,7 +374,9 @@ def test_the_costs_of_the_parties_make_the_problem(tmp_path, rng, kind, more):
         assert (part.cost.count, part.cost.shape) == (1, cost.shape)
         x = rng.normal(size=(1, cost.dim))
         assert part.cost.value(x) == cost.value(x)
-        assert (part.columns, part.notes, part.unhidden) == (whole.columns, whole.notes, whole.unhidden)
+        # With one row a party says what it says with more: whether it has more is its own business.
+        notes = WEIGHS if kind == "averaging" else whole.notes
+        assert (part.columns, part.notes, part.unhidden) == (whole.columns, notes, whole.unhidden)
     assert len({json.dumps(part.to_dict()) for part in parts}) == 1
 
 
@@ -380,7 +394,7 @@ def test_what_the_parties_must_have_in_common(tmp_path):
     assert cost.notes == ("the penalty covers the intercept too",)
     table = '[cost]\ntype = "averaging"\ncolumns = ["u"]\nrows = [[3], [5]]'
     several = read_party_cost(table_of(tmp_path, table, "cost"), tmp_path, parties=4)
-    assert several.notes == ("the mean is over the rows of all parties, so a party with more rows weighs more",)
+    assert several.notes == WEIGHS
     assert several.cost.value(np.array([[4.0]])) == 2.0
 
 

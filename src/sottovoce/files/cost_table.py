@@ -137,7 +137,14 @@ def _of_values(table: Table, kind: str, shards: Shards) -> CostTable:
     if options.get("delta", 1.0) <= 0:
         raise table.refuse("delta", f"must be a number > 0; got {options['delta']:g}.")
     counts = np.array([len(rows) for rows in shards.rows])
-    made = CostTable(kind, shards.parties, shards.columns, [], unhidden=HIDDEN["other"], parameters=options)
+    notes: tuple[str, ...] = ()
+    # A party that is alone does not know the others' rows, and does not tell by a note whether it has more than one.
+    if kind == "averaging" and ((counts > 1).any() or len(shards) == 1):
+        rows_of_all = f"all {counts.sum()} rows" if len(shards) > 1 else "the rows of all parties"
+        notes = (f"the mean is over {rows_of_all}, so a party with more rows weighs more",)
+    made = CostTable(
+        kind, shards.parties, shards.columns, [], notes=notes, unhidden=HIDDEN["other"], parameters=options
+    )
     if (counts == 1).all():
         s = np.concatenate(shards.rows)
         s = s[:, 0] if s.shape[1] == 1 else s
@@ -155,9 +162,7 @@ def _of_values(table: Table, kind: str, shards: Shards) -> CostTable:
         for rows, total in zip(shards.rows, sums, strict=True)
     ]
     mean = np.concatenate(shards.rows).mean(axis=0)
-    rows_of_all = f"all {counts.sum()} rows" if len(shards) > 1 else "the rows of all parties"
-    note = f"the mean is over {rows_of_all}, so a party with more rows weighs more"
-    return replace(made, costs=costs, pooled=mean, notes=(note,), unhidden=HIDDEN["rows"])
+    return replace(made, costs=costs, pooled=mean, unhidden=HIDDEN["rows"])
 
 
 def _of_rows(table: Table, kind: str, shards: Shards, n: int) -> CostTable:

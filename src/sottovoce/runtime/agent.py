@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import math
 import os
 import random
 import time
@@ -64,6 +65,7 @@ class Agent:
         self.disagreeing: dict[str, float] = {}  # since when
         self.result: dict[str, Any] | None = None
         self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
+        self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
         self.poisson = random.Random()  # of the clock; no secret
         self.recorder = Recorder(config.record, config) if config.record else None
         self._own(journal)
@@ -111,6 +113,7 @@ class Agent:
             changed = self.party.received(neighbour, frame)
             if not self.met.is_set():
                 self._meet()
+                self.mark()
         except Disagreement as error:
             if self.disagreements.get(neighbour) != str(error):
                 log.error("%s", error, extra={"neighbour": neighbour})
@@ -170,25 +173,21 @@ class Agent:
             return self.outcome(saved["x"], wakes=int(saved["wakes"][0]), residual=float(saved["residual"][0]))
         await self.met.wait()
         node = self.node(stage, cost, mask)
-        form, size = cost.quadratic, cost.sizes[0]
-        curvature = (
-            1.0 if form is None else float(form.Q.min() if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q)[0, 0])
-        )
-        agreement = Agreement(
-            node, self.config.parties, tol=tol, curvature=max(curvature, 1e-6), floor=min(1.0, size) or 1.0
-        )
+        agreement = Agreement(node, self.config.parties, tol=tol)
         state = self.journal.get_arrays(f"stage/{stage}")
         spent = int.from_bytes(self.journal.get(f"spent/{stage}") or b"", "little")
         if state is not None:
             agreement.restore(state, spent)
         else:
             node.sent = spent
+        await self.public_time(self.since)
         if self.recorder is not None:
             self.recorder.began(stage, node.sent, mask, state)
         self.reserved = spent
         log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
         self.party.begin(stage, agreement)
         await self.drive(agreement)
+        self.mark()
         self.party.finish()
         assert agreement.epoch is not None
         numbers = {"epoch": agreement.epoch.number, "wakes": agreement.wakes, "residual": agreement.residual * tol}
@@ -197,6 +196,18 @@ class Agent:
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})
         self.tell()
         return self.outcome(agreement.x, wakes=agreement.wakes, residual=agreement.residual * tol)
+
+    def mark(self) -> None:
+        """Something has happened that others may know of, and from which they could measure how long data take."""
+        self.since = asyncio.get_running_loop().time()
+
+    async def public_time(self, since: float) -> None:
+        """Until a multiple of the party's pace after ``since``: the next one, however long its own computation took.
+
+        What a party says first in a stage would otherwise tell, by its time, how many rows were summed for it."""
+        loop, pace = asyncio.get_running_loop(), self.config.pace
+        beats = max(1, math.ceil((loop.time() - since) / pace))
+        await asyncio.sleep(since + beats * pace - loop.time())
 
     def outcome(self, x: Array, *, wakes: int, residual: float) -> Result:
         """What one agreement came to at this party."""

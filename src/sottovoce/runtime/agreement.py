@@ -44,13 +44,14 @@ class Epoch:
 class Agreement:
     """PDMM at party ``node.i`` of ``n``, until everybody has accepted one epoch.
 
-    ``curvature`` is a lower bound on the party's own curvature (or on the size of its gradients, over that of ``x``),
-    ``floor`` the size of ``x`` below which ``tol`` is absolute.
+    Others see every decision that is made here. So it has nothing to decide by but public numbers, what was received,
+    and the node, which has forgotten its data (for costs with a quadratic form; others keep theirs, and show more).
     """
 
-    def __init__(self, node: Node, n: int, *, tol: float, curvature: float, floor: float) -> None:
+    floor = 1.0  # the size of x below which tol is absolute; public, and what data have in units of ``scale``
+
+    def __init__(self, node: Node, n: int, *, tol: float) -> None:
         self.node, self.n, self.tol = node, n, tol
-        self.curvature, self.floor = curvature, floor
         self.newest: dict[int, Array] = {}  # what was last sent to each neighbour
         self.moved: dict[int, float] = {}  # by how much each neighbour's last message differed from the one before
         self.last: dict[int, Array] = {}
@@ -90,7 +91,7 @@ class Agreement:
         largest = max(
             (float(np.abs(v).max(initial=0.0)) for v in (*self.last.values(), *self.newest.values())), default=0.0
         )
-        return max(self.tol * size * min(node.c, 2 * self.curvature / degree), ROUNDING * EPS * largest)
+        return max(self.tol * size * min(node.c, 2 * node.curvature / degree), ROUNDING * EPS * largest)
 
     @property
     def calm(self) -> bool:

@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from ..costs.base import Array
 from ..errors import InvalidFile
 from ..files.cost_table import PartyCost
 from ..files.table import Table, TomlFile, finite, nearest, shown
-from ..statistics.programs import Spec
+from ..statistics.programs import LARGEST, Spec, checked_rows
 from .frames import MAX_PARTIES
 from .identity import check_certificate, check_name, load
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
 
 PARTY_KEYS = (
-    "name", "index", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "record", "metrics",
+    "name", "index", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record",
+    "metrics",
 )  # fmt: skip
 RUN_KEYS = ("name", "parties", "channels", "c", "theta", "tol", *KINDS)
 NEIGHBOUR_KEYS = ("name", "index", "address", "fingerprint", "certificate")
@@ -28,6 +31,7 @@ CHANNELS = ("encrypted", "open")
 # At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (THEORY 3): x is right, but
 # frozen numbers never satisfy the rule that ends the run.
 THETA, TOL = 0.8, 1e-10
+PACE = 0.25  # seconds: a million rows of a few columns are summed in less
 RUN_NAME = 128  # characters
 ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})")
 SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket
@@ -58,6 +62,7 @@ class NodeConfig:
     journal: Path
     result: Path
     wake: Literal["eager"] | float  # a number: mean wakes per second of a Poisson clock
+    pace: float  # seconds: first messages wait for a multiple of it, so that their time does not tell how many rows
     record: Path | None
     metrics: str | None
     run_name: str
@@ -103,9 +108,14 @@ class NodeConfig:
         """The party's own cost, with its data."""
         return self.question.party_cost(self.data, self.delimiter)
 
-    def check_data(self) -> None:
-        """Read the data once, so that a mistake in them shows before anybody is called."""
-        _ = self.cost() if self.statistic is None else self.rows()
+    def own_data(self) -> Array | PartyCost:
+        """The data, read and checked. After this nothing in them can stop the party, which the others would see."""
+        if self.statistic is not None:
+            return checked_rows(self.statistic, self.rows(), self.parties)
+        own = self.cost()
+        if own.cost.quadratic is not None and np.abs(own.cost.quadratic.q).max() > LARGEST:
+            raise InvalidFile(f"{self.data}: sums beyond {LARGEST:g} lose their digits. Use larger units.")
+        return own
 
     def data_bytes(self) -> bytes:
         """The data file as it is, to notice a change."""
@@ -139,6 +149,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
         journal=base / party.string("journal", "journal.sqlite"),
         result=base / party.string("result", "result.json"),
         wake=read_wake(party),
+        pace=read_pace(party),
         record=base / party.string("record") if "record" in party else None,
         metrics=read_address(party, "metrics") if "metrics" in party else None,
         run_name=settings["name"],
@@ -282,6 +293,14 @@ def read_wake(table: Table) -> Literal["eager"] | float:
     if not finite(wake) or wake <= 0:
         raise table.refuse("wake", f'must be "eager", or a positive number of wakes per second; got {shown(wake)}.')
     return float(wake)
+
+
+def read_pace(table: Table) -> float:
+    """How long the first message of a stage waits, in seconds."""
+    pace = float(table.number("pace", PACE))
+    if pace <= 0:
+        raise table.refuse("pace", f"must be a positive number of seconds; got {pace:g}.")
+    return pace
 
 
 def read_address(table: Table, key: str) -> str:

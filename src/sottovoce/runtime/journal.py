@@ -43,6 +43,7 @@ class Journal:
         except (OSError, sqlite3.DatabaseError) as error:
             raise JournalError(f"{path}: the journal cannot be used: {error}.") from None
         if self.get("format") not in (None, FORMAT):
+            self.close()
             raise JournalError(f"{path}: this is a journal of another version of sottovoce.")
         self.put({"format": FORMAT})
 

@@ -24,13 +24,13 @@ from ..privacy.statement import statement
 from ..problem import averaging
 from ..schedules import Asynchronous
 from ..tune import tune
-from .config import array_of_tables, open_file, read_address, read_name, read_settings, read_wake
+from .config import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
 from .identity import check_certificate, create, fingerprint
 from .prospect import Prospect, assess
 from .question import KINDS, Question, one_of_them, read_mask, read_question
 
 TABLES = ("run", "network", *KINDS, "mask", "audit", "party")
-RUN_KEYS = ("name", "channels", "theta", "tol", "c", "wake")
+RUN_KEYS = ("name", "channels", "theta", "tol", "c", "wake", "pace")
 PARTY_KEYS = ("name", "address", "data", "certificate")
 AUDIT_KEYS = ("max_corrupt", "prior")
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
@@ -55,6 +55,7 @@ class Plan:
     path: Path
     settings: dict[str, Any]  # name, channels, theta, tol, c
     wake: Literal["eager"] | float
+    pace: float
     network: Network
     question: Question
     parties: tuple[PlannedParty, ...]
@@ -104,7 +105,8 @@ def read_plan(path: str | Path) -> Plan:
         notes.append("that secrets have variance 1 is a default: give [audit] prior, in squared units of what travels")
     if "c" not in run and question.cost is not None:
         notes.append("c was tuned for averaging, as the data are not known here: for this cost another may be faster")
-    return Plan(file.path, settings, read_wake(run), network, question, parties, most, prior, delta, tuple(notes))
+    when = read_wake(run), read_pace(run)
+    return Plan(file.path, settings, *when, network, question, parties, most, prior, delta, tuple(notes))
 
 
 def _settings(run: Table, question: Question, network: Network) -> dict[str, Any]:
@@ -231,6 +233,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
         "journal": "journal.sqlite",
         "result": "result.json",
         "wake": plan.wake,
+        "pace": plan.pace,
     }
     kind, agreed = next(iter(question.to_dict().items()))
     if question.cost is not None:

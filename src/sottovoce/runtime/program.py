@@ -13,6 +13,7 @@ import numpy as np
 from ..costs import Averaging, Cost
 from ..costs.base import Array
 from ..errors import NotConverged
+from ..files.cost_table import PartyCost
 from ..hiding import is_hidden, size_of
 from ..masks import GaussianMask
 from ..modular import TOLERANCE, ModularMask, decode, masked_limbs
@@ -60,13 +61,13 @@ class NetworkAgreements(Agreements):
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
 
-def answer(config: NodeConfig, agreements: NetworkAgreements) -> dict[str, Any]:
-    """The answer of this party, and how it was come by, for the result file."""
-    if config.statistic is not None:
-        found = run_statistic(config.statistic, agreements, config.rows())
+def answer(config: NodeConfig, own: Array | PartyCost, agreements: NetworkAgreements) -> dict[str, Any]:
+    """The answer of this party, and how it was come by, for the result file; ``own`` is ``config.own_data()``."""
+    if not isinstance(own, PartyCost):
+        assert config.statistic is not None
+        found = run_statistic(config.statistic, agreements, own)
         told: dict[str, Any] = {"statistic": config.statistic.to_dict(), "answer": found.to_dict()}
     else:
-        own = config.cost()
         mask = config.question.mask
         assert isinstance(mask, GaussianMask)
         is_hidden(size_of(own.cost), mask, f"party {config.name}", stacklevel=1)

@@ -251,7 +251,7 @@ async def _holdings(config: NodeConfig) -> list[Holding]:
         if past.met.is_set():
             agreements = NetworkAgreements(past, asyncio.get_running_loop())
             with suppress(_Unfinished):
-                await asyncio.to_thread(answer, config, agreements)
+                await asyncio.to_thread(answer, config, config.own_data(), agreements)
         return past.brought
 
 

@@ -12,7 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..costs.base import Array
 from ..errors import JournalError, SottovoceError
+from ..files.cost_table import PartyCost
 from .agent import Agent
 from .config import NodeConfig
 from .grpc_transport import GrpcTransport
@@ -34,6 +36,8 @@ def run_party(config: NodeConfig) -> int:
 
 async def serve(config: NodeConfig, transport: Transport | None = None) -> int:
     """The same on a running event loop, on another transport if one is given."""
+    began = asyncio.get_running_loop().time()
+    own = config.own_data()  # before anybody is called: others would see a party that stops, or that is slow to speak
     identity = load(config.identity)
     transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
     with Journal(config.journal) as journal:
@@ -43,11 +47,13 @@ async def serve(config: NodeConfig, transport: Transport | None = None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(NotImplementedError, RuntimeError, ValueError):  # not in a thread, not on every system
                 loop.add_signal_handler(number, halted.stop, number)
+        await agent.public_time(began)
         await transport.start(agent)
+        agent.mark()
         status = await _status_server(config.socket, agent)
         metrics = _metrics(config.metrics, agent)
         log.info("party started", extra={"party": config.name, "run": config.run_name, "listen": config.listen})
-        work = asyncio.create_task(_work(agent))
+        work = asyncio.create_task(_work(agent, own))
         halt = asyncio.create_task(halted.happened.wait())
         try:
             await asyncio.wait({work, halt}, return_when=asyncio.FIRST_COMPLETED)
@@ -85,13 +91,14 @@ class Halt:
         self.happened.set()
 
 
-async def _work(agent: Agent) -> None:
+async def _work(agent: Agent, own: Array | PartyCost) -> None:
     """The program in its thread, the result file, and some patience for the neighbours."""
     loop = asyncio.get_running_loop()
     began = time.time()
     agreements = NetworkAgreements(agent, loop)
     failed = asyncio.create_task(agent.failure())
-    program = asyncio.ensure_future(loop.run_in_executor(None, answer, agent.config, agreements))
+    program = asyncio.ensure_future(loop.run_in_executor(None, answer, agent.config, own, agreements))
+    program.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody asks if this is cancelled
     await asyncio.wait([failed, program], return_when=asyncio.FIRST_COMPLETED)
     if not program.done():
         failed.result()  # raises what went wrong on the event loop

@@ -27,7 +27,8 @@ class Agreements(ABC):
     is no pad.
 
     ``local``: what those parties are called, a number or a name each. ``tol``: an agreed mean is right to about
-    ``3 tol`` times the largest contribution, or to ``resolution(mask)`` where that is larger.
+    ``3 tol`` times the largest contribution, or to ``resolution(mask)`` where that is larger. In a network
+    contributions below 1 count as 1: parties that measured against their own numbers would show how large those are.
     """
 
     def __init__(self, parties: int, local: Sequence[int | str], tol: float) -> None:

@@ -69,12 +69,16 @@ def private_histogram(
 
 def histogram_program(agreements: Agreements, rows: Sequence[Array], edges: Array, mask: ModularMask) -> Histogram:
     """``private_histogram`` as the local parties run it, on the ``rows`` of each."""
-    counts = [[(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()] for x in rows]
     try:
-        total = agreements.total(np.array(counts, dtype=np.int64), mask)
+        total = agreements.total(np.array([bin_counts(x, edges) for x in rows]), mask)
     except NotConverged:
         return Histogram.unfinished(agreements)
     return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]))
+
+
+def bin_counts(x: Array, edges: Array) -> Integers:
+    """How many values lie below, in each bin, and above."""
+    return np.array([(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()], dtype=np.int64)
 
 
 def read_bins(bins: npt.ArrayLike) -> Array:

@@ -14,9 +14,9 @@ from ..errors import InvalidInput
 from ..files.cost_table import read_scale as read_named_scale
 from ..files.table import Table
 from ..masks import GaussianMask
-from ..modular import ModularMask
+from ..modular import ModularMask, check_size
 from .agreements import DEFAULT_MASK, Agreements
-from .histogram import histogram_program, read_bins
+from .histogram import bin_counts, histogram_program, read_bins
 from .least_squares import check_ridge, least_squares_program, read_names
 from .moments import check_ddof, covariance_program, mean_program, variance_program
 from .shards import read_scale
@@ -30,6 +30,9 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # what each statistic takes, besides it
     "least_squares": ("scale", "ridge", "intercept", "variance"),
 }
 KEYS = ("type", "columns", "features", "target", *dict.fromkeys(sum(OPTIONS.values(), ())))
+
+# In units of scale: of smaller numbers no sum, square, or square of a residual overflows, at any number of rows.
+LARGEST = 1e30
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike) -> Statistic:
 
     Answers have an entry per column, also where there is only one. A party may have no rows.
     """
-    rows = [_own_rows(spec, shard)]
+    rows = [checked_rows(spec, shard, agreements.parties)]
     if spec.type == "histogram":
         return histogram_program(agreements, rows, np.array(spec.bins), ModularMask(spec.bits))
     unit, mask, shape = np.array(spec.scale), GaussianMask(spec.variance), (len(spec.columns),)
@@ -141,10 +144,15 @@ def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike) -> Statistic:
     return least_squares_program(agreements, rows, None, spec.columns[:-1], unit, spec.ridge, spec.intercept, mask)
 
 
-def _own_rows(spec: Spec, shard: npt.ArrayLike) -> Array:
+def checked_rows(spec: Spec, shard: npt.ArrayLike, parties: int) -> Array:
+    """A party's rows, refused now where they could only be refused later, when others would see that it stops."""
     rows = as_floats(shard, "the rows")
     if rows.ndim != 2 or rows.shape[1] != len(spec.columns):
         raise InvalidInput(f"the rows must be (n_i, {len(spec.columns)}), a number per column; got {rows.shape}.")
     if not np.isfinite(rows).all():
         raise InvalidInput("the rows have NaN or inf. Remove or impute the missing values first.")
+    if spec.type == "histogram":
+        check_size(bin_counts(rows, np.array(spec.bins)), ModularMask(spec.bits), parties)
+    elif np.abs(rows / np.array(spec.scale)).max(initial=0.0) > LARGEST:
+        raise InvalidInput(f"the rows have numbers beyond {LARGEST:g} in units of scale. Give a larger scale.")
     return rows

@@ -83,7 +83,7 @@ def in_units(rows: Sequence[Array], unit: Array, mask: GaussianMask) -> list[Arr
     if (drowned := (largest > 0) & (largest < small)).any():
         k = int(drowned.argmax())
         warnings.warn(
-            f"column {k} holds small numbers in units of scale: few of their digits survive a mask of "
+            f"column {k} holds only numbers below {small:.1e} in units of scale: few of their digits survive a mask of "
             f"sigma = {mask.sigma:.3g}. Give scale=, public numbers that bring the data to size 1.",
             PrecisionLost,
             stacklevel=4,

@@ -1,0 +1,246 @@
+"""What leaves a party is a function of public numbers, of its collapsed ``(w, e)``, and of what it received.
+
+Two worlds have other data and equal ``(w, e)`` at every party, and play the same events. If anything that others may
+see differs in a byte, data show: frames and their times, traces, results, status, metrics, logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from runtime.two_worlds import Event, Scene, Unlucky, World, along_tree, other_world
+
+import sottovoce as sv
+from sottovoce.costs import Cost
+from sottovoce.exact import on_grid
+from sottovoce.files.cost_table import PartyCost
+from sottovoce.files.table import Table, TomlFile
+from sottovoce.masks import GaussianMask
+from sottovoce.modular import ModularMask
+from sottovoce.runtime import agent as agent_module
+from sottovoce.runtime import identity
+from sottovoce.runtime.agent import Agent
+from sottovoce.runtime.agreement import Agreement
+from sottovoce.runtime.question import Question
+from sottovoce.statistics.programs import Spec
+
+HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
+MASK, TOL = GaussianMask(1e4), 1e-8  # a small mask: thresholds are not hidden by rounding
+TURNED = (2, 4, 0, 1, 3)  # whose rows each party has in the other world
+HELLO, VALUE = 8 * 1 + 2, 8 * 2 + 2  # how frames begin
+MISFORTUNE = (Event(0.45, 1, crash=True), Event(0.62, 2, crash=False), Event(0.9, 3, crash=True), Event(1.4, 0, True))
+STATISTICS = {
+    "mean": {"columns": ("a", "b")},
+    "variance": {"columns": ("a",)},
+    "covariance": {"columns": ("a", "b")},
+    "least_squares": {"columns": ("a", "b", "y"), "ridge": 0.5},
+}
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("people")
+    for i in range(5):
+        identity.create(folder / f"p{i}", f"p{i}")
+    return folder
+
+
+def scene(people: Path, kind: str, network: sv.Network = HOUSE, **more: Any) -> Scene:
+    spec = Spec(kind, **STATISTICS[kind], variance=MASK.variance)
+    return Scene(network, Question(spec, None, MASK, network.n), people, tol=TOL, **more)
+
+
+def rows_of(rng: np.random.Generator, kind: str, counts: Sequence[int]) -> list[np.ndarray]:
+    return [sixty_fourths(rng, k, len(STATISTICS[kind]["columns"])) for k in counts]
+
+
+def sixty_fourths(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Small numbers whose sums are exact."""
+    return np.rint(rng.normal(size=shape) * 16) / 64
+
+
+def told_apart(first: World, second: World) -> list[str]:
+    """What shows, after a look at whether there was anything to show."""
+    assert len(first.frames) > 100
+    assert len(first.statuses) > 100
+    if first.scene.events:
+        assert first.restarts == second.restarts > 0
+    return [what for what in first.shown if first.shown[what] != second.shown[what]]
+
+
+def check(first: World, second: World) -> None:
+    assert told_apart(first, second) == []
+    assert len(first.collapsed) == len(second.collapsed)
+    differ = 0
+    for (q, w), (other_q, other_w) in zip(first.collapsed, second.collapsed, strict=True):
+        np.testing.assert_array_equal(w, other_w)
+        differ += (q != other_q).any()
+    hidden = [key for key, (own, mask, _) in first.brought.items() if (own != second.brought[key][0]).any()]
+    assert differ or all(isinstance(first.brought[key][1], ModularMask) for key in hidden)
+    assert len(hidden) >= 2
+
+
+# Statistics
+
+
+@pytest.mark.parametrize("kind", STATISTICS)
+def test_parties_swap_their_rows(people, tmp_path, rng, kind):
+    """Other numbers of rows, other sums and squares, in every stage; restarts from the journal."""
+    rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
+    first = World(scene(people, kind, events=MISFORTUNE), "A", tmp_path / "a", rows).play()
+    check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
+
+
+def test_a_histogram(people, tmp_path, rng):
+    question = Question(Spec("histogram", ("a",), bins=(-0.5, 0.0, 0.5), bits=30), None, ModularMask(30), 5)
+    rows = [sixty_fourths(rng, k, 1) for k in (3, 1, 30, 5, 2)]
+    play = Scene(HOUSE, question, people, wake=40.0, channels="encrypted", events=MISFORTUNE[:2])
+    first = World(play, "A", tmp_path / "a", rows).play()
+    check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
+
+
+# Costs
+
+
+def quadratic(rng: np.random.Generator) -> list[Cost]:
+    """Other curvatures at every party; they show anyway."""
+    return [sv.Quadratic(1.0 + i, sixty_fourths(rng, 2)) for i in range(5)]
+
+
+def matrices(rng: np.random.Generator) -> list[Cost]:
+    return [sv.Quadratic([[2.0 + i, 0.5], [0.5, 1.0]], sixty_fourths(rng, 2)) for i in range(5)]
+
+
+def least_squares(rng: np.random.Generator) -> list[Cost]:
+    A = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    return [sv.LeastSquares(A, sixty_fourths(rng, 3)) for _ in range(5)]
+
+
+def averages(rng: np.random.Generator) -> list[Cost]:
+    return [sv.Averaging(sixty_fourths(rng, 2)) for _ in range(5)]
+
+
+@pytest.mark.parametrize("family", [averages, quadratic, matrices, least_squares])
+def test_costs_with_a_quadratic_form(people, tmp_path, rng, family):
+    """Of equal Hessians: ``Q`` is part of what is collapsed, and traffic shows it."""
+    costs = {"A": family(rng), "B": family(rng)}
+    of = {world: [cost.quadratic.q[0] for cost in costs[world]] for world in costs}
+    missing = np.array([on_grid(a, MASK.grid) - on_grid(b, MASK.grid) for a, b in zip(of["A"], of["B"], strict=True)])
+    # The last party of world B makes up for what the others have more or less in all.
+    rest = missing.sum(axis=0)
+    missing[-1] -= rest
+    form = costs["B"][-1].quadratic
+    costs["B"][-1] = sv.Quadratic(form.Q[0], form.q[0] + rest)
+
+    def own_data(world: str) -> Any:
+        return lambda i: PartyCost("averaging", costs[world][i], ["u", "v"], None, None, {}, (), "")
+
+    play = Scene(
+        HOUSE, averaging_of(tmp_path, MASK), people, tol=TOL, events=MISFORTUNE,
+        own_data={"A": own_data("A"), "B": own_data("B")},
+    )  # fmt: skip
+    rows = [np.zeros((1, 1))] * 5
+    first = World(play, "A", tmp_path / "a", rows).play()
+    shifts = along_tree(HOUSE, 0, missing, lambda v, parent: 1.0 if v > parent else -1.0)
+    second = World(play, "B", tmp_path / "b", rows, shifts).play()
+    assert told_apart(first, second) == []
+    for (q, w), (other_q, other_w) in zip(first.collapsed, second.collapsed, strict=True):
+        assert (q != other_q).any()
+        np.testing.assert_array_equal(w, other_w)
+
+
+def averaging_of(folder: Path, mask: GaussianMask) -> Question:
+    path = folder / "cost.toml"
+    path.write_text('[cost]\ntype = "averaging"\ncolumns = ["u", "v"]\n')
+    file = TomlFile(path)
+    return Question(None, Table(file, "cost", file.values["cost"]), mask, 5)
+
+
+# Anything
+
+
+@st.composite
+def stories(draw: Any) -> dict[str, Any]:
+    n = draw(st.integers(2, 5))
+    tree = [(draw(st.integers(0, i - 1)), i) for i in range(1, n)]
+    more = draw(
+        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda e: e[0] < e[1]), max_size=4)
+    )
+    crash = st.builds(Event, st.floats(0.3, 2.0), st.integers(0, n - 1), st.booleans(), st.floats(0.05, 1.0))
+    return {
+        "network": sv.Network.from_edges(n, sorted({*tree, *more})),
+        "kind": draw(st.sampled_from(list(STATISTICS))),
+        "counts": draw(st.lists(st.integers(1, 6), min_size=n, max_size=n)),
+        "seed": draw(st.integers(0, 2**32)),
+        "events": tuple(draw(st.lists(crash, max_size=3))),
+        "lost": draw(st.floats(0, 0.3)),
+        "late": draw(st.floats(0, 0.05)),
+        "wake": draw(st.sampled_from(["eager", 60.0])),
+        "channels": draw(st.sampled_from(["open", "encrypted"])),
+    }
+
+
+@settings(
+    max_examples=6, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
+# Runs are long: no shrinking.
+@given(story=stories())
+def test_any_network_data_and_order_of_events(people, tmp_path_factory, story):
+    rng, folder, n = np.random.default_rng(story["seed"]), tmp_path_factory.mktemp("any"), story["network"].n
+
+    def faults() -> Any:
+        dice = Random(story["seed"])
+
+        def fate(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
+            # A connection loses nothing while it lasts, but a value that was overtaken is as good as lost.
+            lost = frame[0] == VALUE and dice.random() < story["lost"]
+            copies = 0 if lost else 1 + (dice.random() < 0.1)
+            return [(0.0 if frame[0] == HELLO else dice.random() * story["late"], frame) for _ in range(copies)]
+
+        return fate
+
+    same = {name: story[name] for name in ("network", "events", "wake", "channels")}
+    rows = rows_of(rng, story["kind"], story["counts"])
+    first = World(scene(people, story["kind"], **same, faults=faults), "A", folder / "a", rows).play()
+    try:
+        second = other_world(first, folder / "b", [rows[k] for k in rng.permutation(n)])
+    except Unlucky:
+        assume(False)
+    second.play()
+    assert {what: first.shown[what] == second.shown[what] for what in first.shown} == dict.fromkeys(first.shown, True)
+
+
+# The test sees what it is for
+
+
+class Measured(Agreement):
+    """The rule as it was: small numbers were measured against the party's own."""
+
+    @property
+    def floor(self) -> float:
+        return min(1.0, self.node.size) or 1.0
+
+
+@pytest.mark.parametrize("kind", STATISTICS)
+def test_a_threshold_that_takes_the_size_of_data_shows_them(people, tmp_path, rng, monkeypatch, kind):
+    node = Agent.node
+
+    def with_size(agent: Agent, stage: int, cost: Cost, mask: Any) -> Any:
+        made = node(agent, stage, cost, mask)
+        made.size = cost.sizes[0]
+        return made
+
+    monkeypatch.setattr(Agent, "node", with_size)
+    monkeypatch.setattr(agent_module, "Agreement", Measured)
+    rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
+    first = World(scene(people, kind), "A", tmp_path / "a", rows).play()
+    second = other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play()
+    assert {"frames", "statuses", "files"} <= set(told_apart(first, second))

@@ -1,0 +1,388 @@
+"""Two worlds that nobody outside can tell apart: other data at every party, and pads such that its ``(w, e)`` is equal.
+
+World A is played first. From what everybody brought to each agreement, and from the answers, follows what the parties
+of world B will bring; the pads that make up for the difference follow along a spanning tree. Both pads of an edge,
+``z_{i|j}(0)`` and ``z_{j|i}(0)``, are moved by the same ``delta``: that leaves ``e_ij``, and moves ``w_i`` by
+``A_ij delta``. Parties are whole ones: ``serve``, with its agent, links, journal, trace, status and metrics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import queue
+import random
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from runtime.virtual_time import VirtualTimeLoop
+
+import sottovoce as sv
+from sottovoce import node as node_module
+from sottovoce.exact import on_grid
+from sottovoce.masks import GaussianMask
+from sottovoce.runtime import agent as agent_module
+from sottovoce.runtime import serve as serve_module
+from sottovoce.runtime.agent import Agent
+from sottovoce.runtime.cluster import free_ports
+from sottovoce.runtime.config import PACE, Neighbour, NodeConfig
+from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.journal import Journal
+from sottovoce.runtime.memory import Faults, Hub
+from sottovoce.runtime.program import NetworkAgreements
+from sottovoce.runtime.question import Question
+from sottovoce.runtime.secrets import EdgeSecrets
+from sottovoce.statistics.agreements import Agreements
+from sottovoce.statistics.programs import run as run_statistic
+
+C, THETA, RUN = 0.4, 0.8, "two worlds"
+SIGNATURES: dict[tuple[str, bytes], bytes] = {}  # ECDSA signatures are random; both worlds have the same
+LITTLE = 100  # times tol
+ASKED = 0.4  # virtual seconds between two looks at status and metrics
+
+
+@dataclass(frozen=True)
+class Event:
+    """A party goes, by a crash or as it is told to, and comes back after a while."""
+
+    time: float
+    party: int
+    crash: bool
+    away: float = 0.3
+
+
+@dataclass
+class Scene:
+    """All that is the same in both worlds."""
+
+    network: sv.Network
+    question: Question
+    identities: Path  # with a folder for each of p0, p1, ...
+    tol: float = 1e-4
+    wake: Any = "eager"
+    channels: str = "open"
+    events: tuple[Event, ...] = ()
+    faults: Callable[[], Faults] | None = None
+    own_data: dict[str, Callable[[int], Any]] = field(default_factory=dict)  # by world, instead of reading the CSV file
+
+
+class Unlucky(Exception):
+    """The data of the two worlds add up to different sums on the grid: no pads make up for that."""
+
+
+Shifts = dict[tuple[int, frozenset[str]], Any]  # of the pads of an edge in a stage
+
+
+@dataclass
+class World:
+    """One play of a scene, and all that came out of it."""
+
+    scene: Scene
+    name: str
+    folder: Path
+    rows: list[np.ndarray]
+    shifts: Shifts = field(default_factory=dict)
+    moves: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)  # added to what a party brings to a stage
+    frames: list[tuple[float, str, str, bytes]] = field(default_factory=list)
+    statuses: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    logs: list[str] = field(default_factory=list)
+    brought: dict[tuple[str, int], tuple[Any, Any, Any]] = field(default_factory=dict)  # contributions, mask, run
+    collapsed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)  # q before, and w after
+    agents: dict[str, Agent] = field(default_factory=dict)
+    hub: Hub | None = None
+    restarts: int = 0
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What others may see."""
+        return {"frames": self.frames, "statuses": self.statuses, "files": self.files, "logs": self.logs}
+
+    def config(self, i: int) -> NodeConfig:
+        scene, folder = self.scene, self.folder / f"p{i}"
+        around = []
+        for j in scene.network.neighbours(i).tolist():
+            certificate = (scene.identities / f"p{j}" / "certificate.pem").read_text()
+            around.append(Neighbour(f"p{j}", j, "", "", certificate))
+        kind = NodeConfig if not scene.own_data else Given
+        config = kind(
+            path=folder / "node.toml", name=f"p{i}", index=i, listen="", identity=scene.identities / f"p{i}",
+            data=folder / "data.csv", delimiter=",", journal=folder / "journal.sqlite", result=folder / "result.json",
+            wake=scene.wake, pace=PACE, record=folder / "trace.jsonl",
+            metrics=f"127.0.0.1:{free_ports(1)[0]}" if i == 0 else None, run_name=RUN, channels=scene.channels, c=C,
+            theta=THETA, tol=scene.tol, question=scene.question, neighbours=tuple(around),
+        )  # fmt: skip
+        if scene.own_data:
+            config.__dict__["given"] = scene.own_data[self.name](i)
+        return config
+
+    def prepare(self, i: int) -> None:
+        """The party's folder: its data, and a journal with the keys that it has in both worlds."""
+        (self.folder / f"p{i}").mkdir(parents=True)
+        statistic = self.scene.question.statistic
+        columns = list(statistic.columns) if statistic is not None else ["x"]
+        lines = [",".join(columns), *(",".join(map(repr, row)) for row in self.rows[i].tolist())]
+        (self.folder / f"p{i}" / "data.csv").write_text("\n".join(lines) + "\n")
+        with Journal(self.folder / f"p{i}" / "journal.sqlite") as journal:
+            for j in self.scene.network.neighbours(i).tolist():
+                journal.put({f"edge/{RUN}/p{j}/private": hashlib.sha256(f"{i} {j}".encode()).digest()})
+
+    def play(self) -> World:
+        for i in range(self.scene.network.n):
+            self.prepare(i)
+        with pytest.MonkeyPatch.context() as patch, self.logged(), asyncio.Runner(loop_factory=StillLoop) as runner:
+            self.arrange(patch, runner.get_loop())
+            runner.run(self.happen())
+        for path in sorted(self.folder.glob("*/trace.jsonl")) + sorted(self.folder.glob("*/result.json")):
+            self.files[str(path.relative_to(self.folder))] = path.read_bytes()
+        return self
+
+    async def happen(self) -> None:
+        n = self.scene.network.n
+        faults = None if self.scene.faults is None else self.scene.faults()
+
+        def overheard(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
+            self.frames.append((asyncio.get_running_loop().time(), sender, receiver, frame))
+            self.statuses.append(json.dumps(self.agents[sender].status()))
+            return [(0.0, frame)] if faults is None else faults(sender, receiver, frame)
+
+        hub = self.hub = Hub(overheard, seed=1)
+        configs = [self.config(i) for i in range(n)]
+
+        def start(i: int) -> asyncio.Task[int]:
+            around = [neighbour.name for neighbour in configs[i].neighbours]
+            return asyncio.create_task(serve_module.serve(configs[i], hub.transport(f"p{i}", around)))
+
+        parties = [start(i) for i in range(n)]
+        watch = asyncio.create_task(self.watch(configs[0].metrics))
+        loop = asyncio.get_running_loop()
+        for event in sorted(self.scene.events, key=lambda event: event.time):
+            await asyncio.sleep(max(0.0, event.time - loop.time()))
+            if parties[event.party].done() or f"p{event.party}" not in self.agents:
+                continue
+            if event.crash:
+                with suppress(KeyError):  # it may not be on the network yet
+                    hub.kill(f"p{event.party}")
+                self.agents[f"p{event.party}"].save = lambda: None  # a crash saves nothing
+            parties[event.party].cancel()
+            await asyncio.gather(parties[event.party], return_exceptions=True)
+            await asyncio.sleep(event.away)
+            parties[event.party] = start(event.party)
+            self.restarts += 1
+        assert await asyncio.wait_for(asyncio.gather(*parties), 900.0) == [0] * n
+        watch.cancel()
+
+    async def watch(self, metrics: str) -> None:
+        """All statuses, and the metrics of one party, as they are asked for now and then."""
+        while True:
+            await asyncio.sleep(ASKED)
+            self.statuses += [json.dumps(agent.status()) for agent in self.agents.values()]
+            with suppress(OSError), urllib.request.urlopen(f"http://{metrics}/metrics", timeout=5) as answer:
+                self.statuses.append(answer.read().decode())
+
+    @contextmanager
+    def logged(self) -> Iterator[None]:
+        """What the parties log, at every level."""
+        standard = set(vars(logging.makeLogRecord({})))
+
+        class Keeper(logging.Handler):
+            def emit(_, record: logging.LogRecord) -> None:
+                more = {key: str(value) for key, value in vars(record).items() if key not in standard}
+                self.logs.append(f"{record.getMessage()} {more}".replace(str(self.folder), ""))
+
+        keeper, logger = Keeper(), logging.getLogger("sottovoce")
+        before = logger.level
+        logger.addHandler(keeper)
+        logger.setLevel(logging.DEBUG)
+        try:
+            yield
+        finally:
+            logger.removeHandler(keeper)
+            logger.setLevel(before)
+
+    def arrange(self, patch: pytest.MonkeyPatch, loop: asyncio.AbstractEventLoop) -> None:
+        """What chance and clocks bring to both worlds alike, the pads of this one, and notes for the test."""
+        clock = SimpleNamespace(time=loop.time, monotonic=loop.time)
+        dice = random.Random(7)
+        patch.setattr(agent_module, "time", clock)
+        patch.setattr(serve_module, "time", clock)
+        patch.setattr(agent_module, "random", SimpleNamespace(Random=lambda: random.Random(dice.random())))
+        patch.setattr(NetworkAgreements, "_wait", lambda _, coroutine: Program.current().ask(coroutine))
+        sign = Identity.sign
+        patch.setattr(
+            Identity, "sign", lambda me, message: SIGNATURES.setdefault((me.name, message), sign(me, message))
+        )
+        pads, words, collapsed = EdgeSecrets.pads, EdgeSecrets.words, node_module.collapsed
+
+        def moved_pads(own: EdgeSecrets, stage: int, holder: str, count: int, mask: GaussianMask) -> np.ndarray:
+            return pads(own, stage, holder, count, mask) + self.shift(own, stage, 0.0)
+
+        def moved_words(own: EdgeSecrets, stage: int, count: int, bits: int) -> np.ndarray:
+            return (words(own, stage, count, bits) + self.shift(own, stage, np.uint64(0))) & np.uint64(2**bits - 1)
+
+        def noted(cost: Any, links: Any, grid: float) -> Any:
+            found = collapsed(cost, links, grid)
+            self.collapsed.append((cost.quadratic.q.copy(), found.q.copy()))
+            return found
+
+        agree = NetworkAgreements.agree
+
+        def brought(own: NetworkAgreements, contributions: np.ndarray, mask: Any) -> Any:
+            stage = len(own.runs)
+            key = own.agent.config.name, stage
+            contributions = contributions + self.moves.get(key, 0.0)
+            run = agree(own, contributions, mask)
+            self.brought[key] = (contributions, mask, run)
+            return run
+
+        class Seen(Agent):
+            def __init__(agent, config: NodeConfig, *others: Any) -> None:
+                super().__init__(config, *others)
+                self.agents[config.name] = agent
+
+        patch.setattr(EdgeSecrets, "pads", moved_pads)
+        patch.setattr(EdgeSecrets, "words", moved_words)
+        patch.setattr(node_module, "collapsed", noted)
+        patch.setattr(NetworkAgreements, "agree", brought)
+        patch.setattr(serve_module, "Agent", Seen)
+
+    def shift(self, own: EdgeSecrets, stage: int, none: Any) -> Any:
+        return self.shifts.get((stage, frozenset((own.own, own.neighbour))), none)
+
+
+class Given(NodeConfig):
+    """A party whose data are costs that no node file can name."""
+
+    def own_data(self) -> Any:
+        return self.__dict__["given"]
+
+
+# The other world
+
+
+def other_world(first: World, folder: Path, rows: list[np.ndarray]) -> World:
+    """A world with these rows in which nothing can be seen to differ from ``first``.
+
+    Parties hold agreed numbers to within ``tol`` only, so that what follows from rows that changed hands adds up to
+    hardly anything else. The last party then brings so much more or less, in ``moves``.
+    """
+    scene, n = first.scene, first.scene.network.n
+    assert scene.question.statistic is not None
+    brought: dict[tuple[str, int], np.ndarray] = {}
+    for i in range(n):
+        run_statistic(scene.question.statistic, Foretold(first, f"p{i}", brought), rows[i])
+    second = World(scene, "B", folder, rows)
+    for stage in range(1 + max(stage for _, stage in first.brought)):
+        mask = first.brought["p0", stage][1]
+        before = [first.brought[f"p{i}", stage][0][0] for i in range(n)]
+        after = [brought[f"p{i}", stage] for i in range(n)]
+        if not isinstance(mask, GaussianMask):
+            missing = np.array([np.rint(a - b) for a, b in zip(before, after, strict=True)]).astype(np.int64)
+            tree = along_tree(scene.network, stage, missing, lambda v, parent: 1 if v < parent else -1)
+            second.shifts |= {key: delta.astype(np.uint64) for key, delta in tree.items()}
+            continue
+        rest = (masked(before, mask) - masked(after, mask)).sum(axis=0)
+        assert np.abs(rest).max() < LITTLE * scene.tol
+        second.moves[f"p{n - 1}", stage] = -rest / 2
+        after[-1] = after[-1] - rest / 2
+        missing = masked(before, mask) - masked(after, mask)
+        second.shifts |= along_tree(scene.network, stage, missing, lambda v, parent: 1.0 if v > parent else -1.0)
+    return second
+
+
+def masked(s: list[np.ndarray], mask: GaussianMask) -> np.ndarray:
+    """``q`` of averaging, on the grid of the pads."""
+    return np.array([on_grid(-2 * own, mask.grid) for own in s])
+
+
+def along_tree(network: sv.Network, stage: int, missing: np.ndarray, sign: Callable[[int, int], Any]) -> Shifts:
+    """What to add to the pads of the edges of a spanning tree, so that every party gets what it is missing."""
+    if missing.sum(axis=0).any():
+        raise Unlucky(f"stage {stage}: {missing.sum(axis=0)}")
+    parent, order = {0: 0}, [0]
+    for v in order:
+        for j in network.neighbours(v).tolist():
+            if j not in parent:
+                parent[j] = v
+                order.append(j)
+    left, shifts = missing.copy(), {}
+    for v in reversed(order[1:]):
+        shifts[stage, frozenset((f"p{v}", f"p{parent[v]}"))] = sign(v, parent[v]) * left[v]
+        left[parent[v]] += left[v]
+    return shifts
+
+
+class Foretold(Agreements):
+    """The agreements of a party as they will be: its answers are those of the first world."""
+
+    def __init__(self, first: World, name: str, brought: dict[tuple[str, int], np.ndarray]) -> None:
+        super().__init__(first.scene.network.n, [name], first.scene.tol)
+        self.first, self.name, self.foretold = first, name, brought
+
+    def agree(self, contributions: np.ndarray, mask: Any) -> Any:
+        stage = len(self.runs)
+        self.foretold[self.name, stage] = contributions[0].copy()
+        return self.first.brought[self.name, stage][2]
+
+
+# Programs that take no time
+
+
+class Program:
+    """A function in a thread of its own, which computes only while the event loop stands still: so everything happens
+    in the same order again."""
+
+    here = threading.local()
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.asked: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self.told: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, args=(function, arguments), daemon=True).start()
+
+    @classmethod
+    def current(cls) -> Program:
+        return cls.here.program
+
+    def _run(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.here.program = self
+        try:
+            self.asked.put(("end", function(*arguments)))
+        except BaseException as error:
+            self.asked.put(("error", error))
+
+    def ask(self, coroutine: Any) -> Any:
+        """In the thread: have the event loop do something, and wait for it."""
+        self.asked.put(("ask", coroutine))
+        kind, content = self.told.get()
+        if kind == "error":
+            raise content
+        return content
+
+    async def result(self) -> Any:
+        """In the event loop."""
+        while True:
+            kind, content = self.asked.get(timeout=30)
+            if kind == "error":
+                raise content
+            if kind == "end":
+                return content
+            try:
+                told = ("value", await content)
+            except BaseException as error:
+                told = ("error", error)
+            self.told.put(told)
+
+
+class StillLoop(VirtualTimeLoop):
+    def run_in_executor(self, executor: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self.create_task(Program(function, arguments).result())
