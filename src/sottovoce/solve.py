@@ -128,7 +128,7 @@ def iterate(
 ) -> Iterator[State]:
     """Yield the state before the first iteration, and after each one, without end (or to the end of a trace)."""
     run, _ = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, 0.0, arithmetic)
-    hides(problem, mask)
+    hides(problem, mask, batch)
     limit = run.schedule.length()
     while True:
         yield State(run.iteration, run.activations, run.messages, run.x, run.z)
@@ -189,7 +189,7 @@ def solve(
         )  # fmt: skip
     started = time.perf_counter()
     run, secret = start(problem, schedule, theta, c, mask, z0, seed, batch, engine, tol, arithmetic)
-    hidden = hides(problem, mask)
+    hidden = hides(problem, mask, batch)
     a_round = run.schedule.round(problem.network)
     limit = ROUNDS * a_round if max_iter is None else positive_integer(max_iter, "max_iter")
     length = run.schedule.length()
@@ -244,9 +244,10 @@ def solve(
     )
 
 
-def hides(problem: Problem, mask: Mask | None) -> bool | None:
-    """Whether the mask is large against the data, with a warning where it is not; None without a mask."""
-    if mask is None:
+def hides(problem: Problem, mask: Mask | None, batch: int | None) -> bool | None:
+    """Whether the mask is large against the data, with a warning where it is not; None without a mask, and of a batch
+    of draws, which is a study of masks and no run of parties."""
+    if mask is None or batch is not None:
         return None
     nodes, cost = max(problem.groups, key=lambda group: size_of(group[1]))
     largest = 0 if cost.quadratic is None else int(np.abs(cost.quadratic.q).max(axis=1).argmax())

@@ -250,7 +250,7 @@ def test_one_factorisation_gives_what_dense_solves_give(rng, monkeypatch, v, nam
     network, coalitions = LARGE[name]
     n = network.n
     problem = sv.Problem(network, sv.Quadratic.many(rng.uniform(0.5, 3, n), np.zeros((n, 1))))
-    arguments = {"mask": sv.GaussianMask(v), "prior": rng.uniform(0.2, 4, n), "c": 0.3}
+    arguments = {"mask": sv.GaussianMask(v), "prior": rng.uniform(0.2, 4, n), "c": 0.3, "hessians": "public"}
     for corrupt in coalitions:
         dense = audit(problem, corrupt=corrupt, **arguments)
         with monkeypatch.context() as patch:

@@ -51,7 +51,7 @@ def test_pads_are_uniform_with_the_asked_variance():
 
 def test_solve_takes_it():
     s = np.arange(6.0)
-    result = sv.solve(sv.averaging(sv.Network.ring(6), s), mask=UniformMask(1e4), seed=1)
+    result = sv.solve(sv.averaging(sv.Network.ring(6), s), mask=UniformMask(4e6), seed=1)
     assert result.status is sv.Status.CONVERGED
     np.testing.assert_allclose(result.x, s.mean(), atol=1e-9)
 

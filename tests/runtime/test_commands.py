@@ -36,6 +36,16 @@ def sottovoce(*arguments: object) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+@pytest.fixture(autouse=True)
+def _logging() -> Iterator[None]:
+    """A party logs to what is stderr during its command, which is closed afterwards."""
+    root = logging.getLogger()
+    before = root.level, root.handlers[:]
+    yield
+    root.setLevel(before[0])
+    root.handlers[:] = before[1]
+
+
 def write_plan_file(folder: Path, generator: str = "complete") -> Path:
     ports = free_ports(len(VALUES))
     text = f'[run]\nname = "trial"\nc = 0.6\n[network]\ngenerator = "{generator}"\n'

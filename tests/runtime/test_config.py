@@ -15,6 +15,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import BadlyHidden, InvalidInput
+from sottovoce.files.cost_table import PartyCost
 from sottovoce.masks import GaussianMask
 from sottovoce.modular import ModularMask
 from sottovoce.runtime import identity
@@ -327,11 +328,11 @@ def test_a_party_with_a_cost_is_told_that_its_mask_is_too_small():
 
     run = Result(np.array([[5.0]]), None, Status.CONVERGED, 1, 1, 1, 0.0, {}, 0.0, 1.0, 1.0, None)
     made: Any = SimpleNamespace(runs=[], optimise=lambda cost, mask: run)
-    own = SimpleNamespace(cost=sv.Averaging([7654321.0]), scale=None, columns=["x"], kind="averaging", notes=())
+    own = PartyCost("averaging", sv.Averaging([7654321.0]), ["x"], None, None, {}, (), "")
     question = SimpleNamespace(mask=sv.GaussianMask(1.0))
-    config: Any = SimpleNamespace(statistic=None, cost=lambda: own, question=question, name="north")
+    config: Any = SimpleNamespace(statistic=None, question=question, name="north")
     with pytest.warns(BadlyHidden, match="party north: its data are hidden badly, .* sigma = 1: ") as caught:
-        answer(config, made)
+        answer(config, own, made)
     assert "765" not in str(caught[0].message)
     question.mask = sv.GaussianMask(1e18)
-    answer(config, made)  # which would fail by a warning
+    answer(config, own, made)  # which would fail by a warning

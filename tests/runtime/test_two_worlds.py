@@ -120,7 +120,7 @@ def matrices(rng: np.random.Generator) -> list[Cost]:
 
 def least_squares(rng: np.random.Generator) -> list[Cost]:
     A = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-    return [sv.LeastSquares(A, sixty_fourths(rng, 3)) for _ in range(5)]
+    return [sv.LeastSquares(A, sixty_fourths(rng, 3) / 4) for _ in range(5)]
 
 
 def averages(rng: np.random.Generator) -> list[Cost]:

@@ -226,12 +226,14 @@ def test_numbers_of_rows_are_data_unless_they_are_called_public(tmp_path: Path) 
     path.write_text(f'[network]\ngenerator = "ring"\n[cost]\ntype = "averaging"\n{rows}[mask]\nvariance = 1e4\n')
     result = sottovoce("audit", path, "--corrupt", "0", "--delta", "0.1")
     assert result.exit_code == 1
-    assert result.stdout.startswith("NO GUARANTEE; 3 of 3 honest parties DISCLOSED\n")
+    assert result.stdout.startswith("DISCLOSED: 3 of 3 honest parties\n")
     words = " ".join(result.stdout.split())
     assert "Q_1 = 34, Q_2 = 4, Q_3 = 6" in words
     assert "--delta: no mask hides Hessians" in words
+    public = found(path, "--corrupt", "0", "--public-hessians", "--prior", "1")
+    assert (public["guarantee"], set(public["flags"])) == ("exact", {"prior"})  # of 0, 1, 2, ... 16
     public = found(path, "--corrupt", "0", "--public-hessians")
-    assert (public["guarantee"], public["flags"], public["safe"]) == ("exact", {}, True)
+    assert (public["guarantee"], public["flags"]) == ("exact", {})
     assert found(path, "--public-hessians", "--max-corrupt", "1", "--delta", "0.5")["calibrated"]["variance"] > 0
 
 

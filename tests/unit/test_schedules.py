@@ -100,7 +100,7 @@ def test_a_run_with_losses_replayed_from_its_trace(network, rng, theta):
     arrived = [lossy.masks(network, key, step)[1] for step in range(k)]
     trace = sv.Trace(node_sets=[range(network.n)] * k, half_edges=arrived)
     problem = sv.averaging(network, rng.normal(size=network.n))
-    run = {"theta": theta, "c": 0.4, "mask": sv.GaussianMask(9.0), "seed": 5}
+    run = {"theta": theta, "c": 0.4, "mask": sv.GaussianMask(9e4), "seed": 5}
     one, other = (sv.solve(problem, schedule=schedule, tol=0, max_iter=k, **run) for schedule in (lossy, trace))
     np.testing.assert_array_equal(one.z, other.z)
     np.testing.assert_array_equal(one.x, other.x)

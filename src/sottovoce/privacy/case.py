@@ -342,7 +342,8 @@ def modular(case: Case, adversary: Adversary) -> tuple[Leaks, str, Guarantee]:
     shown = condition(answer.K, answer.sums[np.repeat(spoken, case.secrets.width).astype(bool)])
     after = diagonal_blocks(shown, case.secrets.width)
     seen = Posterior(before, after, before - after)
-    found = leaks_of(answer, answer.honest, seen, left, complete=all(spoken), heard=woken)
+    told = {"complete": all(spoken), "heard": woken, "published": case.published}
+    found = leaks_of(answer, answer.honest, seen, left, **told)  # type: ignore[arg-type]
     sure = case.setting.iterations is None or not any(spoken) or adversary.sees_all(case.channels)
     method = "by construction: masked values are uniform given the sums"
     return found, method, "exact" if sure else "upper bound"
