@@ -92,6 +92,9 @@ def read_plan(path: str | Path) -> Plan:
     if "mask" in file.values:
         table = file.table("mask")
         if "delta" in table:
+            for other in ("variance", "bits"):
+                if other in table:
+                    raise table.refuse(other, "does not go with delta, which finds the mask. Give one of them.")
             table.refuse_unknown(("delta",))
             delta = float(table.number("delta"))
             if delta <= 0:
