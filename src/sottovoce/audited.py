@@ -20,12 +20,12 @@ from .terminal import SHOWN
 
 LEGEND = (
     "In nats: what the procedure adds, what the result itself tells at any mask, and both. Interval: how much narrower "
-    "an attacker's 95 % interval becomes by both, for one number. 0.01 nats make it 1 % narrower, 1 nat 63 %."
+    "an attacker's 95 % interval becomes by both, for one number. 0.01 nats about it make it 1 % narrower, 1 nat 63 %."
 )
 SO_FAR = (
     "In nats: what the procedure adds to the result, what the result itself tells once it is there, and what the part "
     "of the run that is seen tells without it. Interval: how much narrower an attacker's 95 % interval becomes by that "
-    "part, for one number. 0.01 nats make it 1 % narrower, 1 nat 63 %."
+    "part, for one number. 0.01 nats about it make it 1 % narrower, 1 nat 63 %."
 )
 
 
@@ -97,7 +97,12 @@ def print_report(report: Report, delta: float, notes: Sequence[str] = ()) -> Non
         console.print("", _leak_table(report, delta), sep="\n")
         if (more := report.network.n - SHOWN) > 0:
             console.print(f"... and {more} more; --json prints all")
-        console.print("", Text(LEGEND if report.holds_answer else SO_FAR, style="dim"), sep="\n")
+        console.print("", Text(_legend(report), style="dim"), sep="\n")
+
+
+def _legend(report: Report) -> str:
+    together = f" Nats are over all {report.dim} numbers of a party." if report.dim > 1 else ""
+    return (LEGEND if report.holds_answer else SO_FAR) + together
 
 
 def _leak_table(report: Report, delta: float) -> Table:

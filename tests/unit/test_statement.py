@@ -204,6 +204,7 @@ def test_the_statement_says_what_the_report_says():
         "Against corrupt party Ada and taps on every channel, open channels, the whole transcript.",
         "taps read all that travels between any two parties",
         "A nat is a unit of information",
+        "The table adds up the 2 numbers of a party.",
         "the sum over the honest parties",
         "The sums are those of: kwh; peak.",
         "when the run stops",

@@ -348,7 +348,7 @@ def test_a_mask_for_more_coalitions_than_can_be_tried_is_large_enough(network, t
     rng, n = np.random.default_rng(seed), network.n
     t = min(t, n - 2, int(network.degrees.min()) - 1)
     problem = curved(network, rng.uniform(0.5, 3, n))
-    arguments = {"prior": rng.uniform(0.3, 3, n), "max_corrupt": t, "theta": 0.8, "seed": 0}
+    arguments = {"prior": rng.uniform(0.3, 3, n), "max_corrupt": t, "theta": 0.8, "seed": 0, "hessians": "public"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calibrate_module, "WORK", 0.0)
         mask = calibrate(problem, delta=delta, c=0.5, **arguments)

@@ -34,8 +34,8 @@ NOT_COVERED = (
 )
 UNPUBLISHED = "A published result: this counts it as known to the parties only."
 NATS = (
-    "A nat is a unit of information: 0.01 nats make an attacker's 95 % interval for one number 1 % narrower, 0.1 nats "
-    "10 %, and 1 nat 63 %."
+    "A nat is a unit of information: 0.01 nats about a number make an attacker's 95 % interval for it 1 % narrower, "
+    "0.1 nats 10 %, and 1 nat 63 %."
 )
 MASK = "What travels is hidden by random numbers, the mask (its pads), that cancel out of the result."
 ROLES = "Everybody follows the protocol; the corrupt are curious, and pool what they see."
@@ -83,7 +83,8 @@ def statement(
     added = tuple(s for s in told[1:] if s not in wrong and s not in report.disclosures())
     table = _parties(report)
     if table is not None:
-        added = (*added, NATS)
+        together = f" The table adds up the {report.dim} numbers of a party." if report.dim > 1 else ""
+        added = (*added, NATS + together)
     elif not added:
         added = ("Not known: there is no guarantee.",)
     sections = [
