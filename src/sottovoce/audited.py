@@ -20,7 +20,12 @@ from .terminal import SHOWN
 
 LEGEND = (
     "In nats: what the procedure adds, what the result itself tells at any mask, and both. Interval: how much narrower "
-    "an attacker's 95 % interval becomes by both, for one number."
+    "an attacker's 95 % interval becomes by both, for one number. 0.01 nats about it make it 1 % narrower, 1 nat 63 %."
+)
+SO_FAR = (
+    "In nats: what the procedure adds to the result, what the result itself tells once it is there, and what the part "
+    "of the run that is seen tells without it. Interval: how much narrower an attacker's 95 % interval becomes by that "
+    "part, for one number. 0.01 nats about it make it 1 % narrower, 1 nat 63 %."
 )
 
 
@@ -88,11 +93,16 @@ def print_report(report: Report, delta: float, notes: Sequence[str] = ()) -> Non
     for sentence in [*report.sentences(), *notes]:
         said.add_row("*", Text(sentence))
     console.print(said)
-    if not np.isnan(report.leakage).all():
+    if report.guarantee != "none":  # else the sentences have named whom an attack disclosed
         console.print("", _leak_table(report, delta), sep="\n")
         if (more := report.network.n - SHOWN) > 0:
             console.print(f"... and {more} more; --json prints all")
-        console.print("", Text(LEGEND, style="dim"), sep="\n")
+        console.print("", Text(_legend(report), style="dim"), sep="\n")
+
+
+def _legend(report: Report) -> str:
+    together = f" Nats are over all {report.dim} numbers of a party." if report.dim > 1 else ""
+    return (LEGEND if report.holds_answer else SO_FAR) + together
 
 
 def _leak_table(report: Report, delta: float) -> Table:
@@ -100,7 +110,8 @@ def _leak_table(report: Report, delta: float) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("party", "role"):
         table.add_column(title, overflow="fold")
-    for title in ("added by\nthe procedure", "told by\nthe result", "both", "interval\nnarrower by"):
+    both = "both" if report.holds_answer else "seen\nso far"
+    for title in ("added by\nthe procedure", "told by\nthe result", both, "interval\nnarrower by"):
         table.add_column(title, justify="right", no_wrap=True)
     if report.coalitions is not None:
         table.add_column("worst coalition", overflow="fold", min_width=len("worst coalition"))

@@ -276,6 +276,7 @@ def audit(
     if statement is not None:
         from .privacy.statement import statement as state
         from .privacy.statement import write_statement
+        from .solve import settled_theta
 
         page = state(
             report,
@@ -283,11 +284,12 @@ def audit(
             revealed=solved.cost.revealed,
             parameters={
                 "schedule": type(setting["schedule"]).__name__,
-                "theta": setting["theta"] or "default",
-                "c": setting["c"],
+                **({} if max_corrupt is None else {"corrupt parties, at most": max_corrupt}),
+                "theta": settled_theta(solved.problem, setting["theta"]),
+                "c": "tuned by pilot runs" if setting["c"] == "auto" else setting["c"],
                 "runs": runs,
             },
-            notes=audit_notes(report, needed, fits, prior_given=True),
+            notes=[note.removeprefix("--delta: ") for note in audit_notes(report, needed, fits, prior_given=True)],
             delta=bound,
         )
         write_statement(statement, page)

@@ -93,7 +93,7 @@ MISTAKES = {
     "no question": (ABOUT, "", "give one of [statistic] and [cost]"),
     "type": ("covariance", "covarianse", "type = 'covarianse' is not known; did you mean 'covariance'?"),
     "mask": ("variance = 1e6", "variance = 0", "[mask] variance must be a positive number"),
-    "two masks": ("variance = 1e6", "variance = 1e6\ndelta = 1e-3", "[mask] variance is not a known key"),
+    "two masks": ("variance = 1e6", "variance = 1e6\ndelta = 1e-3", "[mask] variance does not go with delta"),
     "delta": ("variance = 1e6", "delta = 0", "[mask] delta must be a positive number of nats; got 0."),
     "bits": ("variance = 1e6", "bits = 46", "[statistic] needs a mask with a variance"),
     "prior": ("prior = 4.0", "prior = 0", "[audit] prior must be a positive number, the variance of a secret; got 0."),

@@ -212,7 +212,7 @@ def test_a_regression_has_no_guarantee(tmp_path: Path) -> None:
     path.write_text(f'[network]\ngenerator = "ring"\n[cost]\ntype = "least_squares"\n{rows}[mask]\nvariance = 1e4\n')
     result = sottovoce("audit", path, "--delta", "1")
     assert result.exit_code == 1
-    assert result.stdout.startswith("DISCLOSED: 3 of 3 parties\n")
+    assert result.stdout.startswith("DISCLOSED: by an attack, data of 3 of 3 parties\n")
     assert "no mask makes a regression private" in " ".join(result.stdout.split())
     out = found(path, "--delta", "1")
     assert out["leakage"] == ["inf"] * 3
@@ -223,12 +223,14 @@ def test_a_regression_has_no_guarantee(tmp_path: Path) -> None:
 def test_numbers_of_rows_are_data_unless_they_are_called_public(tmp_path: Path) -> None:
     path = tmp_path / "rows.toml"
     rows = "".join(f"[[cost.parties]]\nrows = {[[float(k)] for k in range(n)]}\n" for n in (5, 17, 2, 3))
-    path.write_text(f'[network]\ngenerator = "ring"\n[cost]\ntype = "averaging"\n{rows}[mask]\nvariance = 1e4\n')
+    path.write_text(f'[network]\ngenerator = "ring"\n[cost]\ntype = "averaging"\n{rows}[mask]\nvariance = 1e8\n')
     result = sottovoce("audit", path, "--corrupt", "0", "--delta", "0.1")
     assert result.exit_code == 1
-    assert result.stdout.startswith("DISCLOSED: 3 of 3 honest parties\n")
+    assert result.stdout.startswith("DISCLOSED: by an attack, data of 3 of 3 honest parties\n")
     words = " ".join(result.stdout.split())
+    assert "a mean over rows has Q = 2 x rows" in words
     assert "Q_1 = 34, Q_2 = 4, Q_3 = 6" in words
+    assert "100 %" not in words  # of the values nothing is known: there is no table
     assert "--delta: no mask hides Hessians" in words
     public = found(path, "--corrupt", "0", "--public-hessians", "--prior", "1")
     assert (public["guarantee"], set(public["flags"])) == ("exact", {"prior"})  # of 0, 1, 2, ... 16
@@ -497,7 +499,7 @@ def test_pictures_say_what_they_show(tmp_path: Path) -> None:
     bar, red = "added by the procedure (nats)", plotting.RED.lower()
 
     cut = drawn(tmp_path, audit(problem, mask=mask, corrupt={2}))
-    for words in (bar, ">honest<", ">corrupt<", "a group whose sum is disclosed", "Against corrupt node Cem", ">Fay<"):
+    for words in (bar, ">honest<", ">corrupt<", "a group whose sum is disclosed", "Against corrupt party Cem", ">Fay<"):
         assert words in cut
     assert red not in cut.lower()
 
@@ -514,7 +516,7 @@ def test_pictures_say_what_they_show(tmp_path: Path) -> None:
     assert bar not in nothing
 
     worst = drawn(tmp_path, audit(problem, mask=mask, max_corrupt=1))
-    assert "Against the worst coalition for each node" in worst
+    assert "Against the worst coalition of at most 1 for each party" in worst
     assert ">corrupt<" not in worst
 
 

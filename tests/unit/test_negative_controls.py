@@ -47,7 +47,7 @@ def test_a_healthy_setting_raises_no_flag(mask, who, channels):
     assert report.exposed == ()
     assert report.guarantee == "exact"
     assert np.isfinite(report.leakage[HONEST[who]]).all()
-    assert "No node is disclosed exactly." in report.sentences()
+    assert "No party is disclosed exactly." in report.sentences()
     assert not claims_privacy(report)
 
 

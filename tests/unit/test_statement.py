@@ -82,7 +82,7 @@ def test_an_upper_bound_discloses_nobody_in_effect():
 def test_with_unequal_curvatures_the_sum_is_weighted():
     Q = np.array([1.0, 2, 3, 4, 5, 6])
     report = audit(sv.Problem(RING, sv.Quadratic.many(Q, np.zeros((6, 1)))), **SMALL, corrupt={0}, hessians="public")
-    assert "the sum of Q_j s_j, secrets times their curvatures, over the honest nodes" in report.summary()
+    assert "the sum of Q_j s_j, secrets times their curvatures, over the honest parties" in report.summary()
     assert "Q_j" not in audit(sv.averaging(RING, np.zeros(6)), **SMALL, corrupt={0}).summary()
 
 
@@ -201,8 +201,11 @@ def test_the_statement_says_what_the_report_says():
     text = to_markdown(page)
     assert text.startswith("# Statement on privacy\n\na test\n\n**SAFE: nobody is disclosed; the procedure adds ")
     for words in (
-        "Against corrupt node Ada and taps on every channel, open channels, the whole transcript.",
-        "the sum over the honest nodes",
+        "Against corrupt party Ada and taps on every channel, open channels, the whole transcript.",
+        "taps read all that travels between any two parties",
+        "A nat is a unit of information",
+        "The table adds up the 2 numbers of a party.",
+        "the sum over the honest parties",
         "The sums are those of: kwh; peak.",
         "when the run stops",
         "A published result: this counts it as known to the parties only.",
@@ -315,3 +318,60 @@ def test_the_library_writes_it_too(tmp_path: Path):
     assert (tmp_path / "out.html").read_text().startswith("<!DOCTYPE html>")
     with pytest.raises(InvalidInput, match="must end in"):
         write_statement(tmp_path / "out.txt", statement(report, subject="x"))
+
+
+def test_a_view_that_ends_before_the_answer_says_so():
+    """A snapshot tells less than the result will: it is not "both", and nothing is learned exactly by it."""
+    problem = sv.averaging(RING, np.zeros(6))
+    snapshot = audit(problem, mask=sv.GaussianMask(1e6), corrupt={0}, view="snapshot", iterations=3, c=0.5)
+    assert not snapshot.holds_answer
+    assert snapshot.leakage[1] < snapshot.floor[1]
+    said = snapshot.summary()
+    assert "Learned exactly once the answer is there" in said
+    assert "by what is seen so far" in said
+    assert "A snapshot understates" in said
+    assert "seen so far (nats)" in to_markdown(statement(snapshot, subject="one iteration"))
+    whole = audit(problem, mask=sv.GaussianMask(1e6), corrupt={0}, c=0.5).summary()
+    assert "by both together" in whole
+    assert "understates" not in whole
+
+
+def test_a_published_result_is_there_however_little_was_seen():
+    asleep = {"schedule": sv.Trace([0, 1]), "mask": sv.GaussianMask(1e6), "c": 0.5}
+    assert audit(sv.averaging(RING, np.zeros(6)), **asleep, answer="public").holds_answer
+    assert not audit(sv.averaging(RING, np.zeros(6)), **asleep).holds_answer
+
+
+def test_what_an_attack_took_is_no_number():
+    Q = np.array([1.0, 2, 3, 4, 5, 6])
+    report = audit(
+        sv.Problem(RING, sv.Quadratic.many(Q, np.zeros((6, 1)))), mask=sv.GaussianMask(1e6), corrupt={0}, c=2
+    )
+    text = to_markdown(statement(report, subject="rows"))
+    assert "DISCLOSED: by an attack, data of 5 of 5 honest parties" in text
+    assert "DISCLOSED exactly, in what the attack recovered: 1, 2, 3, 4, 5" in text
+    assert "Not known: there is no guarantee." in text
+    assert "100 %" not in text
+
+
+def test_a_worst_case_says_how_many_may_be_corrupt():
+    worst = audit(sv.averaging(sv.Network.star(5), np.zeros(5)), mask=sv.GaussianMask(1e6), max_corrupt=1, c=0.5)
+    assert worst.setting().startswith(
+        "Against the worst coalition of at most 1 for each party and taps on every channel"
+    )
+    assert headline(worst) == "DISCLOSED: 4 of 5 parties, if the worst of the others are corrupt"
+    nobody = audit(sv.averaging(RING, np.zeros(6)), mask=sv.GaussianMask(1e6), max_corrupt=0, c=0.5)
+    assert nobody.setting().startswith("Against an eavesdropper, ")
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1, 2, np.nan, "x", True])
+def test_epsilon_needs_a_delta_between_0_and_1(delta):
+    """At 0 it is infinite, for Gaussians: no number must come out."""
+    report = audit(sv.averaging(RING, np.zeros(6)), mask=sv.GaussianMask(1e6), corrupt={0}, c=0.5)
+    with pytest.raises(InvalidInput, match="delta of differential privacy must lie between 0 and 1; got"):
+        report.epsilon(delta)
+
+
+def test_a_total_is_of_statistics():
+    with pytest.raises(InvalidInput, match=r"results such as that of sv.private_mean; got 3"):
+        total([3])

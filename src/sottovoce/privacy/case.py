@@ -257,13 +257,17 @@ class Case:
             mask=describe_mask(self.mask, self.runs),
             prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
             flags=flags(self, adversary),
-            holds_answer=self.setting.iterations is None or (sees_all and bool(self.woken().all())),
+            holds_answer=self.setting.iterations is None or self.published or self._has_heard_all(sees_all),
             public_answer=(isinstance(self.mask, ModularMask) and sees_all) or self.published,
             published=self.published,
             least=leaks.least,
             weighted=not equal_curvatures(secrets),
             **({"mu": told_apart(self, adversary)} | more),
         )
+
+    def _has_heard_all(self, sees_all: bool) -> bool:
+        """Whether a prefix shows the sums already; a snapshot never does."""
+        return self.setting.view != "snapshot" and sees_all and bool(self.woken().all())
 
 
 def flags(case: Case, adversary: Adversary) -> dict[str, str]:

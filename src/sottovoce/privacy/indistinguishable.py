@@ -25,6 +25,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from ..costs.base import Array
+from ..errors import InvalidInput, is_number
 from ..masks import GaussianMask
 from ..modular import ModularMask
 from ..network import Network
@@ -104,6 +105,8 @@ def best_guess(mu: Array | float) -> Array:
 def epsilon(mu: float, delta: float) -> float:
     """The smallest ``epsilon`` at this ``delta``, exactly (Balle and Wang 2018; THEORY 8): where
     ``Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2)`` is ``delta``."""
+    if not (is_number(delta) and 0 < delta < 1):
+        raise InvalidInput(f"delta of differential privacy must lie between 0 and 1; got {delta!r}.")
     if not np.isfinite(mu):
         return float(mu)
 

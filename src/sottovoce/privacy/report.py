@@ -53,6 +53,7 @@ class Report:
     attack: Any = None
     coalitions: tuple[frozenset[int] | None, ...] | None = None  # worst case: the worst coalition for each node
     overall: frozenset[int] | None = None  # worst case: the coalition that learns most of anybody
+    max_corrupt: int | None = None  # worst case: how many may be corrupt
     holds_answer: bool = True  # a prefix or a snapshot does not yet
     public_answer: bool = False  # whether taps alone are told the answer
     published: bool = False  # whether that is because the result is published
@@ -126,7 +127,7 @@ class Report:
 
     def setting(self) -> str:
         """The assumptions under which everything else holds."""
-        who = "the worst coalition for each node" if self.coalitions is not None else _who(self)
+        who = _who(self)
         published = ", the result published" if self.published else ""
         return (
             f"Against {who}, {self.channels} channels, {self.view}{published}; {self.mask}; {self.prior}. "
@@ -143,7 +144,7 @@ class Report:
             those = self.names(self.doomed)
             said.append(f"DISCLOSED once the answer is there, because all neighbours are corrupt: {those}.")
         elif not self.exposed:
-            return [] if self.guarantee == "none" else ["No node is disclosed exactly."]
+            return [] if self.guarantee == "none" else ["No party is disclosed exactly."]
         for i in self.exposed:
             corrupt = self.adversary.corrupt if self.coalitions is None else (self.coalitions[i] or frozenset())
             around = set(self.network.neighbours(i).tolist())
@@ -156,7 +157,8 @@ class Report:
             those = "; ".join(alone[:NAMED]) + more
             said.append(f"DISCLOSED exactly, at any mask, because all neighbours are corrupt: {those}.")
         if found:
-            said.append(f"DISCLOSED exactly: {self.names(found)}.")
+            what = "exactly, in what the attack recovered" if self.guarantee == "none" else "exactly"
+            said.append(f"DISCLOSED {what}: {self.names(found)}.")
         return said
 
     @property
@@ -169,8 +171,8 @@ class Report:
             return []
         if not self.adversary.corrupt and not self.public_answer:
             hidden = (
-                f"{'Nothing else' if 'counts' in self.flags else 'Nothing'} is learned exactly: without a corrupt node "
-                "the result itself stays hidden, until somebody publishes it."
+                f"{'Nothing else' if 'counts' in self.flags else 'Nothing'} is learned exactly: without a corrupt "
+                "party the result itself stays hidden, until somebody publishes it."
             )
             return [] if self.exposed else [hidden]
         groups = [group for group in self.groups if not set(group) <= set(self.exposed)]
@@ -178,9 +180,9 @@ class Report:
             return []
         when = "Learned exactly" if self.holds_answer else "Learned exactly once the answer is there"
         if len(groups) == 1:
-            return [f"{when}, whatever the mask: {self._sum} over the honest nodes {self.names(groups[0])}."]
+            return [f"{when}, whatever the mask: {self._sum} over the honest parties {self.names(groups[0])}."]
         parts = "; ".join(f"{{{self.names(group)}}}" for group in groups[:NAMED])
-        return [f"The corrupt nodes cut the network. {when}, whatever the mask: {self._sum} over each of {parts}."]
+        return [f"The corrupt parties cut the network. {when}, whatever the mask: {self._sum} over each of {parts}."]
 
     @property
     def _sum(self) -> str:
@@ -197,9 +199,12 @@ class Report:
         spread = f"; its standard deviation goes from {before:.4g} to {after:.4g}" if after == after else ""
         by_answer = 100 * -math.expm1(-float(self.floor[i]) / self.dim)
         alone = "" if math.isnan(by_answer) else f", {by_answer:.3g} % by the result alone"
+        if alone and not self.holds_answer:
+            alone += ", once it is there"
+        by = "both together" if self.holds_answer else "what is seen so far"
         return [
-            f"To what the result itself tells, the procedure adds {adds} nats, most of it about node "
-            f"{self.name(i)}: by both together an attacker's 95 % interval for {self._one} becomes {most}"
+            f"To what the result itself tells, the procedure adds {adds} nats, most of it about party "
+            f"{self.name(i)}: by {by} an attacker's 95 % interval for {self._one} becomes {most}"
             f"{100 * float(self.narrower[i]):.3g} % narrower{alone}{spread}."
         ]
 
@@ -216,9 +221,9 @@ class Report:
         by = f"by {'up to ' if low < high else ''}{high:.3g}, the prior's standard deviation,"
         each = "" if self.dim == 1 else f"in each of {self.dim} numbers "
         return [
-            f"Whatever is known beforehand: of two sets of data that differ at node {self.name(i)} {each}{by} and at "
-            f"another node the other way, so that the result is the same, the best guess is right in "
-            f"{100 * float(best_guess(mu)):.6g} % of cases, where chance is 50 % (mu = {mu:.2g}; given the sums, "
+            f"Whatever is known beforehand: of two sets of data that differ at party {self.name(i)} {each}{by} and at "
+            f"another party the other way, so that the result is the same, the best guess is right in "
+            f"{100 * float(best_guess(mu)):.4g} % of cases, where chance is 50 % (mu = {mu:.2g}; given the sums, "
             f"epsilon = {epsilon(mu, EPSILON_AT):.2g} at delta = {EPSILON_AT:g})."
         ]
 
@@ -236,11 +241,13 @@ class Report:
         worst = float(np.max(np.where(np.isfinite(self.excess), self.excess, 0.0), initial=0.0))
         if self.guarantee != "none" and worst > DELTA:
             said.append(
-                "What the procedure adds falls as one over the variance of the mask: sv.privacy.calibrate finds a mask "
-                "that keeps it below a bound."
+                "What the procedure adds falls as one over the variance of the mask: sv.privacy.calibrate, or --delta "
+                "on the command line, finds a mask that keeps it below a bound."
             )
         if self.channels == "open" and not self.adversary.corrupt and self.coalitions is None and worst > DELTA:
             said.append("Encrypted channels would leave an eavesdropper nothing.")
+        if self.view.startswith("the snapshot"):
+            said.append("A snapshot understates: an adversary keeps all iterations, and not one. Audit the transcript.")
         return said
 
     def summary(self) -> str:
@@ -302,11 +309,15 @@ _GUARANTEES = {
 
 
 def _who(report: Report) -> str:
-    corrupt = report.adversary.corrupt
-    if not corrupt:
+    corrupt, t = report.adversary.corrupt, report.max_corrupt
+    if report.coalitions is not None and t != 0:
+        few = "" if t is None else f" of at most {t}"
+        parties = f"the worst coalition{few} for each party"
+    elif not corrupt:
         return "an eavesdropper" if report.adversary.taps else "nobody"
-    nodes = f"corrupt node{'s' if len(corrupt) > 1 else ''} {report.names(corrupt)}"
-    return f"{nodes} and taps on every channel" if report.adversary.taps and report.channels == "open" else nodes
+    else:
+        parties = f"corrupt part{'ies' if len(corrupt) > 1 else 'y'} {report.names(corrupt)}"
+    return f"{parties} and taps on every channel" if report.adversary.taps and report.channels == "open" else parties
 
 
 def _hides(network: Network, i: int, corrupt: frozenset[int]) -> tuple[int, int] | None:

@@ -33,6 +33,16 @@ NOT_COVERED = (
     "Knowledge about the data that the prior does not hold.",
 )
 UNPUBLISHED = "A published result: this counts it as known to the parties only."
+NATS = (
+    "A nat is a unit of information: 0.01 nats about a number make an attacker's 95 % interval for it 1 % narrower, "
+    "0.1 nats 10 %, and 1 nat 63 %."
+)
+MASK = "What travels is hidden by random numbers, the mask (its pads), that cancel out of the result."
+ROLES = "Everybody follows the protocol; the corrupt are curious, and pool what they see."
+SEEN = {
+    "open": "Channels count as open: taps read all that travels between any two parties.",
+    "encrypted": "Channels are encrypted: the corrupt read what they send and receive themselves, and nothing else.",
+}
 
 
 def check_statement_path(path: Path) -> None:
@@ -71,11 +81,17 @@ def statement(
     wrong = [sentence for flag, sentence in report.flags.items() if flag not in ("isolated", "cut")]
     exactly = (*report.disclosures(), *_sums(report, revealed))
     added = tuple(s for s in told[1:] if s not in wrong and s not in report.disclosures())
+    table = _parties(report)
+    if table is not None:
+        together = f" The table adds up the {report.dim} numbers of a party." if report.dim > 1 else ""
+        added = (*added, NATS + together)
+    elif not added:
+        added = ("Not known: there is no guarantee.",)
     sections = [
         Section("Who may collude, and what they see", (_who(report),)),
         *([Section("What is wrong with the setting", tuple(wrong))] if wrong else []),
         Section("What is learned exactly", exactly or ("Nothing that this method can certify.",)),
-        Section("What the procedure adds", (*added, *_more(report)), _parties(report)),
+        Section("What the procedure adds", (*added, *_more(report)), table),
         Section("What this does not cover", NOT_COVERED if report.published else (UNPUBLISHED, *NOT_COVERED)),
         Section("Parameters", tuple(_sentence(note) for note in notes), _parameters(report, delta, parameters or {})),
     ]
@@ -97,10 +113,7 @@ def statement(
 
 
 def _who(report: Report) -> str:
-    who = report.setting().split(";")[0] + "."
-    if report.coalitions is not None:
-        who += f" ({report.method}.)"
-    return f"{who} Everybody follows the protocol; the corrupt are curious, and pool what they see."
+    return " ".join([report.setting().split(";")[0] + ".", SEEN[report.channels], ROLES, MASK])
 
 
 def _sums(report: Report, revealed: Sequence[str]) -> list[str]:
@@ -117,7 +130,7 @@ def _sums(report: Report, revealed: Sequence[str]) -> list[str]:
 
 def _parties(report: Report) -> Table | None:
     n, corrupt = report.network.n, report.adversary.corrupt
-    if np.isnan(report.leakage).all():
+    if report.guarantee == "none":  # what an attack disclosed is no number
         return None
     order = np.lexsort((np.arange(n), -report.leakage, -report.excess, np.isin(np.arange(n), list(corrupt)))).tolist()
     rows = []
@@ -125,7 +138,8 @@ def _parties(report: Report) -> Table | None:
         told = [_nats(values[i]) for values in (report.floor, report.excess, report.leakage)]
         narrower = "-" if math.isnan(report.narrower[i]) else f"{100 * report.narrower[i]:.3g} %"
         rows.append((report.name(i) + (" (corrupt)" if i in corrupt else ""), *told, narrower))
-    header = ("party", "told by the result\n(nats)", "added\n(nats)", "both\n(nats)", "95 % interval\nnarrower by")
+    both = "both\n(nats)" if report.holds_answer else "seen so far\n(nats)"
+    header = ("party", "told by the result\n(nats)", "added\n(nats)", both, "95 % interval\nnarrower by")
     return Table(tuple(rows), header)
 
 

@@ -32,6 +32,9 @@ def total(statistics: Audited | Sequence[Audited], **arguments: Any) -> Report:
     """
     if not isinstance(statistics, Sequence):
         statistics = [statistics]
+    for statistic in statistics:
+        if not hasattr(statistic, "audit"):
+            raise InvalidInput(f"statistics must be results such as that of sv.private_mean; got {statistic!r}.")
     return added([report for statistic in statistics for report in statistic.audit(**arguments)])
 
 
@@ -76,6 +79,7 @@ def added(reports: Sequence[Report]) -> Report:
         flags=flags,
         coalitions=first.coalitions,
         overall=first.overall,
+        max_corrupt=first.max_corrupt,
         holds_answer=all(report.holds_answer for report in reports),
         public_answer=all(report.public_answer for report in reports),
         published=all(report.published for report in reports),

@@ -35,7 +35,10 @@ MESSAGES = 60_000  # that are listened to at most: seconds
 CORRUPT = 20  # nodes that are tried as the corrupt one where it may be any
 ROUNDING = 1e-12  # relative difference up to which two Hessians are one
 NAMED = 3  # parties of whom a sentence says what was recovered
-CURE = "Agree on the sufficient statistics instead: sv.private_least_squares is exact, and reveals sums only."
+CURE = (
+    "Agree on the sufficient statistics instead: sv.private_least_squares, or the statistic least_squares of a plan, "
+    "is exact, and reveals sums only."
+)
 NO_GUARANTEE = "That is no guarantee."
 
 
@@ -223,9 +226,10 @@ def _flag(problem: Problem, attack: Any, silent: str, tapped: bool, corrupt: Col
         return "regression", f"NOT PRIVATE: {why}{told} {CURE}"
     if problem.quadratic is not None and problem.consensus:
         return "hessians", (
-            "Hessians differ from node to node, and no mask hides them: how a gradient changes with x shows, and with "
-            f"it what the Hessian was made of, such as numbers of rows, or A'A.{told} If they are no secret, say "
-            'hessians="public": then what is masked, the linear terms, is certified.'
+            "Hessians differ from party to party, and no mask hides them: how a gradient changes with x shows, and "
+            "with it what the Hessian was made of, such as numbers of rows (a mean over rows has Q = 2 x rows), or A'A."
+            f'{told} If they are no secret, say hessians="public" (--public-hessians): then what is masked, the linear '
+            "terms, is certified."
         )
     families = ", ".join(sorted({type(cost).__name__ for _, cost in problem.groups}))
     what = families if problem.consensus else f"{families} under general edge constraints"

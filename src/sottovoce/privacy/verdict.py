@@ -55,7 +55,9 @@ def headline(report: Report, delta: float = DELTA) -> str:
     found, who = verdict(report, delta), disclosed(report)
     if found is Verdict.DISCLOSED:
         if report.exposed:
-            return f"DISCLOSED: {len(report.exposed)} of {parties}"
+            worst = ", if the worst of the others are corrupt" if report.coalitions is not None else ""
+            what = "by an attack, data of " if report.guarantee == "none" else ""
+            return f"DISCLOSED: {what}{len(report.exposed)} of {parties}{worst}"
         if later := int(np.isinf(report.floor).sum()):  # the view ends before the first message of somebody alone
             return f"DISCLOSED LATER: nobody yet; the answer will disclose {later} of {parties}"
         return (

@@ -51,7 +51,9 @@ def worst_case(case: Case, t: int) -> Report:
             overall, most = adversary.corrupt, float(np.nanmax(leaks.leakage))
     told = f"{method}, all {count:,} coalitions of at most {t}"
     mu = worst_told_apart(case, t)
-    return case.assemble(worst, told, guarantee, Eavesdropper(), coalitions=tuple(by), overall=overall, mu=mu)
+    return case.assemble(
+        worst, told, guarantee, Eavesdropper(), coalitions=tuple(by), overall=overall, max_corrupt=t, mu=mu
+    )
 
 
 def every_leak(case: Case, t: int) -> Iterator[tuple[Adversary, tuple[Leaks, str, Guarantee]]]:
@@ -134,7 +136,7 @@ def _bounded(case: Case, t: int) -> Report:
     by = tuple(frozenset(network.neighbours(i).tolist()) if exposed[i] else None for i in range(secrets.n))
     method = f"neighbourhood bound for all {coalitions_up_to(secrets.n, t):.3g} coalitions of at most {t}"
     mu = worst_told_apart(case, t)
-    return case.assemble(bound, method, "upper bound", Eavesdropper(), coalitions=by, mu=mu)
+    return case.assemble(bound, method, "upper bound", Eavesdropper(), coalitions=by, max_corrupt=t, mu=mu)
 
 
 def bounded(secrets: Secrets) -> bool:

@@ -29,7 +29,8 @@ def own_privacy(config: NodeConfig) -> dict[str, Any]:
     certified = config.statistic is not None
     sentence = (
         f"Each number that this party contributes leaks at most {rows[0]['leakage_at_most']:.3g} nats while none of "
-        f"its {degree} neighbours is corrupt, most of it through the answer itself; it is disclosed if all are."
+        f"its {degree} neighbours is corrupt, most of it through the answer itself, if values have variance "
+        f"{PRIOR:g}; it is disclosed if all are."
         if certified
         else "No guarantee: this cost is not a statistic. Masking hides the constant of the gradient and nothing else."
     )

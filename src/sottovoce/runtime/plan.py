@@ -92,6 +92,9 @@ def read_plan(path: str | Path) -> Plan:
     if "mask" in file.values:
         table = file.table("mask")
         if "delta" in table:
+            for other in ("variance", "bits"):
+                if other in table:
+                    raise table.refuse(other, "does not go with delta, which finds the mask. Give one of them.")
             table.refuse_unknown(("delta",))
             delta = float(table.number("delta"))
             if delta <= 0:
@@ -102,7 +105,7 @@ def read_plan(path: str | Path) -> Plan:
     settings = _settings(run, question, network)
     notes = []
     if "prior" not in audit:
-        notes.append("that secrets have variance 1 is a default: give [audit] prior, in squared units of what travels")
+        notes.append("that values have variance 1 is a default: [audit] prior gives another, in squared units of scale")
     if "c" not in run and question.cost is not None:
         notes.append("c was tuned for averaging, as the data are not known here: for this cost another may be faster")
     when = read_wake(run), read_pace(run)

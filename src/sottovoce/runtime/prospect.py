@@ -166,6 +166,7 @@ def _counts(network: Network, question: Question, found: Exposure, channels: Cha
         network, question, channels, leakage=floor, floor=floor, excess=np.where(np.isinf(floor), np.inf, 0.0),
         prior_std=np.ones((n, d)), guarantee="upper bound", method="by construction, over groups of honest parties",
         prior="Gaussian counts", coalitions=found.coalition,
+        max_corrupt=found.t,
     )  # fmt: skip
 
 
