@@ -42,11 +42,11 @@ def test_the_prior_is_the_mean_square_of_the_data():
     assert np.all(own.prior_std == 10.0)  # of the entry where it is largest
     assert own.prior == "Gaussian secrets of variance 100, taken from the data (their mean square)"
     Q = np.array([1.0, 2, 3, 4, 5, 6])
-    unequal = audit(sv.Problem(RING, sv.Quadratic.many(Q, -Q[:, None] * s[:, :1])), **SMALL)
+    unequal = audit(sv.Problem(RING, sv.Quadratic.many(Q, -Q[:, None] * s[:, :1])), hessians="public", **SMALL)
     np.testing.assert_allclose(unequal.prior_std**2, (s[:, 0] ** 2).mean(), rtol=1e-12)
     matrices = Q[:, None, None] * np.array([[2.0, 1], [1, 3]])
     q = -np.einsum("kij,kj->ki", matrices, s)
-    full = audit(sv.Problem(RING, sv.Quadratic.many(matrices, q)), **SMALL)
+    full = audit(sv.Problem(RING, sv.Quadratic.many(matrices, q)), hessians="public", **SMALL)
     np.testing.assert_allclose(full.prior_std**2, 100.0, rtol=1e-12)
     assert audit(sv.averaging(RING, np.zeros(6)), **SMALL).prior.endswith(
         "variance 1, assumed, as there are no data to take it from"
@@ -81,7 +81,7 @@ def test_an_upper_bound_discloses_nobody_in_effect():
 
 def test_with_unequal_curvatures_the_sum_is_weighted():
     Q = np.array([1.0, 2, 3, 4, 5, 6])
-    report = audit(sv.Problem(RING, sv.Quadratic.many(Q, np.zeros((6, 1)))), **SMALL, corrupt={0})
+    report = audit(sv.Problem(RING, sv.Quadratic.many(Q, np.zeros((6, 1)))), **SMALL, corrupt={0}, hessians="public")
     assert "the sum of Q_j s_j, secrets times their curvatures, over the honest nodes" in report.summary()
     assert "Q_j" not in audit(sv.averaging(RING, np.zeros(6)), **SMALL, corrupt={0}).summary()
 

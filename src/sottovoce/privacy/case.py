@@ -185,6 +185,11 @@ class Case:
         setting = self.setting
         return {"theta": setting.theta, "c": setting.c, "seed": setting.seed, "corrupt": corrupt}
 
+    @property
+    def shows_all(self) -> bool:
+        """Whether taps see all there is: every node has spoken. A snapshot is one moment only."""
+        return self.setting.view == "transcript" and bool(self.woken().all())
+
     def woken(self) -> npt.NDArray[np.bool_]:
         """Who has sent at least one message."""
         setting, network = self.setting, self.secrets.problem.network
@@ -257,9 +262,10 @@ class Case:
             mask=describe_mask(self.mask, self.runs),
             prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
             flags=flags(self, adversary),
-            holds_answer=self.setting.iterations is None or (sees_all and bool(self.woken().all())),
+            holds_answer=self.setting.iterations is None or (sees_all and self.shows_all),
             public_answer=(isinstance(self.mask, ModularMask) and sees_all) or self.published,
             published=self.published,
+            mu_bound=not (sees_all and self.shows_all and secrets.width == 1),
             least=leaks.least,
             weighted=not equal_curvatures(secrets),
             **({"mu": told_apart(self, adversary)} | more),
@@ -342,7 +348,8 @@ def modular(case: Case, adversary: Adversary) -> tuple[Leaks, str, Guarantee]:
     shown = condition(answer.K, answer.sums[np.repeat(spoken, case.secrets.width).astype(bool)])
     after = diagonal_blocks(shown, case.secrets.width)
     seen = Posterior(before, after, before - after)
-    found = leaks_of(answer, answer.honest, seen, left, complete=all(spoken), heard=woken)
+    told = case.published and not adversary.corrupt
+    found = leaks_of(answer, answer.honest, seen, left, complete=all(spoken), heard=woken, told=told)
     sure = case.setting.iterations is None or not any(spoken) or adversary.sees_all(case.channels)
     method = "by construction: masked values are uniform given the sums"
     return found, method, "exact" if sure else "upper bound"

@@ -122,7 +122,8 @@ def _dense(view: OpenView, variance: float) -> Leaks:
         seen = Posterior(before, left.after, before - left.after)
     else:
         seen = observe(answer.K, A, N, w)
-    return leaks(answer, answer.honest, seen, left, complete=view.complete, heard=view.woken)
+    told = view.public and not view.corrupt
+    return leaks(answer, answer.honest, seen, left, complete=view.complete, heard=view.woken, told=told)
 
 
 def _sparse(view: OpenView, variance: float, nodes: Nodes) -> Leaks:

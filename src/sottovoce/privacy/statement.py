@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-from ..atomic import write_whole
-from ..errors import InvalidInput
+from ..atomic import check_writable, write_whole
 from ..plotting import _places
 from .page import Page, Section, Table, network_svg, to_html, to_markdown
 from .report import Report
@@ -37,14 +35,7 @@ UNPUBLISHED = "A published result: this counts it as known to the parties only."
 
 def check_statement_path(path: Path) -> None:
     """Refuse, before the work, what could not be written after it."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidInput(f"--statement {path}: the name must end in {' or '.join(SUFFIXES)}.")
-    if path.is_dir():
-        raise InvalidInput(f"--statement {path} is a directory. Name a file in it.")
-    if not path.parent.is_dir():
-        raise InvalidInput(f"--statement {path}: the directory {path.parent} does not exist.")
-    if not os.access(path.parent, os.W_OK):
-        raise InvalidInput(f"--statement {path}: the directory {path.parent} cannot be written to.")
+    check_writable("--statement", path, SUFFIXES)
 
 
 def write_statement(path: str | Path, page: Page) -> None:
@@ -97,7 +88,7 @@ def statement(
 
 
 def _who(report: Report) -> str:
-    who = report.setting().split(";")[0] + "."
+    who = f"{report.against()}."
     if report.coalitions is not None:
         who += f" ({report.method}.)"
     return f"{who} Everybody follows the protocol; the corrupt are curious, and pool what they see."
