@@ -109,6 +109,14 @@ def test_a_step_that_a_prime_divides_is_one_sentence():
         audit(ZEROS, mask=sv.GaussianMask(1.0), corrupt={0}, channels="encrypted", c=c)
 
 
+@pytest.mark.parametrize("channels", ["open", "encrypted"])
+def test_a_published_result_of_a_large_network_is_refused_in_its_own_words(channels):
+    """Nobody gave ``nodes``; and over encrypted channels it took matrices of all nodes."""
+    large = sv.averaging(sv.Network.ring(3_001), np.zeros(3_001))
+    with pytest.raises(Unsupported, match="3,001 nodes are too many for a published result"):
+        audit(large, channels=channels, answer="public", **RUN)
+
+
 # Calibration
 
 

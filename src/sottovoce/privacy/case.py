@@ -234,8 +234,12 @@ class Case:
         n, w = self.secrets.n, self.secrets.width
         chosen = None if nodes is None else _chosen(nodes, adversary, n)
         if chosen is None and n * w > DENSE:
-            if self.setting.view == "snapshot" or isinstance(self.mask, ModularMask):
-                kind = "a snapshot" if self.setting.view == "snapshot" else "modular pads"
+            too_many = {
+                "a snapshot": self.setting.view == "snapshot",
+                "modular pads": isinstance(self.mask, ModularMask),
+                "a published result": self.published and not adversary.corrupt,
+            }
+            if kind := next((kind for kind, asked in too_many.items() if asked), ""):
                 raise Unsupported(f"{n:,} nodes are too many for {kind}; at most {DENSE:,} numbers are done at once.")
             chosen = np.setdiff1d(np.arange(n), list(adversary.corrupt))
         leaks, method, guarantee = self.leaks(adversary, chosen)
