@@ -69,7 +69,7 @@ def audited_dict(
         "parties": solved.cost.parties,
         "verdict": report.verdict(delta).value,
         "headline": headline(report, delta),
-        "safe": report.verdict(delta) is Verdict.SAFE,
+        "safe": fits and report.verdict(delta) is Verdict.SAFE,
         "delta": delta,
         **report.to_dict(),
         "calibrated": None if needed is None else {"enough": fits, **_calibrated(needed)},
@@ -121,7 +121,7 @@ def _leak_table(report: Report, delta: float) -> Table:
         role, style = ("corrupt", "dim") if i in corrupt else ("honest", "")
         if i in report.exposed:
             role, style = "DISCLOSED", "bold red"
-        elif np.isinf(report.floor[i]):
+        elif i in report.doomed:
             role, style = "DISCLOSED later", "red"
         elif report.excess[i] > delta:
             style = "yellow"

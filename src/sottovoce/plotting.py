@@ -6,7 +6,6 @@ matplotlib is imported when a picture is asked for.
 from __future__ import annotations
 
 import importlib.util
-import os
 import textwrap
 from itertools import cycle
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .atomic import write_whole
-from .errors import InvalidInput, MissingExtra
+from .atomic import check_writable, write_whole
+from .errors import MissingExtra
 from .network import Network
 from .solve import Result, Status
 
@@ -48,14 +47,7 @@ NAMED = 30  # nodes get their names up to this many
 def check_plot_path(path: str | Path) -> Path:
     """Refuse, before a run, what could not be written after it."""
     path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidInput(f"--plot {path}: the name must end in {', '.join(SUFFIXES)}.")
-    if path.is_dir():
-        raise InvalidInput(f"--plot {path} is a directory. Name a file in it.")
-    if not path.parent.is_dir():
-        raise InvalidInput(f"--plot {path}: the directory {path.parent} does not exist.")
-    if not os.access(path.parent, os.W_OK):
-        raise InvalidInput(f"--plot {path}: the directory {path.parent} cannot be written to.")
+    check_writable("--plot", path, SUFFIXES)
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("--plot", "matplotlib", "plot")
     return path

@@ -226,7 +226,7 @@ def test_a_png_has_the_size_and_the_colours_of_a_picture(problem: Path) -> None:
     ("name", "expected"),
     [
         ("missing/out.png", "missing does not exist."),
-        ("out.gif", "the name must end in .png, .pdf, .svg."),
+        ("out.gif", "the name must end in .png, .pdf or .svg."),
         ("out", "the name must end in"),
         ("folder.png", "is a directory. Name a file in it."),
     ],
@@ -255,7 +255,7 @@ def test_a_failed_picture_leaves_nothing_behind(problem: Path, monkeypatch: pyte
 
     path = problem.with_name("out.png")
     path.write_bytes(b"an older picture")
-    monkeypatch.setattr(plotting.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     result = sottovoce("solve", problem, "--plot", path)
     assert result.exit_code == 2
     assert "converged" in result.stdout  # the answer is not lost

@@ -94,7 +94,7 @@ def test_json_has_these_keys(problem: Path) -> None:
     keys = (
         "adversary corrupt channels view mask prior method guarantee unit labels leakage floor excess share prior_std "
         "posterior_std exposed groups coalitions overall flags sentences type parties verdict safe calibrated notes "
-        "headline delta narrower mu guess epsilon published least"
+        "headline delta narrower mu guess epsilon published least mu_bound"
     )
     assert set(out) == set(keys.split())
     assert (out["type"], out["parties"]) == ("averaging", ["Ada", "Bo", "Cem", "Dina", "Eli", "Fay"])
@@ -469,7 +469,7 @@ def test_the_picture_is_written_whole_or_not_at_all(problem: Path, monkeypatch: 
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(plotting.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     result = sottovoce("audit", problem, "--corrupt", 4, "--plot", path)
     assert result.exit_code == 2
     assert "DISCLOSED" in result.stdout  # the answer is not lost
@@ -484,7 +484,7 @@ def test_a_picture_that_cannot_be_written_is_refused_before_the_audit(
     monkeypatch.setattr(sv.privacy, "audit", lambda *_, **__: pytest.fail("the audit was started"))
     result = sottovoce("audit", problem, "--plot", problem.with_name("leak.gif"))
     assert result.exit_code == 2
-    assert "the name must end in .png, .pdf, .svg." in result.stderr
+    assert "the name must end in .png, .pdf or .svg." in result.stderr
 
 
 def drawn(path: Path, report: sv.privacy.Report) -> str:

@@ -138,6 +138,8 @@ def calibrate(
             "max_corrupt."
         )
     setting = setting_of(problem, schedule, theta, c, seed, "transcript", None)
+    if setting.iterations is not None:
+        raise InvalidInput("a Trace ends, and a mask must do for whole runs. Name the schedule that it was taken from.")
     assumed = prior_of(problem, prior)
     case = Case(secrets_of(problem, assumed.value), GaussianMask(1.0), channels, setting)
     if channels == "encrypted" and max_corrupt == 0:
@@ -288,6 +290,8 @@ def _bisect(
 ) -> tuple[float, float]:
     only = np.array([k])
     while low == 0.0:
+        if high < 1 / LARGEST:  # hardly any mask is needed
+            return low, high
         if excess(high / 4, only)[0] > delta:
             low = high / 4
         else:

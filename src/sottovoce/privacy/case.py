@@ -185,6 +185,11 @@ class Case:
         setting = self.setting
         return {"theta": setting.theta, "c": setting.c, "seed": setting.seed, "corrupt": corrupt}
 
+    @property
+    def shows_all(self) -> bool:
+        """Whether taps see all there is: every node has spoken. A snapshot is one moment only."""
+        return self.setting.view == "transcript" and bool(self.woken().all())
+
     def woken(self) -> npt.NDArray[np.bool_]:
         """Who has sent at least one message."""
         setting, network = self.setting, self.secrets.problem.network
@@ -229,8 +234,12 @@ class Case:
         n, w = self.secrets.n, self.secrets.width
         chosen = None if nodes is None else _chosen(nodes, adversary, n)
         if chosen is None and n * w > DENSE:
-            if self.setting.view == "snapshot" or isinstance(self.mask, ModularMask):
-                kind = "a snapshot" if self.setting.view == "snapshot" else "modular pads"
+            too_many = {
+                "a snapshot": self.setting.view == "snapshot",
+                "modular pads": isinstance(self.mask, ModularMask),
+                "a published result": self.published and not adversary.corrupt,
+            }
+            if kind := next((kind for kind, asked in too_many.items() if asked), ""):
                 raise Unsupported(f"{n:,} nodes are too many for {kind}; at most {DENSE:,} numbers are done at once.")
             chosen = np.setdiff1d(np.arange(n), list(adversary.corrupt))
         leaks, method, guarantee = self.leaks(adversary, chosen)
@@ -257,17 +266,14 @@ class Case:
             mask=describe_mask(self.mask, self.runs),
             prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
             flags=flags(self, adversary),
-            holds_answer=self.setting.iterations is None or self.published or self._has_heard_all(sees_all),
+            holds_answer=self.setting.iterations is None or self.published or (sees_all and self.shows_all),
             public_answer=(isinstance(self.mask, ModularMask) and sees_all) or self.published,
             published=self.published,
+            mu_bound=not (sees_all and self.shows_all and secrets.width == 1),
             least=leaks.least,
             weighted=not equal_curvatures(secrets),
             **({"mu": told_apart(self, adversary)} | more),
         )
-
-    def _has_heard_all(self, sees_all: bool) -> bool:
-        """Whether a prefix shows the sums already; a snapshot never does."""
-        return self.setting.view != "snapshot" and sees_all and bool(self.woken().all())
 
 
 def flags(case: Case, adversary: Adversary) -> dict[str, str]:
@@ -346,8 +352,8 @@ def modular(case: Case, adversary: Adversary) -> tuple[Leaks, str, Guarantee]:
     shown = condition(answer.K, answer.sums[np.repeat(spoken, case.secrets.width).astype(bool)])
     after = diagonal_blocks(shown, case.secrets.width)
     seen = Posterior(before, after, before - after)
-    told = {"complete": all(spoken), "heard": woken, "published": case.published}
-    found = leaks_of(answer, answer.honest, seen, left, **told)  # type: ignore[arg-type]
+    told = case.published and not adversary.corrupt
+    found = leaks_of(answer, answer.honest, seen, left, complete=all(spoken), heard=woken, told=told)
     sure = case.setting.iterations is None or not any(spoken) or adversary.sees_all(case.channels)
     method = "by construction: masked values are uniform given the sums"
     return found, method, "exact" if sure else "upper bound"

@@ -122,8 +122,8 @@ def _dense(view: OpenView, variance: float) -> Leaks:
         seen = Posterior(before, left.after, before - left.after)
     else:
         seen = observe(answer.K, A, N, w)
-    told = {"complete": view.complete, "heard": view.woken, "published": view.public}
-    return leaks(answer, answer.honest, seen, left, **told)  # type: ignore[arg-type]
+    told = view.public and not view.corrupt
+    return leaks(answer, answer.honest, seen, left, complete=view.complete, heard=view.woken, told=told)
 
 
 def _sparse(view: OpenView, variance: float, nodes: Nodes) -> Leaks:

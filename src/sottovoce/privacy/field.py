@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import Unsupported
+
 Residues = npt.NDArray[Any]  # int64
 
 PRIMES = (2**31 - 1, 2**31 - 19, 2**31 - 61)  # products of two residues fit into 63 bits
@@ -34,7 +36,17 @@ def simplest(number: float) -> Fraction:
 def residue(number: float, p: int) -> int:
     """The float, as the simple fraction that it stands for, modulo ``p``."""
     fraction = simplest(number)
-    return fraction.numerator * pow(fraction.denominator, -1, p) % p
+    return fraction.numerator * reciprocal(fraction.denominator, p) % p
+
+
+def reciprocal(whole: int, p: int) -> int:
+    """Modulo ``p``."""
+    if whole % p == 0:
+        raise Unsupported(
+            f"c, theta or a curvature is, by chance, such that ranks cannot be decided modulo the prime {p}. Change "
+            "one of them in its last digit."
+        )
+    return pow(whole, -1, p)
 
 
 def product(a: Residues, b: Residues, p: int) -> Residues:
@@ -59,10 +71,8 @@ def inverse(matrix: Residues, p: int) -> Residues:
     rows = np.hstack([matrix % p, np.eye(n, dtype=np.int64)])
     for k in range(n):
         pivot = k + int(np.argmax(rows[k:, k] != 0))
-        if not rows[pivot, k]:
-            raise ZeroDivisionError(f"singular modulo {p}")
         rows[[k, pivot]] = rows[[pivot, k]]
-        rows[k] = rows[k] * pow(int(rows[k, k]), -1, p) % p
+        rows[k] = rows[k] * reciprocal(int(rows[k, k]), p) % p
         others = np.arange(n) != k
         rows[others] = (rows[others] - np.multiply.outer(rows[others, k], rows[k]) % p) % p
     return rows[:, n:]

@@ -59,6 +59,7 @@ class Report:
     published: bool = False  # whether that is because the result is published
     weighted: bool = False  # whether the sums that are disclosed are sum Q_j s_j with different Q_j
     mu: Array | None = None  # Gaussian differential privacy given the sums, see ``indistinguishable``
+    mu_bound: bool = False  # whether mu is an upper bound: of a prefix, or of what encrypted channels leave
     least: Leaks | None = None  # "between": the lower ends; leakage, floor and excess are the upper ones
 
     @property
@@ -127,12 +128,13 @@ class Report:
 
     def setting(self) -> str:
         """The assumptions under which everything else holds."""
+        return f"{self.against()}; {self.mask}; {self.prior}. {_GUARANTEES[self.guarantee]} ({self.method})."
+
+    def against(self) -> str:
+        """Who listens, and what they see."""
         who = _who(self)
         published = ", the result published" if self.published else ""
-        return (
-            f"Against {who}, {self.channels} channels, {self.view}{published}; {self.mask}; {self.prior}. "
-            f"{_GUARANTEES[self.guarantee]} ({self.method})."
-        )
+        return f"Against {who}, {self.channels} channels, {self.view}{published}"
 
     def disclosures(self) -> list[str]:
         """Whose values are disclosed, and which sums."""
@@ -140,10 +142,12 @@ class Report:
 
     def _exposed(self) -> list[str]:
         said, found, alone = [], [], []
-        if self.doomed:
-            those = self.names(self.doomed)
-            said.append(f"DISCLOSED once the answer is there, because all neighbours are corrupt: {those}.")
-        elif not self.exposed:
+        by_answer = {i for i in self.doomed if np.isinf(self.floor[i])}
+        whys = {"because all neighbours are corrupt": by_answer, "by what was seen": set(self.doomed) - by_answer}
+        for why, those in whys.items():
+            if those:
+                said.append(f"DISCLOSED once the answer is there, {why}: {self.names(those)}.")
+        if not said and not self.exposed:
             return [] if self.guarantee == "none" else ["No party is disclosed exactly."]
         for i in self.exposed:
             corrupt = self.adversary.corrupt if self.coalitions is None else (self.coalitions[i] or frozenset())
@@ -154,8 +158,8 @@ class Report:
                 found.append(i)
         if alone:
             more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
-            those = "; ".join(alone[:NAMED]) + more
-            said.append(f"DISCLOSED exactly, at any mask, because all neighbours are corrupt: {those}.")
+            every = "; ".join(alone[:NAMED]) + more
+            said.append(f"DISCLOSED exactly, at any mask, because all neighbours are corrupt: {every}.")
         if found:
             what = "exactly, in what the attack recovered" if self.guarantee == "none" else "exactly"
             said.append(f"DISCLOSED {what}: {self.names(found)}.")
@@ -163,8 +167,9 @@ class Report:
 
     @property
     def doomed(self) -> tuple[int, ...]:
-        """Honest nodes that the answer will disclose, though what was seen so far does not."""
-        return tuple(int(i) for i in np.flatnonzero(np.isinf(self.floor) & np.isfinite(self.leakage)))
+        """Honest nodes that the answer will disclose, alone or with what was seen so far, which does not."""
+        later = np.isinf(self.floor) | np.isinf(self.excess)
+        return tuple(int(i) for i in np.flatnonzero(later & np.isfinite(self.leakage)))
 
     def _learned(self) -> list[str]:
         if self.guarantee == "none" or self.coalitions is not None:
@@ -218,12 +223,13 @@ class Report:
         i = int(np.nanargmax(np.where(np.isfinite(self.mu), self.mu, -1.0)))
         mu = float(self.mu[i])
         low, high = float(self.prior_std[i].min()), float(self.prior_std[i].max())
+        most = "at most " if self.mu_bound and mu else ""
         by = f"by {'up to ' if low < high else ''}{high:.3g}, the prior's standard deviation,"
         each = "" if self.dim == 1 else f"in each of {self.dim} numbers "
         return [
             f"Whatever is known beforehand: of two sets of data that differ at party {self.name(i)} {each}{by} and at "
             f"another party the other way, so that the result is the same, the best guess is right in "
-            f"{100 * float(best_guess(mu)):.4g} % of cases, where chance is 50 % (mu = {mu:.2g}; given the sums, "
+            f"{most}{100 * float(best_guess(mu)):.4g} % of cases, where chance is 50 % (mu = {mu:.2g}; given the sums, "
             f"epsilon = {epsilon(mu, EPSILON_AT):.2g} at delta = {EPSILON_AT:g})."
         ]
 
@@ -280,6 +286,7 @@ class Report:
             "share": plain(self.share),
             "narrower": plain(self.narrower),
             "mu": None if self.mu is None else plain(self.mu),
+            "mu_bound": self.mu_bound,
             "guess": None if self.guess is None else plain(self.guess),
             "epsilon": None if self.mu is None else plain(self.epsilon()),  # type: ignore[arg-type]
             "published": self.published,

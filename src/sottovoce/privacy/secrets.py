@@ -17,6 +17,7 @@ from ..errors import InvalidInput, Unsupported
 from ..problem import Problem
 
 CONTRAST = 1e5  # between curvatures: what an answer leaves of a variance falls as its inverse square
+SIZES = 1e-100, 1e100  # of a variance: outside, squares leave the range of float64
 LARGER = 4  # times the variance of a prior: data of a larger mean square do not look like it
 
 
@@ -66,49 +67,56 @@ def entries(places: npt.ArrayLike, width: int) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is assumed of the secrets, where that came from, and the mean square of the data that the problem holds."""
+    """What is assumed of the secrets, where that came from, and the squares of the data that the problem holds."""
 
     value: npt.ArrayLike
     told: str
-    mean_square: float
+    squares: Array  # (n, d), or empty
 
     def flag(self, variances: Array) -> dict[str, str]:
-        """A prior that was given, and that the data contradict."""
-        if self.mean_square <= LARGER * float(variances.max()):
+        """A prior that was given, and that the data contradict: each number against its own variance."""
+        if not self.squares.size:
+            return {}
+        variances = np.broadcast_to(variances.reshape(len(self.squares), -1), self.squares.shape)
+        times = (self.squares / variances).mean(axis=0)
+        k = int(np.argmax(times))
+        if times[k] <= LARGER:
             return {}
         return {
-            "prior": f"THE DATA ARE LARGER than the prior says: their mean square is {self.mean_square:.3g}, its "
-            f"variance {float(variances.max()):.3g}, and leakage grows with it. Leave prior out to have it taken from "
-            "the data; if their common level is public, subtract it from them."
+            "prior": f"THE DATA ARE LARGER than the prior says: their mean square is {self.squares[:, k].mean():.3g}, "
+            f"{times[k]:.3g} times its variance, and leakage grows with it. Leave prior out to have it taken from the "
+            "data; if their common level is public, subtract it from them."
         }
 
 
-GIVEN = Prior(1.0, "as given", 0.0)
+GIVEN = Prior(1.0, "as given", np.zeros((0, 0)))
 
 
 def prior_of(problem: Problem, prior: npt.ArrayLike | None) -> Prior:
     """As given; or the mean square of the data about 0, in the entry where it is largest, which is no less than their
     variance; or 1 where there are none (all zero)."""
-    held = mean_square(problem)
+    squares = squares_of(problem)
     if prior is not None:
-        return Prior(prior, "as given", held)
-    if held > 0:
-        return Prior(held, "taken from the data (their mean square)", held)
-    return Prior(1.0, "assumed, as there are no data to take it from", held)
+        return Prior(prior, "as given", squares)
+    if squares.any():
+        _sized(mean := squares.mean(axis=0).max())
+        return Prior(float(mean), "taken from the data (their mean square)", squares)
+    return Prior(1.0, "assumed, as there are no data to take it from", squares)
 
 
-def mean_square(problem: Problem) -> float:
-    """Of ``s_i = -Q_i^{-1} q_i`` over the nodes, the largest over the entries; 0 where there is no such secret."""
-    form = problem.quadratic
+def squares_of(problem: Problem) -> Array:
+    """Of ``s_i = -Q_i^{-1} q_i``, ``(n, d)``; empty where there is no such secret."""
+    form, none = problem.quadratic, np.zeros((0, 0))
     if form is None:
-        return 0.0
+        return none
     if form.Q.ndim == 1:
         s = form.q / np.where(form.Q > 0, form.Q, np.inf)[:, None]
     elif (np.linalg.eigvalsh(form.Q)[:, 0] > 0).all():
         s = np.asarray(np.linalg.solve(form.Q, form.q[:, :, None])[:, :, 0], dtype=np.float64)
     else:
-        return 0.0
-    return float((s**2).mean(axis=0).max())
+        return none
+    with np.errstate(over="ignore"):  # a prior that is infinite is refused
+        return np.asarray(s**2)
 
 
 def secrets_of(problem: Problem, prior: npt.ArrayLike = 1.0) -> Secrets:
@@ -154,8 +162,20 @@ def _covariance(prior: npt.ArrayLike, n: int, d: int) -> Array:
     if K.ndim < 2:
         if not (K > 0).all():
             raise InvalidInput(f"variances of the prior must be positive; got {K.min():g}.")
+        _sized(K)
         return np.full(n, float(K)) if K.ndim == 0 else K
+    _sized(np.abs(np.diag(K)))
     scale = np.abs(np.diag(K)).max()
     if np.abs(K - K.T).max() > 1e-12 * scale or np.linalg.eigvalsh(K)[0] <= 1e-12 * scale:
         raise InvalidInput("a prior covariance must be symmetric and positive definite.")
     return np.asarray((K + K.T) / 2)
+
+
+def _sized(variances: Array) -> None:
+    low, high = SIZES
+    for variance in (variances.min(), variances.max()):
+        if not low <= variance <= high:
+            raise InvalidInput(
+                f"a prior of variance {variance:.3g} is beyond float64, which takes {low:g} to {high:g}. Bring the "
+                "data, from whose mean square it is taken unless you give it, to size 1."
+            )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-from ..atomic import write_whole
-from ..errors import InvalidInput
+from ..atomic import check_writable, write_whole
 from ..plotting import _places
 from .page import Page, Section, Table, network_svg, to_html, to_markdown
 from .report import Report
@@ -47,14 +45,7 @@ SEEN = {
 
 def check_statement_path(path: Path) -> None:
     """Refuse, before the work, what could not be written after it."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidInput(f"--statement {path}: the name must end in {' or '.join(SUFFIXES)}.")
-    if path.is_dir():
-        raise InvalidInput(f"--statement {path} is a directory. Name a file in it.")
-    if not path.parent.is_dir():
-        raise InvalidInput(f"--statement {path}: the directory {path.parent} does not exist.")
-    if not os.access(path.parent, os.W_OK):
-        raise InvalidInput(f"--statement {path}: the directory {path.parent} cannot be written to.")
+    check_writable("--statement", path, SUFFIXES)
 
 
 def write_statement(path: str | Path, page: Page) -> None:
@@ -113,7 +104,7 @@ def statement(
 
 
 def _who(report: Report) -> str:
-    return " ".join([report.setting().split(";")[0] + ".", SEEN[report.channels], ROLES, MASK])
+    return " ".join([report.against() + ".", SEEN[report.channels], ROLES, MASK])
 
 
 def _sums(report: Report, revealed: Sequence[str]) -> list[str]:

@@ -84,6 +84,7 @@ def added(reports: Sequence[Report]) -> Report:
         public_answer=all(report.public_answer for report in reports),
         published=all(report.published for report in reports),
         mu=mu,
+        mu_bound=any(report.mu_bound for report in reports),
     )
 
 

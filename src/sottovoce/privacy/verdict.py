@@ -42,8 +42,8 @@ def verdict(report: Report, delta: float = DELTA) -> Verdict:
 
 
 def disclosed(report: Report) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Who is, exactly or in effect: by the view, or by the answer that it leads to."""
-    told = np.fmax(report.leakage, report.floor)
+    """Who is, exactly or in effect: by the view, or by the answer that it leads to, or by both."""
+    told = np.fmax(np.fmax(report.leakage, report.floor), report.excess)
     in_effect = told / report.dim > -math.log(LEFT) if report.guarantee == "exact" else np.zeros(len(told), dtype=bool)
     return np.asarray(np.isinf(told) | in_effect)
 
@@ -58,7 +58,7 @@ def headline(report: Report, delta: float = DELTA) -> str:
             worst = ", if the worst of the others are corrupt" if report.coalitions is not None else ""
             what = "by an attack, data of " if report.guarantee == "none" else ""
             return f"DISCLOSED: {what}{len(report.exposed)} of {parties}{worst}"
-        if later := int(np.isinf(report.floor).sum()):  # the view ends before the first message of somebody alone
+        if later := len(report.doomed):  # the view ends before the answer is there
             return f"DISCLOSED LATER: nobody yet; the answer will disclose {later} of {parties}"
         return (
             f"DISCLOSED in effect: of {int(who.sum())} of {parties} less than {100 * LEFT:g} % of the interval is left"

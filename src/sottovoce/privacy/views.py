@@ -101,18 +101,17 @@ def leaks(
     *,
     complete: bool,
     heard: npt.NDArray[np.bool_],
-    published: bool = False,
+    told: bool = False,
 ) -> Leaks:
     """Three informations per node, from the posterior given the view, and from that given the view and the answer.
 
-    ``complete`` says that the view holds the answer, ``heard`` whose messages it holds, and ``published`` that
-    everybody is told the answer besides.
+    ``complete`` says that the view holds the answer, ``heard`` whose messages it holds, and ``told`` that the answer
+    is known besides.
     """
     n, w = answer.secrets.n, answer.secrets.width
     K = answer.secrets.K
     prior = K[nodes][:, None, None] if K.ndim == 1 else diagonal_blocks(K, w)[nodes]
     held = np.array(complete and bool(answer.corrupt))
-    told = published and not answer.corrupt
     found = informations(prior, seen, left, answer.alone[nodes], heard[nodes], held, answer.secrets.copies, told)
     every = Leaks(np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan), np.full((n, w), np.nan))
     for name in ("leakage", "floor", "excess", "std"):

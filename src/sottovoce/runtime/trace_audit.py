@@ -68,7 +68,8 @@ def audit_trace(
         seen = decided(how, run, True, False, lambda: loud, lambda p: view.modulo(p).learned)
     leaks, method, guarantee = view.case.bounded(*seen)
     report = view.case.assemble(leaks, method, guarantee, found)
-    return replace(report, view=told, holds_answer=bool(view.known.woken.all()))
+    heard = bool(view.known.woken.all())
+    return replace(report, view=told, holds_answer=heard, mu_bound=report.mu_bound or not heard)
 
 
 @dataclass(frozen=True, eq=False)
