@@ -16,8 +16,9 @@ setup: .venv/ready
 demo: setup
 	@$(BIN)/sottovoce demo
 
+# Two processes, so that linear algebra needs no threads of its own: they would only wait for each other.
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
 lint: setup
 	$(BIN)/ruff check .
