@@ -77,9 +77,11 @@ class Node:
         # (Of other costs with a single neighbour the sum is the pad.)
         self.nu = np.zeros(cost.dim)
         self.curvature = UNKNOWN_CURVATURE
+        self.size = 0.0  # of w_i, which hides q_i; nothing is said of other costs
         if cost.quadratic is not None:
             cost = collapsed(cost, links, grid)
             self.curvature = smallest_curvature(cost.Q)
+            self.size = float(np.abs(cost.q).max(initial=0.0))
         else:
             for j in self.neighbours:
                 self.nu = self.nu + adjoint(self.A[j], links[j].held)

@@ -80,6 +80,7 @@ class Run:
         )
         self.s = rng.normal(size=(network.n, dim))
         self.problem = sv.averaging(network, self.s)
+        self.sigma = sigma
         self.z0 = sigma * rng.normal(size=(2 * network.m, dim))
         self.parties = [self.party(i) for i in range(network.n)]
         self.saved: list[dict[str, np.ndarray] | None] = [None] * network.n
@@ -96,7 +97,7 @@ class Run:
 
     def party(self, i: int) -> Agreement:
         node = nodes_of(self.problem, c=C, theta=self.theta, z0=self.z0)[i]
-        return self.rule(node, self.network.n, tol=self.tol)
+        return self.rule(node, self.network.n, tol=self.tol, sigma=self.sigma)
 
     def at(self, time: float, event: Callable[[], None]) -> None:
         heapq.heappush(self.events, (time, next(self.order), event))

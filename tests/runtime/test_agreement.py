@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from runtime.judged import STEP, Adversary, C, Mail, Run, TooEarly, said, state_of
 
 import sottovoce as sv
-from sottovoce.runtime.agreement import EPS, ROUNDING, Agreement
+from sottovoce.runtime.agreement import EPS, ROUNDING, Agreement, Contradiction
 
 RING = sv.Network.ring(5)
 THETAS = [1.0, 0.8, 0.5]
@@ -86,9 +86,9 @@ class Hasty(Agreement):
     def judge(self) -> None:
         epoch = self.epoch
         if epoch.residual is None and len(epoch.heard) == len(self.node.neighbours) == len(self.moved):
-            epoch.residual = max(self.moved.values())
-            fine = epoch.residual <= self.tau
-            self.verdict(epoch.number, no=not fine, ok=fine << self.node.i)
+            epoch.residual = self.moves
+            fine = epoch.residual <= 1
+            self.unite(no=not fine, ok=fine << self.node.i)
 
 
 class Live(Agreement):
@@ -234,10 +234,11 @@ def test_a_crash_between_freezing_and_the_end(moment):
 
 
 def test_a_party_that_forgets_what_it_froze_is_caught():
-    """The reason to save before anybody hears of it: else a party freezes other numbers under the same name."""
+    """The reason to save before anybody hears of it: else a party freezes other numbers under the same name. It is
+    told that it has accepted what it does not know, and goes no further."""
     scene: dict[str, Any] = {"moment": "said ok", "theta": 0.8}
     Unlucky(RING, ADVERSARIES["lets only yes through"], **scene).play()
-    with pytest.raises(TooEarly):
+    with pytest.raises(Contradiction, match="says that this party has accepted epoch 2, and it has not"):
         Unlucky(RING, ADVERSARIES["lets only yes through"], **scene, saves=False).play()
 
 

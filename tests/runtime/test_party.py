@@ -59,7 +59,7 @@ class Triangle:
 
     def agreement(self, name: str, stage: int) -> Agreement:
         node = nodes_of(self.problems[stage], c=0.4, theta=0.8, z0=self.z0[stage])[INDEX[name]]
-        agreement = Agreement(node, 3, tol=1e-9)
+        agreement = Agreement(node, 3, tol=1e-9, sigma=100.0)
         if (name, stage) in self.saved:
             agreement.restore(self.saved[name, stage], spent=10_000)
         return agreement

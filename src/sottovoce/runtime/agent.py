@@ -16,6 +16,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,12 @@ from ..masks import GaussianMask
 from ..node import Link as Edge
 from ..node import Node
 from ..solve import Result, Status
-from .agreement import Agreement
+from .agreement import Agreement, Contradiction
 from .config import NodeConfig
 from .identity import Identity
 from .journal import Journal
-from .link import Disagreement, Link, canonical
-from .party import FINISHED, Party
+from .link import Disagreement, Link, News, canonical
+from .party import FINISHED, HOPELESS, Party
 from .recorder import RecordedNode, Recorder
 from .secrets import EdgeSecrets
 from .transport import Transport
@@ -47,7 +48,8 @@ TOGETHER = 0.02  # seconds to wait for the other neighbours once one has spoken
 RESERVE = 1_000  # counters that are set aside on the disk at a time
 SAVE_EVERY = 0.25  # seconds between two saved states, at least
 SAVE_SHARE = 0.05  # of the time that saving may take
-GIVE_UP = 30.0  # seconds after which parties that mean different runs stop
+GIVE_UP = 30.0  # seconds after which parties stop that mean different runs, or hear what cannot be true
+PARTING = 5.0  # seconds to tell those that dial meanwhile that the run cannot be finished
 LINGER = 600.0  # seconds to stay for neighbours that have not finished
 
 
@@ -63,6 +65,8 @@ class Agent:
         self.unwritten = False  # whether the disk lacks something that others may hear of
         self.disagreements: dict[str, str] = {}
         self.disagreeing: dict[str, float] = {}  # since when
+        self.contradicted: dict[tuple[str, str], float] = {}  # since when neighbours say what cannot be true
+        self.parting = False  # whether nothing is left to do but to say so
         self.result: dict[str, Any] | None = None
         self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
         self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
@@ -109,6 +113,11 @@ class Agent:
         self.turn.set()
 
     def received(self, neighbour: str, frame: bytes) -> None:
+        if self.parting:  # hellos matter, for the goodbye; nothing else does
+            with suppress(PeerError):
+                self.party.received(neighbour, frame)
+            self.transport.notify(neighbour)
+            return
         try:
             changed = self.party.received(neighbour, frame)
             if not self.met.is_set():
@@ -122,18 +131,37 @@ class Agent:
             if time.monotonic() - since > GIVE_UP:  # nobody mended it meanwhile
                 self.fail(error)
             raise
+        except Contradiction:
+            self.lose_patience()
+            raise
         except PeerError as error:
             log.warning("refused a frame: %s", error, extra={"neighbour": neighbour})
             raise
         except JournalError as error:  # this party's trouble, not the neighbour's
             self.fail(error)
             return
+        self.lose_patience()
         self.transport.notify(neighbour)
         if changed:
             self.turn.set()
             self.tell()
 
+    def lose_patience(self) -> None:
+        """End where a neighbour has said what cannot be true, and nothing better for a while.
+
+        It may lie, or it is this party that forgot: in both cases there is no answer, and there will be none."""
+        loop, said = asyncio.get_running_loop(), self.party.contradictions
+        for key in said.keys() - self.contradicted.keys():
+            log.error("%s", said[key], extra={"neighbour": key[0]})
+            loop.call_later(GIVE_UP, self.lose_patience)
+        self.contradicted = {key: self.contradicted.get(key, loop.time()) for key in said}
+        for key, since in self.contradicted.items():
+            if loop.time() - since >= GIVE_UP:
+                self.fail(said[key])
+
     def next_frame(self, neighbour: str) -> bytes | None:
+        if self.parting:
+            return self.party.links[neighbour].next_frame(News())
         # What could not be written down must not be said.
         return None if self.unwritten else self.party.next_frame(neighbour)
 
@@ -166,14 +194,21 @@ class Agent:
 
     # Agreements
 
-    async def agree(self, stage: int, cost: Cost, mask: GaussianMask | None, tol: float) -> Result:
-        """Optimise with everybody else: one stage. Without a mask the cost must be public already."""
+    async def agree(self, stage: int, cost: Cost, mask: GaussianMask | None, tol: float, size: float = 1.0) -> Result:
+        """Optimise with everybody else: one stage. Without a mask the cost must be public already. ``size`` of what is
+        agreed on is public."""
         saved = self.journal.get_arrays(f"answer/{stage}")
         if saved is not None:
-            return self.outcome(saved["x"], wakes=int(saved["wakes"][0]), residual=float(saved["residual"][0]))
+            if not (residual := float(saved["residual"][0])) <= tol:
+                raise JournalError(
+                    f"{self.journal.path}: the answer of stage {stage} is none that this party has accepted. Agree on "
+                    "a new run, with new journals."
+                )
+            return self.outcome(saved["x"], wakes=int(saved["wakes"][0]), residual=residual)
         await self.met.wait()
         node = self.node(stage, cost, mask)
-        agreement = Agreement(node, self.config.parties, tol=tol)
+        sigma = 0.0 if mask is None else mask.sigma
+        agreement = Agreement(node, self.config.parties, tol=tol, sigma=sigma, size=size)
         state = self.journal.get_arrays(f"stage/{stage}")
         spent = int.from_bytes(self.journal.get(f"spent/{stage}") or b"", "little")
         if state is not None:
@@ -186,10 +221,13 @@ class Agent:
         self.reserved = spent
         log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
         self.party.begin(stage, agreement)
+        self.lose_patience()
         await self.drive(agreement)
         self.mark()
         self.party.finish()
         assert agreement.epoch is not None
+        if not agreement.residual <= 1:  # whatever others say, there is no other way to an answer
+            raise Contradiction(f"stage {stage} has ended with numbers that this party has not accepted.")
         numbers = {"epoch": agreement.epoch.number, "wakes": agreement.wakes, "residual": agreement.residual * tol}
         scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
         self.journal.put_arrays(f"answer/{stage}", {"x": agreement.x, **scalars})
@@ -237,6 +275,9 @@ class Agent:
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
         while not agreement.done:
+            if agreement.hopeless is not None:
+                self.fail(agreement.hopeless)
+                await asyncio.Event().wait()  # until this is cancelled
             if agreement.node.sent + 1 >= self.reserved:
                 self.reserved = agreement.node.sent + RESERVE
                 self.journal.put({f"spent/{self.party.stage}": self.reserved.to_bytes(8, "little")})
@@ -280,7 +321,10 @@ class Agent:
             began = time.monotonic()
             mark = {} if self.recorder is None else self.recorder.mark()
             self.unwritten = True
-            self.journal.put_arrays(f"stage/{self.party.stage}", agreement.state() | mark)
+            state = agreement.state()
+            if not all(np.isfinite(array).all() for array in state.values()):
+                raise JournalError(f"{self.journal.path}: a state with numbers that are not finite is not written.")
+            self.journal.put_arrays(f"stage/{self.party.stage}", state | mark)
             self.unwritten = False
             took = time.monotonic() - began
             self.next_save = time.monotonic() + max(SAVE_EVERY, took / SAVE_SHARE)
@@ -300,7 +344,7 @@ class Agent:
 
     def status(self) -> dict[str, Any]:
         """What a running party says of itself; nothing secret."""
-        agreement, counts = self.party.agreement, self.party.counts
+        agreement, counts, contradictions = self.party.agreement, self.party.counts, self.party.contradictions
         residual = np.inf if agreement is None else agreement.residual
         return {
             "party": self.config.name,
@@ -318,7 +362,7 @@ class Agent:
             "bytes_received": counts.bytes_received,
             "seconds": time.time() - self.started,
             "neighbours": {name: self.transport.state(name) for name in self.party.links},
-            "disagreements": dict(self.disagreements),
+            "disagreements": self.disagreements | {name: str(said) for (name, _), said in contradictions.items()},
         }
 
     async def linger(self, seconds: float = LINGER) -> None:
@@ -332,6 +376,15 @@ class Agent:
             except TimeoutError:
                 continue
         self.say_goodbye(FINISHED)
+
+    async def part(self) -> None:
+        """Tell the neighbours that this run cannot be finished, also those that are being refused and dial again."""
+        self.parting = True
+        self.say_goodbye(HOPELESS)
+        loop = asyncio.get_running_loop()
+        until, links = loop.time() + PARTING, self.party.links.values()
+        while loop.time() < until and not all("goodbye" in link.told for link in links):
+            await asyncio.sleep(TOGETHER)
 
     def say_goodbye(self, reason: str) -> None:
         """The last frame to everybody. Reasons are fixed words: an error may quote data."""

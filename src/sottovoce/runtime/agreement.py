@@ -10,21 +10,39 @@ which is what the frozen numbers lack to a fixed point of eqs. 2 to 5 on its sid
 that the KKT conditions still ask for: ``|A_ij x_i + A_ji x_j - b_ij| <= (|rho_ij| + |rho_ji|) / 2c`` and, for the duals
 ``lambda``, ``|lambda_{i|j} - lambda_{j|i}| <= (|rho_ij| + |rho_ji|) / 2``. A party to which ``rho`` is small says *ok*,
 else *no*; verdicts are flooded, and when all have said ok the frozen ``x`` is the answer.
+
+What cannot be true is not believed: a verdict in which this party accepts what it has not accepted, an epoch far ahead,
+numbers larger than honest ones get (``sizes``). Whatever others say, this party has no answer but one that it accepts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..costs.base import Array
+from ..errors import InvalidInput, PeerError, SottovoceError
 from ..node import Message, Node
+from .sizes import Sizes
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 16  # roundings of the largest number of a message, below which nothing can be certified
 PATIENCE = 64  # wakes, at most, between an epoch that failed and the next attempt of the same party
+JUMP = 2**20  # epochs by which others can be ahead; a run has a few
+ROLLED_BACK = (
+    "the journal here was restored from an older copy: restore the newest one; if it is lost, agree on a new run."
+)
+
+
+class Contradiction(PeerError):
+    """What parties said cannot all be true, or all be used. To hear it again does not help."""
+
+
+def never_accepted(epoch: int) -> str:
+    """Nobody else sets a party's bit."""
+    return f"says that this party has accepted epoch {epoch}, and it has not. Either that is a lie, or {ROLLED_BACK}"
 
 
 @dataclass(eq=False)
@@ -36,7 +54,7 @@ class Epoch:
     D: dict[int, Array]
     sent: dict[int, Array]  # r of the frozen state, by neighbour
     heard: dict[int, Array] = field(default_factory=dict)
-    residual: float | None = None  # of this party, once all neighbours were heard
+    residual: float | None = None  # of this party, once all neighbours were heard: in units of tau, 1 is good enough
     ok: int = 0  # bits of the parties that accept
     no: bool = False
 
@@ -50,8 +68,11 @@ class Agreement:
 
     floor = 1.0  # the size of x below which tol is absolute; public, and what data have in units of ``scale``
 
-    def __init__(self, node: Node, n: int, *, tol: float) -> None:
+    def __init__(self, node: Node, n: int, *, tol: float, sigma: float = 0.0, size: float = 1.0) -> None:
+        """``sigma`` of the pads, and the public ``size`` of the numbers: what honest messages can come to."""
         self.node, self.n, self.tol = node, n, tol
+        self.sizes = Sizes(n, node.c, sigma, size)
+        self.hopeless: SottovoceError | None = None  # why this party cannot go on
         self.newest: dict[int, Array] = {}  # what was last sent to each neighbour
         self.moved: dict[int, float] = {}  # by how much each neighbour's last message differed from the one before
         self.last: dict[int, Array] = {}
@@ -66,12 +87,18 @@ class Agreement:
     def wake(self) -> None:
         """Compute, and have something new to say to every neighbour (eqs. 2 and 3)."""
         self.newest = {message.receiver: message.r for message in self.node.wake()}
+        if not _size(self.newest.values()) <= self.sizes.largest:
+            self.hopeless = InvalidInput(
+                "the numbers of this party are so large in units of scale that its neighbours refuse them. Agree on a "
+                "run with larger scales."
+            )
         self.news.clear()
         self.wakes += 1
         self.wait = max(0, self.wait - 1)
 
     def receive(self, j: int, counter: int, r: Array) -> bool:
         """A neighbour's message (eq. 5); False where it is old news."""
+        self._check_size(r)
         if not self.node.receive(Message(j, self.node.i, counter, r)):
             return False
         before = self.last.get(j)
@@ -82,16 +109,17 @@ class Agreement:
 
     # Stopping
 
-    @property
-    def tau(self) -> float:
+    def tau(self, x: Array, messages: Iterable[Array]) -> float:
         """How small ``rho`` must be: such that ``x`` is off by ``tol`` of its size, or what rounding leaves."""
-        node = self.node
-        size = max(self.floor, float(np.abs(node.x).max(initial=0.0)))
-        degree = len(node.neighbours)
-        largest = max(
-            (float(np.abs(v).max(initial=0.0)) for v in (*self.last.values(), *self.newest.values())), default=0.0
-        )
-        return max(self.tol * size * min(node.c, 2 * node.curvature / degree), ROUNDING * EPS * largest)
+        node, size = self.node, max(self.floor, _size([x]))
+        promised = self.tol * size * min(node.c, 2 * node.curvature / len(node.neighbours))
+        return max(promised, ROUNDING * EPS * _size(messages))
+
+    @property
+    def moves(self) -> float:
+        """By how much the neighbours' last messages differed from those before, in units of what is asked for."""
+        tau = self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
+        return max(self.moved.values()) / tau
 
     @property
     def calm(self) -> bool:
@@ -99,7 +127,7 @@ class Agreement:
         if self.done or len(self.moved) < len(self.node.neighbours) or self.wait > 0:
             return False
         undecided = self.epoch is not None and not self.epoch.no
-        return not undecided and max(self.moved.values()) <= self.tau
+        return not undecided and self.moves <= 1
 
     def propose(self) -> None:
         """Enter the next epoch."""
@@ -119,6 +147,8 @@ class Agreement:
 
     def hear(self, j: int, epoch: int, r: Array) -> None:
         """A neighbour's frozen message."""
+        self._check_epoch(epoch)
+        self._check_size(r)
         current = 0 if self.epoch is None else self.epoch.number
         if epoch == current and self.epoch is not None:
             self.epoch.heard[j] = r
@@ -133,20 +163,41 @@ class Agreement:
         assert epoch is not None
         if epoch.residual is not None or len(epoch.heard) < len(self.node.neighbours):
             return
-        epoch.residual = max(float(np.abs(epoch.heard[j] - epoch.D[j]).max(initial=0.0)) for j in self.node.neighbours)
-        small = epoch.residual <= self.tau
-        self.verdict(epoch.number, no=not small, ok=1 << self.node.i if small else 0)
+        # By frozen numbers alone: by those of the moment a neighbour could make tau as large as it likes.
+        messages = (*epoch.sent.values(), *epoch.heard.values())
+        tau, largest = self.tau(epoch.x, messages), _size(messages)
+        residual = _size(epoch.heard[j] - epoch.D[j] for j in self.node.neighbours) / tau
+        settled = self.sizes.settled(_size([epoch.x]), self.node.size, len(self.node.neighbours))
+        if residual <= 1 and ROUNDING * EPS * largest == tau and largest > settled:
+            self.hopeless = Contradiction(
+                f"the messages have settled at numbers of 1e{np.log10(largest):.0f}. What rounding leaves of them is "
+                f"worse than tol = {self.tol:g} promises. A party has sent what it should not, or some data are far "
+                "larger than their scale. Agree on a new run, with larger scales or a larger tol."
+            )
+            return
+        epoch.residual = residual
+        self.unite(no=residual > 1, ok=1 << self.node.i if residual <= 1 else 0)
 
     def verdict(self, number: int, *, no: bool, ok: int) -> bool:
-        """What is said of an epoch, by this party or by others; True where it is news to pass on."""
+        """What others say of an epoch; True where it is news to pass on. Nobody else sets this party's bit."""
         if self.done:
             return False
-        if self.epoch is None or number > self.epoch.number:
+        self._check_epoch(number)
+        own = 1 << self.node.i
+        current = 0 if self.epoch is None else self.epoch.number
+        accepted = self.epoch is not None and number == current and self.epoch.ok & own
+        if number >= current and ok & own and not accepted:
+            raise Contradiction(never_accepted(number))
+        if number > current:
             self.enter(number)
+        if number < current or self.epoch is None:
+            return False
+        return self.unite(no=no, ok=ok)
+
+    def unite(self, *, no: bool, ok: int) -> bool:
+        """Add to what is known of the epoch."""
         epoch = self.epoch
         assert epoch is not None
-        if number < epoch.number:
-            return False
         before = (epoch.no, epoch.ok)
         failed = no and not epoch.no
         epoch.no, epoch.ok = epoch.no or no, epoch.ok | ok
@@ -154,6 +205,17 @@ class Agreement:
             self.wait = min(PATIENCE, max(2, self.wakes // 20))
         self.done = not epoch.no and epoch.ok == (1 << self.n) - 1
         return before != (epoch.no, epoch.ok)
+
+    def _check_epoch(self, number: int) -> None:
+        current = 0 if self.epoch is None else self.epoch.number
+        if not 1 <= number <= current + JUMP:
+            raise Contradiction(f"is in epoch {number}, this party in {current}: no run gets there.")
+
+    def _check_size(self, r: Array) -> None:
+        if (size := _size([r])) > self.sizes.largest:
+            raise Contradiction(
+                f"sent a number of size {size:.0e}; {self.sizes.largest:.0e} is more than this run has."
+            )
 
     @property
     def x(self) -> Array:
@@ -164,10 +226,10 @@ class Agreement:
     def residual(self) -> float:
         """How far the newest messages are from a fixed point, in units of what is asked for: 1 is good enough."""
         if self.done and self.epoch is not None and self.epoch.residual is not None:
-            return self.epoch.residual / self.tau
+            return self.epoch.residual
         if len(self.moved) < len(self.node.neighbours):
             return float("inf")
-        return max(self.moved.values()) / self.tau
+        return self.moves
 
     # To survive a crash
 
@@ -200,6 +262,10 @@ class Agreement:
             if len(arrays["epoch.residual"]):
                 self.epoch.residual = float(arrays["epoch.residual"][0])
             self.done = bool(done)
+
+
+def _size(vectors: Iterable[Array]) -> float:
+    return max((float(np.abs(v).max(initial=0.0)) for v in vectors), default=0.0)
 
 
 def _pairs(counters: Mapping[int, int]) -> Array:

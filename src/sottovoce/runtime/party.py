@@ -7,16 +7,19 @@ its stage ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..costs.base import Array
 from ..errors import PeerError
-from .agreement import Agreement
+from .agreement import ROLLED_BACK, Agreement, Contradiction, never_accepted
 from .frames import Goodbye, Verdict
 from .link import Complete, Link, News
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
+HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
+SAID = ("verdict", "snapshot", "value")  # in the order of ``Link.next_frame``
 
 
 @dataclass(eq=False)
@@ -64,6 +67,8 @@ class Party:
     counts: Counts = field(default_factory=Counts)
     over: dict[str, int] = field(default_factory=dict)  # the last stage whose end each neighbour knows
     left: set[str] = field(default_factory=set)  # neighbours that have their answer and went
+    # What a neighbour said that cannot be true, by the kind of its frame, until it says something better.
+    contradictions: dict[tuple[str, str], Contradiction] = field(default_factory=dict)
 
     @property
     def everybody(self) -> int:
@@ -92,12 +97,23 @@ class Party:
             link = self.links[name]
             # What does not fit is refused when it is said again.
             if said.value is not None and len(said.value[1]) == length:
-                self._value(link, *said.value)
+                with self._noted(name, "value"):
+                    self._value(link, *said.value)
             if said.snapshot is not None and len(said.snapshot[1]) == length:
-                agreement.hear(link.index, *said.snapshot)
+                with self._noted(name, "snapshot"):
+                    agreement.hear(link.index, *said.snapshot)
             if said.verdict is not None:
-                self._verdict(said.verdict)
+                with self._noted(name, "verdict"):
+                    self._verdict(name, said.verdict)
         self.save()
+
+    @contextmanager
+    def _noted(self, neighbour: str, kind: str) -> Iterator[None]:
+        """Something that was held turns out to be impossible: that is known, though nobody is there to be refused."""
+        try:
+            yield
+        except Contradiction as error:
+            self.contradictions[neighbour, kind] = Contradiction(f"{neighbour} {error}")
 
     def finish(self) -> None:
         """The agreement is over."""
@@ -122,26 +138,41 @@ class Party:
         link = self.links[neighbour]
         said = link.receive(frame)
         if isinstance(said, Goodbye):
-            if said.reason == FINISHED:
+            if said.reason in (FINISHED, HOPELESS):
                 self.left.add(neighbour)
+            if said.reason == HOPELESS:
+                self.contradictions[neighbour, "goodbye"] = Contradiction(
+                    f"{neighbour} has ended, because this run cannot be finished; its log says why. Start all parties "
+                    "again once that is mended, or agree on a new run."
+                )
             return True
         if said is None:
             return False
-        if isinstance(said, Verdict):
-            ok = int.from_bytes(said.ok, "little")
-            if ok >> self.n:
-                raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
-            if ok == self.everybody and not said.no:
-                self.over[neighbour] = max(said.stage, self.over.get(neighbour, -1))
+        kind = "verdict" if isinstance(said, Verdict) else said.kind
+        try:
+            changed = self._said(neighbour, link, said)
+        except Contradiction as error:
+            self.contradictions[neighbour, kind] = named = Contradiction(f"{neighbour} {error}")
+            raise named from None
+        self.contradictions.pop((neighbour, "goodbye"), None)
+        if said.stage == self.stage:  # and all that it says before this, after every connect
+            for earlier in SAID[: SAID.index(kind) + 1]:
+                self.contradictions.pop((neighbour, earlier), None)
+        return changed
+
+    def _said(self, neighbour: str, link: Link, said: Complete | Verdict) -> bool:
+        if isinstance(said, Verdict) and int.from_bytes(said.ok, "little") >> self.n:
+            raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
         if said.stage in self.ended:
             link.lags = said.stage  # tell it how that stage ended
+            self._ends(neighbour, said)
             return True
         if said.stage < self.stage:
             raise PeerError(f"{neighbour} is in stage {said.stage}, which was never here.")
         if self.agreement is None or said.stage > self.stage:
             return self._hold(neighbour, said)
         if isinstance(said, Verdict):
-            return self._verdict(said)
+            return self._verdict(neighbour, said)
         self._check_length(said)
         if said.kind == "value":
             return self._value(link, said.number, said.data)
@@ -149,16 +180,22 @@ class Party:
         self.agreement.hear(link.index, said.number, said.data)
         return self._saved(before)
 
+    def _ends(self, neighbour: str, said: Complete | Verdict) -> None:
+        """Whether a neighbour knows that a stage is over."""
+        if isinstance(said, Verdict) and not said.no and int.from_bytes(said.ok, "little") == self.everybody:
+            self.over[neighbour] = max(said.stage, self.over.get(neighbour, -1))
+
     def _value(self, link: Link, counter: int, r: Array) -> bool:
         assert self.agreement is not None
         fresh = self.agreement.receive(link.index, counter, r)
         self.counts.old += not fresh
         return fresh
 
-    def _verdict(self, said: Verdict) -> bool:
+    def _verdict(self, neighbour: str, said: Verdict) -> bool:
         assert self.agreement is not None
         before = self._epoch()
         self.agreement.verdict(said.epoch, no=said.no, ok=int.from_bytes(said.ok, "little"))
+        self._ends(neighbour, said)
         return self._saved(before)
 
     def _epoch(self) -> tuple[int, bool, int]:
@@ -172,12 +209,19 @@ class Party:
         return True
 
     def _hold(self, neighbour: str, said: Complete | Verdict) -> bool:
-        if said.stage > self.stage + 1:
-            raise PeerError(
-                f"{neighbour} is in stage {said.stage}, this party in {self.stage}: stages cannot be skipped."
+        # After a restart, the stage under way is on the disk, where this party may have accepted its end.
+        begun = self.agreement is not None
+        if said.stage > self.stage + (1 if begun else 2):
+            raise Contradiction(
+                f"is in stage {said.stage}, this party in {self.stage}: stages cannot be skipped. Either that is a "
+                f"lie, or {ROLLED_BACK}"
             )
+        if said.stage > self.stage + 1:
+            raise PeerError(f"{neighbour} is in stage {said.stage}; this party is not ready for it.")
         held = self.held.setdefault(neighbour, Held())
         if isinstance(said, Verdict):
+            if begun and int.from_bytes(said.ok, "little") >> self.index & 1:
+                raise Contradiction(never_accepted(said.epoch))
             held.verdict = said
         elif said.kind == "value":
             held.value = (said.number, said.data)
@@ -209,7 +253,7 @@ class Party:
         if ended is not None:
             news.verdicts.append(Verdict(ended.stage, ended.epoch, False, self._bitmap(ended.ok)))
         agreement = self.agreement
-        if agreement is not None:
+        if agreement is not None and agreement.hopeless is None:
             if agreement.epoch is not None:
                 epoch = agreement.epoch
                 news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, self._bitmap(epoch.ok)))

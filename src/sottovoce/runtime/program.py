@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -16,14 +15,14 @@ from ..errors import NotConverged
 from ..files.cost_table import PartyCost
 from ..hiding import is_hidden, size_of
 from ..masks import GaussianMask
-from ..modular import TOLERANCE, ModularMask, decode, masked_limbs
-from ..solve import Result, Status
-from ..statistics.agreements import Agreements
+from ..modular import TOLERANCE, ModularMask, decode, limb_width, masked_limbs
+from ..solve import Result
+from ..statistics.agreements import Agreements, resolution
 from ..statistics.programs import run as run_statistic
 from .agent import Agent
+from .agreement import Contradiction
 from .config import NodeConfig
 
-log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
@@ -45,17 +44,21 @@ class NetworkAgreements(Agreements):
             pads.append((1 if self.agent.config.index < link.index else -1, words))
         limbs = masked_limbs(integers, pads, mask, self.parties)
         # Uniform given the sums, the limbs are public: nothing is left to hide.
-        run = self._wait(self.agent.agree(len(self.runs), Averaging(limbs), None, min(self.tol, TOLERANCE)))
+        tol, size = min(self.tol, TOLERANCE), 2.0 ** limb_width(mask.bits, self.parties)
+        run = self._wait(self.agent.agree(len(self.runs), Averaging(limbs), None, tol, size))
         try:
             mean = decode(run.x, mask, self.parties) / self.parties
-        except NotConverged as error:
-            log.warning("%s", error)
-            return replace(run, status=Status.MAX_ITER)
+        except NotConverged:
+            raise Contradiction(
+                f"the counts of stage {len(self.runs)} do not add up to whole numbers: a party has not kept to the "
+                "protocol. Agree on a new run."
+            ) from None
         return replace(run, x=mean)
 
     def optimise(self, cost: Cost, mask: GaussianMask) -> Result:
         """One agreement on the optimum of all parties' costs."""
-        return self._wait(self.agent.agree(len(self.runs), cost, mask, self.tol))
+        size = max(1.0, resolution(mask) / (3 * self.tol))  # also of the public number that rides along
+        return self._wait(self.agent.agree(len(self.runs), cost, mask, self.tol, size))
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()

@@ -16,6 +16,7 @@ from ..costs.base import Array
 from ..errors import JournalError, SottovoceError
 from ..files.cost_table import PartyCost
 from .agent import Agent
+from .agreement import Contradiction
 from .config import NodeConfig
 from .grpc_transport import GrpcTransport
 from .identity import load
@@ -69,7 +70,8 @@ async def serve(config: NodeConfig, transport: Transport | None = None) -> int:
             for task in (work, halt):
                 task.cancel()
             if agent.result is None:
-                agent.say_goodbye("stopped before the end")
+                if not agent.parting:
+                    agent.say_goodbye("stopped before the end")
                 with suppress(JournalError):  # which may be the reason to stop
                     agent.save()
             await transport.stop()
@@ -100,9 +102,13 @@ async def _work(agent: Agent, own: Array | PartyCost) -> None:
     program = asyncio.ensure_future(loop.run_in_executor(None, answer, agent.config, own, agreements))
     program.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody asks if this is cancelled
     await asyncio.wait([failed, program], return_when=asyncio.FIRST_COMPLETED)
-    if not program.done():
-        failed.result()  # raises what went wrong on the event loop
-    told = program.result()
+    try:
+        if not program.done():
+            failed.result()  # raises what went wrong on the event loop
+        told = program.result()
+    except Contradiction:
+        await agent.part()
+        raise
     failed.cancel()
     counts = agent.party.counts
     agent.write_result(
