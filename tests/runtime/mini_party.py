@@ -254,8 +254,8 @@ class MiniParty:
             else:
                 yield kind, body
 
-    def agree(self, stage: int, s: list[float], variance: float | None, tol: float) -> list[float]:
-        """One agreement on the average of ``s``."""
+    def agree(self, stage: int, s: list[float], variance: float | None, tol: float, size: float) -> list[float]:
+        """One agreement on the average of ``s``, whose public size is ``size``."""
         c, theta, n, A = self.run["c"], self.run["theta"], self.run["parties"], self.A
         held = written = [0.0] * len(s)
         w = [-2.0 * v for v in s]
@@ -264,8 +264,10 @@ class MiniParty:
             g = Fraction(grid(variance))
             w = [float(round(Fraction(-2 * v) / g) * g + Fraction(A * p)) for v, p in zip(s, held, strict=True)]
         e = [a - b for a, b in zip(held, written, strict=True)]
+        sigma = math.sqrt(variance or 0.0)
+        largest = 2.0**64 * n**2 * (1 + c) * (10 * sigma + size)
         D, counter, newest = [0.0] * len(s), 0, 0
-        epoch, frozen_x, frozen_D, theirs, no, ok = 0, s, D, None, False, 0
+        epoch, frozen_x, frozen_D, theirs, no, ok, own = 0, s, D, None, False, 0, 1 << self.index
 
         def wake() -> tuple[list[float], list[float]]:
             nonlocal counter
@@ -275,9 +277,15 @@ class MiniParty:
             self._send(VALUE, vector(stage, counter, r))
             return x, r
 
-        wake()
+        _, r = wake()
         for kind, body in self._frames(stage):
             number = body.get(2, 0)
+            if kind in (VALUE, SNAPSHOT):
+                assert max(map(abs, doubles(body[5]))) <= largest
+            if kind in (SNAPSHOT, VERDICT):
+                assert 1 <= number <= epoch + 2**20
+            if kind == VERDICT and number >= epoch:  # nobody else sets this party's bit
+                assert not int.from_bytes(body.get(4, b""), "little") & ~(ok if number == epoch else 0) & own
             if kind == VALUE and number > newest:
                 newest = number
                 D = [(1 - theta) * d + theta * v for d, v in zip(D, doubles(body[5]), strict=True)]
@@ -289,9 +297,12 @@ class MiniParty:
             if kind == SNAPSHOT and number == epoch and theirs is None:
                 theirs = doubles(body[5])
                 rho = max(abs(a - b) for a, b in zip(theirs, frozen_D, strict=True))
-                size = max(1.0, *map(abs, frozen_x))
-                tau = max(tol * size * min(c, 4.0), 16 * 2.0**-52 * max(map(abs, theirs)))
-                no, ok = no or rho > tau, ok | (rho <= tau) << self.index
+                answer, largest_r = max(map(abs, frozen_x)), max(map(abs, (*theirs, *r)))
+                tau = max(tol * max(1.0, answer) * min(c, 4.0), 16 * 2.0**-52 * largest_r)
+                own_size = max(size, answer, max(map(abs, w)) - 10 * sigma)
+                settled = largest_r <= 4 * (10 * sigma + 2 * n * (1 + c) * own_size)
+                assert rho > tau or tau > 16 * 2.0**-52 * largest_r or settled
+                no, ok = no or rho > tau, ok | (own if rho <= tau else 0)
             if kind == VERDICT and number == epoch:
                 no, ok = no or bool(body.get(3, 0)), ok | int.from_bytes(body.get(4, b""), "little")
             if before != (no, ok):
@@ -308,11 +319,12 @@ class MiniParty:
         pad = self.secrets.word(0, 46)
         hidden = (len(rows) + (pad if self.index < self.peer_index else -pad)) % 2**46
         own, width = limbs(hidden, 46, n)
-        sums = [n * v for v in self.agree(0, own, None, min(tol, 0.1 / (3 * 2**28)))]
+        sums = [n * v for v in self.agree(0, own, None, min(tol, 0.1 / (3 * 2**28)), 2.0**width)]
         assert all(abs(v - round(v)) < 0.1 for v in sums)
         N = sum(round(v) << width * k for k, v in enumerate(sums)) % 2**46
         share = n / N * sum(rows) / scale
-        return self.agree(1, [share, 12 * grid(variance) / (3 * tol)], variance, tol)[0] * scale
+        rider = 12 * grid(variance) / (3 * tol)
+        return self.agree(1, [share, rider], variance, tol, max(1.0, rider))[0] * scale
 
     def leave(self) -> None:
         self._send(GOODBYE, {1: b"finished"})

@@ -67,6 +67,7 @@ class Agent:
         self.disagreeing: dict[str, float] = {}  # since when
         self.contradicted: dict[tuple[str, str], float] = {}  # since when neighbours say what cannot be true
         self.parting = False  # whether nothing is left to do but to say so
+        self.parted: set[str] = set()  # those who were told
         self.result: dict[str, Any] | None = None
         self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
         self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
@@ -161,7 +162,10 @@ class Agent:
 
     def next_frame(self, neighbour: str) -> bytes | None:
         if self.parting:
-            return self.party.links[neighbour].next_frame(News())
+            link = self.party.links[neighbour]
+            frame = link.next_frame(News())
+            self.parted |= {neighbour} if "goodbye" in link.told else set()
+            return frame
         # What could not be written down must not be said.
         return None if self.unwritten else self.party.next_frame(neighbour)
 
@@ -382,8 +386,8 @@ class Agent:
         self.parting = True
         self.say_goodbye(HOPELESS)
         loop = asyncio.get_running_loop()
-        until, links = loop.time() + PARTING, self.party.links.values()
-        while loop.time() < until and not all("goodbye" in link.told for link in links):
+        until = loop.time() + PARTING
+        while loop.time() < until and self.parted | self.party.left < self.party.links.keys():
             await asyncio.sleep(TOGETHER)
 
     def say_goodbye(self, reason: str) -> None:
