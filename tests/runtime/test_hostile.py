@@ -1,6 +1,6 @@
 """Real parties among hostile ones: strangers, impostors, replays, a neighbour that breaks the protocol in every way.
 
-A neighbour that keeps to the protocol and lies is not among them: it can spoil the answer, and nothing prevents it.
+A neighbour that keeps to the form of the protocol and lies is in test_liars.
 """
 
 from __future__ import annotations
