@@ -22,7 +22,7 @@ import grpc.aio
 import numpy as np
 import pytest
 from runtime.proxy import Proxies
-from runtime.trial import Trial, edit, prepare, results_of, status, wait_for
+from runtime.trial import Trial, edit, journal_of, prepare, results_of, status, wait_for
 
 import sottovoce as sv
 from sottovoce.runtime import identity
@@ -31,7 +31,6 @@ from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.frames import CHUNK, MAX_FRAME, Snapshot, Value, Verdict, encode
 from sottovoce.runtime.grpc_transport import METHOD, NAME_KEY, SERVICE
 from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.link import Link, digest, signed_part
 from sottovoce.runtime.secrets import EdgeSecrets
 
@@ -79,7 +78,7 @@ def edge_of(trial: Trial, name: str, other: str) -> Link:
     """A party's end of an edge, with the keys of its journal, so that it can be honest afterwards."""
     config = read_node_file(trial.folder / name / "node.toml")
     neighbour = next(neighbour for neighbour in config.neighbours if neighbour.name == other)
-    with Journal(config.journal) as journal:
+    with journal_of(config) as journal:
         secrets = EdgeSecrets.saved(journal, config.run_name, name, other)
     own = identity.load(config.identity)
     mac = config.channels == "open"
@@ -339,7 +338,7 @@ def secrets_of(trial: Trial, config: NodeConfig, own: int) -> dict[str, list[byt
     found = {"data": raw_forms(rows.ravel()), "sums": raw_forms(rows.sum(axis=0)), "pads": [], "keys": []}
     key = identity.load(config.identity).key
     found["keys"].append(key.splitlines()[1].encode())
-    with Journal(config.journal) as journal:
+    with journal_of(config) as journal:
         for neighbour in config.neighbours:
             edge = EdgeSecrets.saved(journal, config.run_name, config.name, neighbour.name)
             private = journal.get(f"edge/{config.run_name}/{neighbour.name}/private")
@@ -389,7 +388,7 @@ def test_nothing_secret_is_shown(tmp_path, channels):
         assert secret["keys"][0] in (trial.folder / name / "identity" / "key.pem").read_bytes()
         assert secret["keys"][1] in (trial.folder / name / "journal.sqlite").read_bytes()
     # And on the wire it finds what travels, where that is open.
-    with Journal(cluster.configs["p0"].journal) as journal:
+    with journal_of(cluster.configs["p0"]) as journal:
         frozen = journal.get_arrays("stage/1")["epoch.sent.1"]
     for place in ("the wire", "numbers in the trace of p0"):
         assert [form in shown[place] for form in raw_forms(frozen)[1::3]] == [channels == "open"] * len(frozen)

@@ -15,6 +15,9 @@ from runtime.proxy import Proxies, Proxy
 import sottovoce as sv
 from sottovoce.errors import InvalidInput
 from sottovoce.runtime.cluster import Cluster, free_ports
+from sottovoce.runtime.config import NodeConfig
+from sottovoce.runtime.identity import load
+from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.plan import read_plan, write_plan
 
 COLUMNS = ["a", "b", "y"]
@@ -98,6 +101,11 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert text.count(old) == 1, f"{path} has {text.count(old)} times {old}"
     path.write_text(text.replace(old, new))
+
+
+def journal_of(config: NodeConfig) -> Journal:
+    """Opened as the party would."""
+    return Journal(config.journal, load(config.identity).derive("journal"))
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 60.0, what: str = "") -> Any:

@@ -36,7 +36,7 @@ from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.config import PACE, Neighbour, NodeConfig
-from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.identity import Identity, load
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.memory import Faults, Hub
 from sottovoce.runtime.program import NetworkAgreements
@@ -133,7 +133,8 @@ class World:
         columns = list(statistic.columns) if statistic is not None else ["x"]
         lines = [",".join(columns), *(",".join(map(repr, row)) for row in self.rows[i].tolist())]
         (self.folder / f"p{i}" / "data.csv").write_text("\n".join(lines) + "\n")
-        with Journal(self.folder / f"p{i}" / "journal.sqlite") as journal:
+        key = load(self.scene.identities / f"p{i}").derive("journal")
+        with Journal(self.folder / f"p{i}" / "journal.sqlite", key) as journal:
             for j in self.scene.network.neighbours(i).tolist():
                 journal.put({f"edge/{RUN}/p{j}/private": hashlib.sha256(f"{i} {j}".encode()).digest()})
 

@@ -81,6 +81,7 @@ class Agent:
                 identity, neighbour.name, neighbour.index, neighbour.certificate, config.parameters(), secrets,
                 authenticate=config.channels == "open",
             )  # fmt: skip
+        journal.made()
         self.party = Party(config.index, config.parties, links, self.save)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:

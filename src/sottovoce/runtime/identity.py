@@ -16,6 +16,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..errors import InvalidInput
 
@@ -41,6 +42,12 @@ class Identity:
     def sign(self, data: bytes) -> bytes:
         """Checked by ``verify`` with the certificate."""
         return _private_key(self.key, "the key").sign(data, ec.ECDSA(hashes.SHA256()))
+
+    def derive(self, purpose: str) -> bytes:
+        """32 secret bytes that whoever has the private key can make again."""
+        number = _private_key(self.key, "the key").private_numbers().private_value
+        info = f"sottovoce {purpose}".encode()
+        return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(number.to_bytes(32, "big"))
 
 
 def create(folder: str | Path, name: str, days: int = 3650, now: datetime | None = None) -> Identity:

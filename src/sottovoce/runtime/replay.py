@@ -243,10 +243,11 @@ def holdings(config: NodeConfig) -> list[Holding]:
 
 
 async def _holdings(config: NodeConfig) -> list[Holding]:
-    with Journal(config.journal) as journal:
+    identity = load(config.identity)
+    with Journal(config.journal, identity.derive("journal")) as journal:
         neighbours = [neighbour.name for neighbour in config.neighbours]
         transport = Hub().transport(config.name, neighbours)  # never started
-        past = _Past(replace(config, record=None), transport, load(config.identity), journal)
+        past = _Past(replace(config, record=None), transport, identity, journal)
         past.brought = []
         if past.met.is_set():
             agreements = NetworkAgreements(past, asyncio.get_running_loop())

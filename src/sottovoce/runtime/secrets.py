@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..costs.base import Array
-from ..errors import InvalidInput, PeerError
+from ..errors import InvalidInput, JournalError, PeerError
 from ..masks import GaussianMask
 
 if TYPE_CHECKING:
@@ -51,9 +51,14 @@ class EdgeSecrets:
 
     @classmethod
     def saved(cls, journal: Journal, run: str, own: str, neighbour: str) -> EdgeSecrets:
-        """Those of the journal; new ones, written down before anybody hears of them, where it has none."""
+        """Those of the journal; if it is new, new ones, written down before anybody hears of them."""
         private = journal.get(f"edge/{run}/{neighbour}/private")
         if private is None:
+            if not journal.new:
+                raise JournalError(
+                    f"{journal.path}: there is no key for {neighbour}: the neighbours changed since this run began. "
+                    "Restore them, or plan a new run, with a new name and new journals."
+                )
             private = os.urandom(32)
             journal.put({f"edge/{run}/{neighbour}/private": private})
         return cls(run, own, neighbour, private, journal.get(f"edge/{run}/{neighbour}/theirs"))

@@ -41,7 +41,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None) -> int:
     own = config.own_data()  # before anybody is called: others would see a party that stops, or that is slow to speak
     identity = load(config.identity)
     transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
-    with Journal(config.journal) as journal:
+    with Journal(config.journal, identity.derive("journal")) as journal:
         agent = Agent(config, transport, identity, journal)
         halted = Halt()
         loop = asyncio.get_running_loop()
