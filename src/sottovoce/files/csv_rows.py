@@ -33,7 +33,9 @@ class Shards:
 
 
 class Sheet:
-    """One CSV file, as text: a header, and the cells of every row with its line number."""
+    """One CSV file, as text: a header, and the cells of every row with its line number.
+
+    What is wrong with a cell is said by line and column, and never quoted: a party's errors go to a log."""
 
     def __init__(self, path: Path, delimiter: str) -> None:
         self.path, self.delimiter = path, delimiter
@@ -48,6 +50,8 @@ class Sheet:
         if not self.rows:
             raise InvalidFile(f"{path} is empty. Its first line must name the columns.")
         line, self.header = self.rows.pop(0)
+        if any(_is_number(name) for name in self.header):  # which must not be quoted as names
+            raise InvalidFile(f"{path}, line {line}: there are numbers where the names of the columns should be.")
         for number, name in enumerate(self.header, start=1):
             if not name:
                 raise InvalidFile(f"{path}, line {line}: column {number} has no name.")
@@ -80,9 +84,9 @@ class Sheet:
         try:
             value = float(text) if "_" not in text else math.nan
         except ValueError:
-            raise InvalidFile(f"{where}: {text!r} is not a number.") from None
+            raise InvalidFile(f"{where}: the cell is not a number.") from None
         if not math.isfinite(value):
-            raise InvalidFile(f"{where}: {text!r} is not a finite number. Remove the row, or impute the value first.")
+            raise InvalidFile(f"{where}: the cell is not a finite number. Remove the row, or impute the value first.")
         return value
 
 
@@ -119,6 +123,14 @@ def read_together(path: Path, party: str, columns: Sequence[str] | None, target:
         of_party.setdefault(cells[at], []).append((line, cells))
     rows = [sheet.matrix(wanted, group) for group in of_party.values()]
     return Shards(wanted, list(of_party), rows, [f"{path}, party {name!r}" for name in of_party])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.lower() not in ("nan", "inf", "infinity")  # which may be names
 
 
 def _wanted(header: Sequence[str], columns: Sequence[str] | None, target: str | None) -> list[str]:
