@@ -120,15 +120,17 @@ def node(
 
     config = read_node_file(file)
     _log_to_stderr(json, quiet)
-    code = run_party(config)
-    if code == 0:
-        result = json_module.loads(config.result.read_text(encoding="utf-8"))
+
+    def tell(result: dict[str, Any]) -> None:
+        """At once: the party may have to wait for its neighbours for a while yet."""
         if json:
             print_json(result)
         else:
             _print_facts(_answer_facts(result["answer"]))
             typer.echo(f"\nAll of it is in {config.result}")
-    return code
+        sys.stdout.flush()
+
+    return run_party(config, tell)
 
 
 def status(file: NodeFile, json: Json = False) -> int | None:
@@ -189,6 +191,8 @@ def _status_facts(told: dict[str, Any]) -> dict[str, Any]:
         "running": f"{told.get('seconds', 0):,.0f} s",
     }
     rows |= {f"neighbour {name}": state for name, state in told.get("neighbours", {}).items()}
+    if missed := told.get("missed", []):
+        rows["missed"] = f"{', '.join(missed)}: start again, also if it has finished"
     return rows | {f"dispute {name}": why for name, why in told.get("disagreements", {}).items()}
 
 
@@ -198,7 +202,16 @@ def _status_facts(told: dict[str, Any]) -> dict[str, Any]:
 def _log_to_stderr(json: bool, quiet: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines(json))
+    handler.addFilter(_without_foreign_traces)
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler], force=True)
+
+
+def _without_foreign_traces(record: logging.LogRecord) -> bool:
+    """One line of gRPC, which logs its own traceback for whatever a stranger sends over an open channel."""
+    if record.name.partition(".")[0] == "grpc":
+        record.msg, record.args = record.getMessage().partition("\n")[0], ()
+        record.exc_info = record.exc_text = record.stack_info = None
+    return True
 
 
 class _Lines(logging.Formatter):

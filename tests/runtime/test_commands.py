@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 
 from sottovoce.cli import app
 from sottovoce.errors import InvalidInput, PeerError
+from sottovoce.network_cli import _log_to_stderr
 from sottovoce.runtime import cluster as cluster_module
 from sottovoce.runtime import identity, serve
 from sottovoce.runtime.cluster import ANSWER, Cluster, ask, free_ports
@@ -132,13 +133,14 @@ def party(out: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]
     """Replaces the run of a party: what it returns or raises, and whether it writes a result."""
     play: dict[str, Any] = {"code": 0, "error": None, "answer": {"mean": [5.0], "covariance": [[1.0]]}}
 
-    def run_party(config: NodeConfig) -> int:
+    def run_party(config: NodeConfig, tell: Any) -> int:
         play["config"] = config
         logging.getLogger("sottovoce.runtime").info("party started", extra={"party": config.name})
         logging.getLogger("sottovoce.runtime").warning("something is odd")
         if play["error"] is not None:
             raise play["error"]
-        config.result.write_text(json.dumps({"status": "converged", "answer": play["answer"]}))
+        if not play["code"]:
+            tell({"status": "converged", "answer": play["answer"]})
         return int(play["code"])
 
     monkeypatch.setattr(serve, "run_party", run_party)
@@ -155,6 +157,25 @@ def test_node_prints_the_answer(out, party):
     assert done.stdout.split()[:2] == ["mean", "5"]
     assert "result.json" in done.stdout
     assert "INFO party started party=ann" in done.stderr
+
+
+def test_tracebacks_of_grpc_stay_out_of_the_log(capsys):
+    """They come with whatever a stranger sends over an open channel; that something came stays."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        _log_to_stderr(json=False, quiet=False)
+        for name in ("grpc._cython.cygrpc", "sottovoce.runtime.agent"):
+            try:
+                raise ValueError(f"in {name}")
+            except ValueError:
+                logging.getLogger(name).exception("%s\nTraceback (most recent call last)", f"Unexpected, {name}")
+    finally:
+        root.handlers[:], root.level = before
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].endswith("ERROR Unexpected, grpc._cython.cygrpc")
+    assert "Unexpected, sottovoce.runtime.agent" in lines[1]
+    assert "ValueError: in sottovoce.runtime.agent" in lines  # one's own are shown
 
 
 def test_node_in_json(out, party):

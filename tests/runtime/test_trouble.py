@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,11 +21,13 @@ from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, results_of
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
+from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import identity
+from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import ask
 from sottovoce.runtime.config import NodeConfig, read_node_file
-from sottovoce.runtime.frames import Snapshot, decode
+from sottovoce.runtime.frames import Snapshot, Verdict, decode
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.memory import Hub
 from sottovoce.runtime.serve import serve
@@ -258,17 +261,74 @@ def test_parties_that_are_told_to_stop_go_on_later(tmp_path):
             assert cluster.processes[name].wait(10) == code
             assert "told to stop before the end" in cluster.log(name)
             assert "Traceback" not in cluster.log(name)
+            assert "never retrieved" not in cluster.log(name)
         cluster.start()
         results_of(cluster)
         trial.check(cluster)
         assert cluster.wait(30.0) == {"p0": 0, "p1": 0}
         # Once more, alone: the answer is in the journal, and p1 is waited for, in vain.
         (trial.folder / "p0" / "result.json").unlink()
+        printed = cluster.log("p0").count("All of it is in")
         cluster.start(["p0"])
         results_of(cluster)
         trial.check(cluster)
+        # It prints the answer before it waits.
+        wait_for(lambda: cluster.log("p0").count("All of it is in") == printed + 1, 5.0)
+        assert cluster.running("p0")
         cluster.kill("p0", signal.SIGTERM)
         assert cluster.processes["p0"].wait(10) == 0
+
+
+def test_a_party_that_missed_the_end_says_whom_to_start_again(tmp_path, monkeypatch, caplog):
+    """p1 has its answer and is gone; p0 was killed before it heard, and waits alone. p1 comes back, and tells it."""
+    trial = prepare(tmp_path, PAIR)
+    monkeypatch.setattr(agent_module, "PATIENCE", 0.5)
+    configs = {name: read_node_file(trial.folder / name / "node.toml") for name in ("p0", "p1")}
+    agents: dict[str, Agent] = {}
+
+    class Seen(Agent):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            agents[self.config.name] = self
+
+    monkeypatch.setattr(serve_module, "Agent", Seen)
+
+    async def play() -> None:
+        deaf = False
+
+        def faults(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
+            """p0 never hears that p1 accepts the last stage."""
+            said = decode(frame)
+            accepts = isinstance(said, Verdict) and said.stage == 1 and said.ok[0] & 0b10
+            return [] if deaf and accepts and receiver == "p0" else [(0.0, frame)]
+
+        hub = Hub(faults)
+
+        def start(name: str, other: str) -> asyncio.Task[int]:
+            return asyncio.create_task(serve(configs[name], hub.transport(name, [other])))
+
+        deaf = True
+        first, second = start("p0", "p1"), start("p1", "p0")
+        while not configs["p1"].result.exists():
+            await asyncio.sleep(0.02)
+        assert not configs["p0"].result.exists()
+        second.cancel()  # as after ten minutes
+        await asyncio.gather(second, return_exceptions=True)
+        deaf = False
+        while not agents["p0"].status()["missed"]:
+            await asyncio.sleep(0.02)
+        assert agents["p0"].status()["missed"] == ["p1"]
+        assert "p1 has been away for 0.5 s." in caplog.text
+        assert "start it again if it has finished" in caplog.text
+        second = start("p1", "p0")
+        assert await first == 0
+        assert agents["p0"].status()["missed"] == []
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(play(), 30.0))
+    result = json.loads(configs["p0"].result.read_text())
+    np.testing.assert_allclose(result["answer"]["mean"], trial.answer, rtol=0, atol=ACCURACY)
 
 
 def test_a_clock_that_jumps_changes_nothing(trial, monkeypatch):

@@ -15,7 +15,7 @@ import math
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,7 @@ SAVE_EVERY = 0.25  # seconds between two saved states, at least
 SAVE_SHARE = 0.05  # of the time that saving may take
 GIVE_UP = 30.0  # seconds after which parties stop that mean different runs, or hear what cannot be true
 PARTING = 5.0  # seconds to tell those that dial meanwhile that the run cannot be finished
+PATIENCE = 60.0  # seconds after which a neighbour that is away is missed
 LINGER = 600.0  # seconds to stay for neighbours that have not finished
 
 
@@ -68,6 +69,8 @@ class Agent:
         self.contradicted: dict[tuple[str, str], float] = {}  # since when neighbours say what cannot be true
         self.parting = False  # whether nothing is left to do but to say so
         self.parted: set[str] = set()  # those who were told
+        self.missing: dict[str, asyncio.TimerHandle] = {}  # neighbours that are away: when they will be missed
+        self.missed: set[str] = set()
         self.result: dict[str, Any] | None = None
         self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
         self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
@@ -106,11 +109,13 @@ class Agent:
 
     def connected(self, neighbour: str) -> None:
         log.info("connected", extra={"neighbour": neighbour})
+        self.stop_missing(neighbour)
         self.party.links[neighbour].forget()
         self.transport.notify(neighbour)
 
     def disconnected(self, neighbour: str, reason: str) -> None:
         log.info("disconnected", extra={"neighbour": neighbour, "reason": reason})
+        self.begin_to_miss([neighbour])
         self.party.links[neighbour].forget()
         self.turn.set()
 
@@ -367,8 +372,29 @@ class Agent:
             "bytes_received": counts.bytes_received,
             "seconds": time.time() - self.started,
             "neighbours": {name: self.transport.state(name) for name in self.party.links},
+            "missed": sorted(self.missed),
             "disagreements": self.disagreements | {name: str(said) for (name, _), said in contradictions.items()},
         }
+
+    def begin_to_miss(self, neighbours: Iterable[str] | None = None) -> None:
+        """These, or all, are away. One that has finished and left may have to come back, to tell how the run ended."""
+        for name in self.party.links if neighbours is None else neighbours:
+            self.stop_missing(name)
+            if self.transport.state(name) != "up" and not self.party.links[name].farewell:
+                self.missing[name] = asyncio.get_running_loop().call_later(PATIENCE, self._miss, name)
+
+    def stop_missing(self, neighbour: str) -> None:
+        self.missed.discard(neighbour)
+        if (timer := self.missing.pop(neighbour, None)) is not None:
+            timer.cancel()
+
+    def _miss(self, name: str) -> None:
+        if self.result is None:
+            self.missed.add(name)
+            log.warning(
+                "%s has been away for %g s. This party goes on when it is back: start it, and start it again if it has "
+                "finished, since it knows how the run ended.", name, PATIENCE, extra={"neighbour": name},
+            )  # fmt: skip
 
     async def linger(self, seconds: float = LINGER) -> None:
         """Stay until the neighbours have heard the end, for those that were away."""
@@ -393,6 +419,7 @@ class Agent:
 
     def say_goodbye(self, reason: str) -> None:
         """The last frame to everybody. Reasons are fixed words: an error may quote data."""
-        for link in self.party.links.values():
+        for name, link in self.party.links.items():
             link.farewell = reason
+            self.stop_missing(name)
         self.tell()

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,15 @@ log = logging.getLogger(__name__)
 DONE, UNFINISHED, INTERRUPTED = 0, 1, 130
 
 
-def run_party(config: NodeConfig) -> int:
+Tell = Callable[[dict[str, Any]], None]  # what to do with the result, once it is written
+
+
+def run_party(config: NodeConfig, tell: Tell) -> int:
     """Run one party until it has its answer and its neighbours know; the exit status of ``sottovoce node``."""
-    return asyncio.run(serve(config))
+    return asyncio.run(serve(config, tell=tell))
 
 
-async def serve(config: NodeConfig, transport: Transport | None = None) -> int:
+async def serve(config: NodeConfig, transport: Transport | None = None, tell: Tell = lambda result: None) -> int:
     """The same on a running event loop, on another transport if one is given."""
     began = asyncio.get_running_loop().time()
     own = config.own_data()  # before anybody is called: others would see a party that stops, or that is slow to speak
@@ -51,10 +55,11 @@ async def serve(config: NodeConfig, transport: Transport | None = None) -> int:
         await agent.public_time(began)
         await transport.start(agent)
         agent.mark()
+        agent.begin_to_miss()
         status = await _status_server(config.socket, agent)
         metrics = _metrics(config.metrics, agent)
         log.info("party started", extra={"party": config.name, "run": config.run_name, "listen": config.listen})
-        work = asyncio.create_task(_work(agent, own))
+        work = asyncio.create_task(_work(agent, own, tell))
         halt = asyncio.create_task(halted.happened.wait())
         try:
             await asyncio.wait({work, halt}, return_when=asyncio.FIRST_COMPLETED)
@@ -93,7 +98,7 @@ class Halt:
         self.happened.set()
 
 
-async def _work(agent: Agent, own: Array | PartyCost) -> None:
+async def _work(agent: Agent, own: Array | PartyCost, tell: Tell) -> None:
     """The program in its thread, the result file, and some patience for the neighbours."""
     loop = asyncio.get_running_loop()
     began = time.time()
@@ -101,15 +106,16 @@ async def _work(agent: Agent, own: Array | PartyCost) -> None:
     failed = asyncio.create_task(agent.failure())
     program = asyncio.ensure_future(loop.run_in_executor(None, answer, agent.config, own, agreements))
     program.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody asks if this is cancelled
-    await asyncio.wait([failed, program], return_when=asyncio.FIRST_COMPLETED)
     try:
+        await asyncio.wait([failed, program], return_when=asyncio.FIRST_COMPLETED)
         if not program.done():
             failed.result()  # raises what went wrong on the event loop
         told = program.result()
     except Contradiction:
         await agent.part()
         raise
-    failed.cancel()
+    finally:
+        failed.cancel()  # nobody asks it any more
     counts = agent.party.counts
     agent.write_result(
         {
@@ -126,6 +132,8 @@ async def _work(agent: Agent, own: Array | PartyCost) -> None:
         }
     )
     log.info("result written", extra={"path": str(agent.config.result)})
+    assert agent.result is not None
+    tell(agent.result)
     await agent.linger()
 
 
