@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets as random_secrets
 import statistics
@@ -35,6 +36,7 @@ def _cluster(network: sv.Network, values: np.ndarray, c: float = C) -> Iterator[
 
     n = network.n
     names, ports = [f"party-{i:03}" for i in range(n)], free_ports(n)
+    run_id = os.urandom(16).hex()
     columns = [f"x{k}" for k in range(values.shape[1])]
     with tempfile.TemporaryDirectory() as folder:
         made = [identity.create(Path(folder) / name / "identity", name) for name in names]
@@ -43,13 +45,14 @@ def _cluster(network: sv.Network, values: np.ndarray, c: float = C) -> Iterator[
             rows = "\n".join([",".join(columns), ",".join(repr(float(v)) for v in values[i])])
             (place / "data.csv").write_text(rows + "\n")
             text = [
-                "[party]", f'name = "{name}"', f"index = {i}", f'listen = "127.0.0.1:{ports[i]}"', "[run]",
-                'name = "benchmark"', f"parties = {n}", f"c = {c}", f"theta = {THETA}", f"tol = {TOL}", "[run.cost]",
+                "[party]", f'name = "{name}"', f'listen = "127.0.0.1:{ports[i]}"', "[run]",
+                'name = "benchmark"', f'id = "{run_id}"', f"parties = {json.dumps(names)}",
+                f"c = {c}", f"theta = {THETA}", f"tol = {TOL}", "[run.cost]",
                 'type = "averaging"', f"columns = {columns}".replace("'", '"'), "mask = { variance = 1e6 }",
             ]  # fmt: skip
             for j in network.neighbours(i).tolist():
                 text += [
-                    "[[neighbour]]", f'name = "{names[j]}"', f"index = {j}", f'address = "127.0.0.1:{ports[j]}"',
+                    "[[neighbour]]", f'name = "{names[j]}"', f'address = "127.0.0.1:{ports[j]}"',
                     f'fingerprint = "{made[j].fingerprint}"', f'certificate = """{made[j].certificate}"""',
                 ]  # fmt: skip
             (place / "node.toml").write_text("\n".join(text) + "\n")

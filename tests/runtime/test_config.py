@@ -26,12 +26,12 @@ from sottovoce.solve import Result, Status
 
 HEAD = """[party]
 name = "ann"
-index = 2
 listen = "0.0.0.0:7403"
 
 [run]
 name = "trial"
-parties = 4
+id = "00112233445566778899aabbccddeeff"
+parties = ["bob", "cat", "ann", "dan"]
 c = 0.4
 """
 STATISTIC = """
@@ -50,11 +50,10 @@ l1 = 2
 """
 
 
-def neighbour(party: Identity, index: int, port: int) -> str:
+def neighbour(party: Identity, port: int) -> str:
     return f"""
 [[neighbour]]
 name = "{party.name}"
-index = {index}
 address = "10.0.0.1:{port}"
 fingerprint = "{party.fingerprint}"
 certificate = \"\"\"
@@ -70,7 +69,7 @@ def write(tmp_path: Path, identities: dict[str, Identity]) -> Write:
     """Writes a node file of ann, with ``old`` replaced by ``new``, and all that it needs beside it."""
     identity.create(tmp_path / "identity", "ann")
     (tmp_path / "data.csv").write_text("risk,age,bmi\n1.5,50,25\n2.5,60,30\n")
-    known = neighbour(identities["bob"], 0, 7401) + neighbour(identities["cat"], 1, 7402)
+    known = neighbour(identities["bob"], 7401) + neighbour(identities["cat"], 7402)
 
     def made(old: str = "", new: str = "", about: str = STATISTIC) -> Path:
         text = HEAD + about + known
@@ -133,7 +132,8 @@ def test_parameters_are_the_run_and_nothing_of_the_party(write):
     config = read(write)
     assert config.parameters() == {
         "name": "trial",
-        "parties": 4,
+        "id": "00112233445566778899aabbccddeeff",
+        "parties": ["bob", "cat", "ann", "dan"],
         "channels": "encrypted",
         "c": 0.4,
         "theta": 0.8,
@@ -156,7 +156,6 @@ def test_parameters_are_the_run_and_nothing_of_the_party(write):
         ("c = 0.4", "c = 4e-1\ntheta = 8e-1\ntol = 1e-10", STATISTIC),
         ("1e6", "1000000", STATISTIC),
         ("mask =", "ridge = 0\nscale = { age = 1 }\nmask =", STATISTIC),
-        ("index = 2", "index = 3", STATISTIC),
         ("l1 = 2", "l1 = 2.0", COST),
         ("l1 = 2", "l1 = 2\nscale = { bmi = 1 }\nintercept = false\nmask = { variance = 1e8 }", COST),
     ],
@@ -169,6 +168,8 @@ def test_equal_runs_have_equal_parameters(write, old, new, about):
     ("old", "new", "about"),
     [
         ("c = 0.4", "c = 0.5", STATISTIC),
+        ('"bob", "cat", "ann"', '"cat", "bob", "ann"', STATISTIC),
+        ("aabb", "aabc", STATISTIC),
         ('"age", "bmi"', '"bmi", "age"', STATISTIC),
         ("1e6", "2e6", STATISTIC),
         ("c = 0.4", 'c = 0.4\nchannels = "open"', STATISTIC),
@@ -188,31 +189,30 @@ def test_a_histogram_has_bits(write):
 
 MISTAKES = {
     # [party]
-    "unknown key": ("index = 2", "indx = 2", "line 3: [party] indx is not a known key; did you mean 'index'?"),
+    "unknown key": ("listen = ", "lisen = ", "line 3: [party] lisen is not a known key; did you mean 'listen'?"),
+    "an index": ('"ann"\n', '"ann"\nindex = 2\n', "line 3: [party] index is not a known key"),
     "unknown table": ("[party]", "[partie]\n[party]", "line 1: [partie] is not a known table; did you mean 'party'?"),
     "no name": ('name = "ann"\n', "", "[party] name is missing"),
     "bad name": ('"ann"', '"ann smith"', "line 2: [party] name cannot be used: a party's name must be 1 to 64 of"),
     "long name": ('"ann"', '"' + 65 * "a" + '"', "line 2: [party] name cannot be used"),
-    "no index": ("index = 2", "", "[party] index is missing"),
-    "index": ("index = 2", "index = 4", "line 3: [party] index must be one of 0 .. 3, as there are 4 parties; got 4."),
-    "negative": ("index = 2", "index = -1", "line 3: [party] index must be a whole number >= 0; got -1."),
-    "no port": ('"0.0.0.0:7403"', '"0.0.0.0"', "line 4: [party] listen must be host:port"),
-    "port": (":7403", ":74030", "line 4: [party] listen = '0.0.0.0:74030': a port is one of 1 .. 65535."),
-    "port 0": (":7403", ":0", "line 4: [party] listen = '0.0.0.0:0': a port is one of 1 .. 65535."),
-    "IPv6": ("0.0.0.0:7403", "::1:7403", "line 4: [party] listen must be host:port"),
-    "no identity": ("index = 2", 'index = 2\nidentity = "keys"', "line 4: [party] identity cannot be used"),
-    "no data": ("index = 2", 'index = 2\ndata = "rows.csv"', "rows.csv': there is no such file."),
-    "no folder": ("index = 2", 'index = 2\njournal = "var/j.sqlite"', "j.sqlite': its folder does not exist."),
-    "a folder": ("index = 2", 'index = 2\nresult = "identity"', "identity' is a folder; name a file."),
-    "over the data": ("index = 2", 'index = 2\nresult = "data.csv"', "[party] result and data are the same file."),
-    "twice": ("index = 2", 'index = 2\nrecord = "result.json"', "[party] record and result are the same file."),
-    "wake": ("index = 2", "index = 2\nwake = 0", 'line 4: [party] wake must be "eager", or a positive number'),
-    "pace": ("index = 2", "index = 2\npace = 0", "line 4: [party] pace must be a positive number of seconds; got 0"),
-    "wake word": ("index = 2", 'index = 2\nwake = "often"', "line 4: [party] wake must be \"eager\""),
-    "metrics": ("index = 2", 'index = 2\nmetrics = "9403"', "line 4: [party] metrics must be host:port"),
-    "delimiter": ("index = 2", 'index = 2\ndelimiter = "ab"', "line 4: [party] delimiter must be one character"),
+    "stranger": ('"cat", "ann", "dan"', '"cat", "dan"', "[party] name = 'ann' is none of the parties of the run: bob,"),
+    "no port": ('"0.0.0.0:7403"', '"0.0.0.0"', "line 3: [party] listen must be host:port"),
+    "port": (":7403", ":74030", "line 3: [party] listen = '0.0.0.0:74030': a port is one of 1 .. 65535."),
+    "port 0": (":7403", ":0", "line 3: [party] listen = '0.0.0.0:0': a port is one of 1 .. 65535."),
+    "IPv6": ("0.0.0.0:7403", "::1:7403", "line 3: [party] listen must be host:port"),
+    "no identity": ('"ann"', '"ann"\nidentity = "keys"', "line 3: [party] identity cannot be used"),
+    "no data": ('"ann"', '"ann"\ndata = "rows.csv"', "rows.csv': there is no such file."),
+    "no folder": ('"ann"', '"ann"\njournal = "var/j.sqlite"', "j.sqlite': its folder does not exist."),
+    "a folder": ('"ann"', '"ann"\nresult = "identity"', "identity' is a folder; name a file."),
+    "over the data": ('"ann"', '"ann"\nresult = "data.csv"', "[party] result and data are the same file."),
+    "twice": ('"ann"', '"ann"\nrecord = "result.json"', "[party] record and result are the same file."),
+    "wake": ('"ann"', '"ann"\nwake = 0', 'line 3: [party] wake must be "eager", or a positive number'),
+    "pace": ('"ann"', '"ann"\npace = 0', "line 3: [party] pace must be a positive number of seconds; got 0"),
+    "wake word": ('"ann"', '"ann"\nwake = "often"', "line 3: [party] wake must be \"eager\""),
+    "metrics": ('"ann"', '"ann"\nmetrics = "9403"', "line 3: [party] metrics must be host:port"),
+    "delimiter": ('"ann"', '"ann"\ndelimiter = "ab"', "line 3: [party] delimiter must be one character"),
     # [run]
-    "no run": ('[run]\nname = "trial"\nparties = 4\nc = 0.4\n', "[run]\n", "[run] name is missing"),
+    "no run": ('[run]\nname = "trial"\n', "[run]\n", "[run] name is missing"),
     "unknown in run": ("c = 0.4", "c = 0.4\ntheeta = 1", "[run] theeta is not a known key; did you mean 'theta'?"),
     "no c": ("c = 0.4", "", "[run] c is missing: all parties use one positive number."),
     "c": ("c = 0.4", "c = 0", "line 9: [run] c must be a positive number; got 0."),
@@ -220,9 +220,13 @@ MISTAKES = {
     "theta": ("c = 0.4", "c = 0.4\ntheta = 1.3", "line 10: [run] theta must be in (0, 1]; got 1.3. Use 1 for PDMM"),
     "tol": ("c = 0.4", "c = 0.4\ntol = 0.0", "line 10: [run] tol must be a number between 0 and 1"),
     "channels": ("c = 0.4", 'c = 1\nchannels = "opne"', "channels = 'opne' is not known; did you mean 'open'?"),
-    "parties": ("parties = 4", "parties = 1", "line 8: [run] parties must be a whole number >= 2; got 1."),
-    "too many": ("parties = 4", "parties = 100000", "line 8: [run] parties must be at most 65,536; got 100000."),
-    "run name": ('"trial"', '"a\\u0007b"', "line 7: [run] name must be at most 128 printable characters"),
+    "id": ("aabb", "AABB", "line 7: [run] id must be 32 of the digits 0-9 a-f"),
+    "no id": ("id =", "ident =", "line 7: [run] ident is not a known key"),
+    "parties": ('["bob", "cat", "ann", "dan"]', "4", "line 8: [run] parties must be a list of names"),
+    "one party": ('"bob", "cat", "ann", "dan"', '"ann"', "line 8: [run] parties must be 2 to 65,536 names; got 1."),
+    "party twice": ('"ann", "dan"', '"ann", "cat"', "line 8: [run] parties names 'cat' twice."),
+    "party name": ('"dan"]', '"da n"]', "line 8: [run] parties cannot be used: a party's name must be"),
+    "run name": ('"trial"', '"a\\u0007b"', "line 6: [run] name must be at most 128 printable characters"),
     # What it is about
     "nothing": (STATISTIC, "", "give one of [run.statistic] and [run.cost]"),
     "both": ("[run.statistic]", "[run.cost]\n[run.statistic]", "give one of [run.statistic] and [run.cost]"),
@@ -237,11 +241,10 @@ MISTAKES = {
     "wrong mask": ("variance = 1e6", "bits = 46", "needs a mask with a variance; bits are for the counts"),
     "mask table": ("{ variance = 1e6 }", "1e6", "run.statistic.mask must be a table"),
     # [[neighbour]]
-    "own index": ("index = 0", "index = 2", "[[neighbour]] number 1 index = 2 is this party's own."),
-    "same index": ("index = 1", "index = 0", "[[neighbour]] number 2 index = 0 is that of an earlier neighbour too."),
-    "far index": ("index = 1", "index = 9", "[[neighbour]] number 2 index must be one of 0 .. 3"),
+    "same name": ('name = "cat"', 'name = "bob"', "[[neighbour]] number 2 name = 'bob' is that of an earlier"),
+    "not in the run": ('name = "cat"', 'name = "eve"', "[[neighbour]] number 2 name = 'eve' is none of the parties"),
     "own name": ('name = "bob"', 'name = "ann"', "[[neighbour]] number 1 name = 'ann' is this party's own"),
-    "other name": ('name = "bob"', 'name = "bib"', "the certificate of bib is for the name 'bob'; ask"),
+    "other name": ('name = "bob"', 'name = "dan"', "the certificate of dan is for the name 'bob'; ask"),
     "address": ("10.0.0.1:7402", "10.0.0.1:7401", "[[neighbour]] number 2 address = '10.0.0.1:7401' is that of an"),
     "no address": ('"10.0.0.1:7401"', '"http://x:1"', "[[neighbour]] number 1 address must be host:port"),
     "fingerprint": ("SHA256:", "SHA256:00", "the certificate of bob has the fingerprint SHA256:"),
@@ -286,14 +289,14 @@ def test_no_neighbour_at_all(write):
 
 
 def test_ones_own_certificate_must_have_ones_name(write):
-    with pytest.raises(InvalidInput, match=r"identity = '.*' is that of 'ann', but name is 'anna'. They must agree"):
-        read(write, 'name = "ann"', 'name = "anna"')
+    with pytest.raises(InvalidInput, match=r"identity = '.*' is that of 'ann', but name is 'dan'. They must agree"):
+        read(write, 'name = "ann"', 'name = "dan"')
 
 
 def test_ones_own_certificate_must_be_valid(write, tmp_path):
     identity.create(tmp_path / "old", "ann", days=1, now=datetime.now(UTC) - timedelta(days=9))
     with pytest.raises(InvalidInput, match=r"\[party\] identity cannot be used: the certificate of ann expired on"):
-        read(write, "index = 2", 'index = 2\nidentity = "old"')
+        read(write, '"ann"', '"ann"\nidentity = "old"')
 
 
 def test_a_key_that_others_can_read_is_refused(write, tmp_path):
@@ -307,7 +310,7 @@ def test_the_path_of_the_status_socket_has_a_limit(write, tmp_path):
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
     with pytest.raises(InvalidInput, match="the socket beside it may have a path of 107 bytes"):
-        read(write, "index = 2", f'index = 2\njournal = "{deep.name}/j"')
+        read(write, '"ann"', f'"ann"\njournal = "{deep.name}/j"')
 
 
 def test_data_with_a_mistake_are_refused_when_they_are_read(write):

@@ -27,6 +27,7 @@ from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.identity import Identity
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+RUN_ID = "00112233445566778899aabbccddeeff"
 ROWS = {"ann": [10.5, 12.25, 9.0, 30.0, 7.75], "bob": [11.0, 8.5, 20.125]}
 
 
@@ -120,11 +121,11 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
     (folder / "node.toml").write_text(f'''
         [party]
         name = "bob"
-        index = 1
         listen = "127.0.0.1:{port}"
         [run]
         name = "trial"
-        parties = 2
+        id = "{RUN_ID}"
+        parties = ["ann", "bob"]
         channels = "{channels}"
         c = 0.4
         theta = 0.8
@@ -136,7 +137,6 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
         mask = {{ variance = 1e6 }}
         [[neighbour]]
         name = "ann"
-        index = 0
         address = "127.0.0.1:1"
         fingerprint = "{neighbour.fingerprint}"
         certificate = """{neighbour.certificate}"""

@@ -39,7 +39,7 @@ class Story:
         self.rng = np.random.default_rng(seed)
         self.problem = sv.averaging(HOUSE, self.rng.normal(size=(5, d)))
         self.z0, self.theta = MASK.draw((2 * HOUSE.m, d), seed), theta
-        self.run = {"name": "story", "parties": 5, "channels": channels, "c": C, "theta": theta, "statistic": {}}
+        self.run = {"name": "story", "parties": NAMES, "channels": channels, "c": C, "theta": theta, "statistic": {}}
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.recorders = [self.recorder(i) for i in range(5)]

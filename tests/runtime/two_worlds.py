@@ -116,11 +116,12 @@ class World:
             around.append(Neighbour(f"p{j}", j, "", "", certificate))
         kind = NodeConfig if not scene.own_data else Given
         config = kind(
-            path=folder / "node.toml", name=f"p{i}", index=i, listen="", identity=scene.identities / f"p{i}",
+            path=folder / "node.toml", name=f"p{i}", names=tuple(f"p{k}" for k in range(scene.network.n)),
+            listen="", identity=scene.identities / f"p{i}",
             data=folder / "data.csv", delimiter=",", journal=folder / "journal.sqlite", result=folder / "result.json",
             wake=scene.wake, pace=PACE, record=folder / "trace.jsonl",
-            metrics=f"127.0.0.1:{free_ports(1)[0]}" if i == 0 else None, run_name=RUN, channels=scene.channels, c=C,
-            theta=THETA, tol=scene.tol, question=scene.question, neighbours=tuple(around),
+            metrics=f"127.0.0.1:{free_ports(1)[0]}" if i == 0 else None, run_name=RUN, run_id="0" * 32,
+            channels=scene.channels, c=C, theta=THETA, tol=scene.tol, question=scene.question, neighbours=tuple(around),
         )  # fmt: skip
         if scene.own_data:
             config.__dict__["given"] = scene.own_data[self.name](i)

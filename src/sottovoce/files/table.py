@@ -131,7 +131,7 @@ class Table:
             return value
         if not isinstance(value, list) or not value or not all(isinstance(name, str) and name for name in value):
             raise self.refuse(key, f'must be a list of names such as ["age", "dose"]; got {shown(value)}.')
-        if repeated := [name for name in value if value.count(name) > 1]:
+        if len(set(value)) < len(value) and (repeated := [name for name in value if value.count(name) > 1]):
             raise self.refuse(key, f"names {repeated[0]!r} twice.")
         return value
 

@@ -22,17 +22,17 @@ from .identity import check_certificate, check_name, load
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
 
 PARTY_KEYS = (
-    "name", "index", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record",
-    "metrics",
+    "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
 )  # fmt: skip
-RUN_KEYS = ("name", "parties", "channels", "c", "theta", "tol", *KINDS)
-NEIGHBOUR_KEYS = ("name", "index", "address", "fingerprint", "certificate")
+RUN_KEYS = ("name", "id", "parties", "channels", "c", "theta", "tol", *KINDS)
+NEIGHBOUR_KEYS = ("name", "address", "fingerprint", "certificate")
 CHANNELS = ("encrypted", "open")
 # At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (THEORY 3): x is right, but
 # frozen numbers never satisfy the rule that ends the run.
 THETA, TOL = 0.8, 1e-10
 PACE = 0.25  # seconds: a million rows of a few columns are summed in less
 RUN_NAME = 128  # characters
+RUN_ID = re.compile("[0-9a-f]{32}")
 ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})")
 SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket
 
@@ -54,7 +54,7 @@ class NodeConfig:
 
     path: Path
     name: str
-    index: int
+    names: tuple[str, ...]  # of all parties; the position of a name is its index
     listen: str
     identity: Path
     data: Path
@@ -66,6 +66,7 @@ class NodeConfig:
     record: Path | None
     metrics: str | None
     run_name: str
+    run_id: str
     channels: Literal["encrypted", "open"]
     c: float
     theta: float
@@ -77,6 +78,11 @@ class NodeConfig:
     def parties(self) -> int:
         """``n``."""
         return self.question.parties
+
+    @property
+    def index(self) -> int:
+        """``i``."""
+        return self.names.index(self.name)
 
     @property
     def statistic(self) -> Spec | None:
@@ -92,7 +98,8 @@ class NodeConfig:
         """The table ``[run]`` in the one form that all parties must have in common."""
         return {
             "name": self.run_name,
-            "parties": self.parties,
+            "id": self.run_id,
+            "parties": list(self.names),
             "channels": self.channels,
             "c": self.c,
             "theta": self.theta,
@@ -134,14 +141,14 @@ def read_node_file(path: str | Path) -> NodeConfig:
     settings = read_settings(run)
     if settings["c"] is None:
         raise run.refuse("c", "is missing: all parties use one positive number. sottovoce plan finds a good one.")
-    parties = run.integer("parties", least=2)
-    if parties > MAX_PARTIES:
-        raise run.refuse("parties", f"must be at most {MAX_PARTIES:,}; got {parties}.")
-    name, index, base = read_name(party), _index(party, parties), file.path.parent
+    names = _names(run)
+    name, base = read_name(party), file.path.parent
+    if name not in names:
+        raise party.refuse("name", f"= {name!r} is none of the parties of the run: {', '.join(names)}.")
     config = NodeConfig(
         path=file.path,
         name=name,
-        index=index,
+        names=names,
         listen=read_address(party, "listen"),
         identity=base / party.string("identity", "identity"),
         data=base / party.string("data", "data.csv"),
@@ -153,12 +160,13 @@ def read_node_file(path: str | Path) -> NodeConfig:
         record=base / party.string("record") if "record" in party else None,
         metrics=read_address(party, "metrics") if "metrics" in party else None,
         run_name=settings["name"],
+        run_id=_run_id(run),
         channels=settings["channels"],
         c=settings["c"],
         theta=settings["theta"],
         tol=settings["tol"],
-        question=_question(file, parties),
-        neighbours=_neighbours(file, name, index, parties),
+        question=_question(file, len(names)),
+        neighbours=_neighbours(file, name, names),
     )
     _check_files(party, config)
     _check_identity(party, config)
@@ -175,28 +183,37 @@ def _question(file: TomlFile, parties: int) -> Question:
     return read_question(Table(file, table.name, values), mask, parties)
 
 
-def _index(table: Table, parties: int) -> int:
-    index = int(table.integer("index", least=0))
-    if index >= parties:
-        raise table.refuse("index", f"must be one of 0 .. {parties - 1}, as there are {parties} parties; got {index}.")
-    return index
+def _run_id(run: Table) -> str:
+    """Drawn for each run, since pads hang on it, and names are used twice."""
+    found = str(run.string("id"))
+    if not RUN_ID.fullmatch(found):
+        raise run.refuse(
+            "id", f"must be 32 of the digits 0-9 a-f, at random: sottovoce plan draws it; got {found!r:.60}."
+        )
+    return found
 
 
-def _neighbours(file: TomlFile, name: str, index: int, parties: int) -> tuple[Neighbour, ...]:
+def _names(run: Table) -> tuple[str, ...]:
+    """All parties, in the order of the plan."""
+    names = run.strings("parties")
+    if not 2 <= len(names) <= MAX_PARTIES:
+        raise run.refuse("parties", f"must be 2 to {MAX_PARTIES:,} names; got {len(names)}.")
+    for name in names:
+        run.call(check_name, name, at="parties")
+    return tuple(names)
+
+
+def _neighbours(file: TomlFile, name: str, names: tuple[str, ...]) -> tuple[Neighbour, ...]:
     found: list[Neighbour] = []
     for table in array_of_tables(file, "neighbour", NEIGHBOUR_KEYS):
-        other = Neighbour(
-            read_name(table),
-            _index(table, parties),
-            read_address(table, "address"),
-            table.string("fingerprint"),
-            table.string("certificate"),
-        )
-        if other.name == name:
+        known = read_name(table)
+        if known == name:
             raise table.refuse("name", f"= {name!r} is this party's own: it is not its own neighbour.")
-        if other.index == index:
-            raise table.refuse("index", f"= {index} is this party's own. Every party has an index of its own.")
-        for key in ("name", "index", "address"):
+        if known not in names:
+            raise table.refuse("name", f"= {known!r} is none of the parties of the run: {', '.join(names)}.")
+        address, pinned = read_address(table, "address"), table.string("fingerprint")
+        other = Neighbour(known, names.index(known), address, pinned, table.string("certificate"))
+        for key in ("name", "address"):
             if getattr(other, key) in [getattr(earlier, key) for earlier in found]:
                 raise table.refuse(key, f"= {getattr(other, key)!r} is that of an earlier neighbour too.")
         table.call(check_certificate, other.certificate, other.name, other.fingerprint, at="certificate")

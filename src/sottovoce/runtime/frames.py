@@ -21,7 +21,7 @@ from .identity import NAME
 MAX_FRAME = 2**20 + 1024  # bytes
 CHUNK = 65_536  # numbers in one frame; longer vectors travel in chunks
 MAX_CHUNKS = 1024
-MAX_PARAMETERS = 65_536  # bytes
+MAX_PARAMETERS = 2**19  # bytes
 MAX_REASON = 200  # characters
 MAX_PARTIES = 65_536
 NUMBERS = 2**53  # counters stay below, so that a float can keep them

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -63,6 +63,7 @@ class Plan:
     prior: float
     delta: float | None
     notes: tuple[str, ...]
+    id: str = field(default_factory=lambda: os.urandom(16).hex())  # pads hang on it, and names are used twice
 
     @cached_property
     def prospect(self) -> Prospect:
@@ -226,10 +227,9 @@ def _certificate(plan: Plan, party: PlannedParty) -> str:
 def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> str:
     """The text of party ``i``'s node file."""
     party, question = plan.parties[i], plan.prospect.question
-    run = {**plan.settings, "parties": question.parties}
+    run = {**plan.settings, "id": plan.id, "parties": [party.name for party in plan.parties]}
     own = {
         "name": party.name,
-        "index": i,
         "listen": listen(party.address),
         "identity": "identity",
         "data": _data(plan, party, trial),
@@ -250,7 +250,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
     ]
     for j in plan.network.neighbours(i).tolist():
         other, pem = plan.parties[j], certificates[j]
-        known = {"name": other.name, "index": j, "address": other.address, "fingerprint": fingerprint(pem)}
+        known = {"name": other.name, "address": other.address, "fingerprint": fingerprint(pem)}
         lines += [*_section("[[neighbour]]", known), f'certificate = """\n{pem}"""']
     return "\n".join(lines) + "\n"
 

@@ -205,7 +205,8 @@ def read_trace(path: str | Path) -> Trace:
         who = str(header["party"]), int(header["index"])
         neighbours = {str(name): int(index) for name, index in header["neighbours"].items()}
         run = dict(header["run"])
-        if not (run["channels"] in ("open", "encrypted") and run["parties"] > 1 and run["c"] > 0 and run["theta"] > 0):
+        known = run["channels"] in ("open", "encrypted") and len(run["parties"]) > 1
+        if not (known and run["c"] > 0 and run["theta"] > 0):
             raise ValueError
     except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise InvalidFile(f"{path}: this is no trace of this version. A party writes one with record = ...") from None

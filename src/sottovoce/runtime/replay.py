@@ -121,7 +121,7 @@ def together(traces: Iterable[Trace | str | Path]) -> list[Trace]:
     for trace in found:
         if trace.run != found[0].run:
             raise InvalidInput(f"{found[0].path} and {trace.path} are traces of different runs.")
-    n = found[0].run["parties"]
+    n = len(found[0].run["parties"])
     by_index = {trace.index: trace for trace in found}
     if sorted(trace.index for trace in found) != list(range(n)):
         raise InvalidInput(
