@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from runtime.among_liars import Company, Once, all_accept, company, leave, of_size, refused_at
-from runtime.trial import ACCURACY, Trial, prepare, status, wait_for
+from runtime.trial import ACCURACY, Trial, journal_of, prepare, status, wait_for
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
@@ -20,7 +20,6 @@ from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.agreement import JUMP, Contradiction
 from sottovoce.runtime.config import read_node_file
 from sottovoce.runtime.frames import Snapshot, Value
-from sottovoce.runtime.journal import Journal
 
 RING = sv.Network.ring(5)
 HONEST = ("p1", "p2", "p3", "p4")
@@ -172,7 +171,7 @@ def test_an_answer_that_was_never_accepted_is_not_read_from_a_journal(tmp_path):
     answer = {"x": np.zeros(2), "epoch": [1.0], "wakes": [6.0], "residual": [np.inf]}
     config = read_node_file(trial.folder / "p1" / "node.toml")
     with company(trial) as made:
-        with Journal(config.journal) as journal:
+        with journal_of(config) as journal:
             journal.put_arrays("answer/0", {name: np.array(value) for name, value in answer.items()})
 
         async def until_it_ends() -> dict[str, Any]:
