@@ -135,7 +135,7 @@ class Run:
             elif mail.kind == "snapshot":
                 party.hear(mail.sender, mail.number, mail.content)
             elif mail.kind == "verdict":
-                party.verdict(mail.number, no=mail.content[0], ok=mail.content[1])
+                party.verdict(mail.sender, mail.number, no=mail.content[0], ok=mail.content[1])
 
     def crash(self, i: int) -> None:
         """Everything since the last saved state is lost, but for the counters that were set aside."""

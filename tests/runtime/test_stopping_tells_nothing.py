@@ -130,7 +130,7 @@ class Overheard:
             if epoch is not None:
                 self.post(("snapshot", i, j), epoch.number, lambda to, e=epoch, j=j: to.hear(i, e.number, e.sent[j]))
                 said = epoch.number, epoch.no, epoch.ok
-                self.post(("verdict", i, j), said, lambda to, v=said: to.verdict(v[0], no=v[1], ok=v[2]))
+                self.post(("verdict", i, j), said, lambda to, v=said: to.verdict(i, v[0], no=v[1], ok=v[2]))
             if party.newest and not party.done:
                 value = party.node.sent, party.newest[j]
                 self.post(("value", i, j), value[0], lambda to, v=value: to.done or to.receive(i, *v))
