@@ -107,9 +107,13 @@ class Run:
         for _ in range(LONG_ENOUGH):
             if all(party.done for party in self.parties):
                 return self
-            self.now, _, event = heapq.heappop(self.events)
-            event()
+            self.step()
         raise TimeoutError("they never end")
+
+    def step(self) -> None:
+        """The next thing that happens."""
+        self.now, _, event = heapq.heappop(self.events)
+        event()
 
     # What happens
 
