@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from runtime.among_liars import LONG, Company, Once, all_accept, company, leave, of_size, refused_at, run
-from runtime.trial import ACCURACY, Trial, journal_of, prepare, status, wait_for
+from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, status, wait_for
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
-from sottovoce.runtime.agent import Agent
+from sottovoce.runtime.agent import GIVE_UP, PARTING, Agent
 from sottovoce.runtime.agreement import JUMP, Contradiction
 from sottovoce.runtime.config import read_node_file
 from sottovoce.runtime.frames import Snapshot, Value
@@ -113,6 +113,30 @@ def test_counts_that_are_no_whole_numbers_are_no_answer(tmp_path):
             raise end
 
 
+def test_a_dispute_ends_everybody(tmp_path):
+    """p0 wants something else. A neighbour that has seen that for half a minute ends, and the others at once with it."""
+    trial = prepare(tmp_path, RING)
+    edit(trial.folder / "p0" / "node.toml", "theta = 0.8", "theta = 0.7")
+    ended: dict[str, float] = {}
+
+    async def timed(made: Company) -> dict[str, Any]:
+        made.start()
+        for name, task in made.tasks.items():
+            task.add_done_callback(lambda _, name=name: ended.setdefault(name, asyncio.get_running_loop().time()))
+        return await made.ends()
+
+    with company(trial) as made:
+        ends = run(timed(made))
+    assert made.errors() == {}
+    assert "means another run: theta is 0.7 here and 0.8 there" in str(ends.pop("p0"))
+    told = {name: str(end) for name, end in ends.items()}
+    assert any("p0 means another run: theta is 0.8 here and 0.7 there" in said for said in told.values())
+    assert all("p0 means another run" in said or FOLLOWS in said for said in told.values())
+    assert FOLLOWS in told["p2"]
+    assert FOLLOWS in told["p3"]
+    assert max(ended.values()) < GIVE_UP + 2 * PARTING
+
+
 # A journal from a backup
 
 
@@ -203,9 +227,9 @@ def test_a_rollback_of_a_process(tmp_path):
         for path in copy.iterdir():
             shutil.copy(path, own)
         cluster.start(["p0"])
-        assert cluster.processes["p0"].wait(90) == 2
-        (error,) = [line for line in cluster.log("p0").splitlines() if line.startswith("error: ")]
-        assert "the journal here was restored from an older copy" in error
-        assert "Traceback" not in cluster.log("p0")
-        wait_for(lambda: all("p0 has ended" in cluster.log(name) for name in ("p1", "p2")))
+        assert cluster.wait(60) == dict.fromkeys(cluster.names, 2)
         assert not cluster.results()
+        for name in cluster.names:
+            (error,) = [line for line in cluster.log(name).splitlines() if line.startswith("error: ")]
+            assert ("the journal here was restored from an older copy" if name == "p0" else FOLLOWS) in error
+            assert "Traceback" not in cluster.log(name)
