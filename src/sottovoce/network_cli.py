@@ -18,6 +18,7 @@ Tidy = Callable[[Callable[..., int | None]], Callable[..., None]]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 NodeFile = Annotated[Path, typer.Argument(metavar="NODE.TOML", help="The party's node file; see docs/deploy.md.")]
 
+SHOWN = 10  # names in one line of a status
 PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}  # what every log record has
 
 
@@ -191,6 +192,9 @@ def _status_facts(told: dict[str, Any]) -> dict[str, Any]:
         "running": f"{told.get('seconds', 0):,.0f} s",
     }
     rows |= {f"neighbour {name}": state for name, state in told.get("neighbours", {}).items()}
+    if waited_for := told.get("not_agreed", []):
+        more = f" and {len(waited_for) - SHOWN:,} more" if len(waited_for) > SHOWN else ""
+        rows["not agreed"] = f"{', '.join(waited_for[:SHOWN])}{more}: epoch {told.get('epoch')} waits for them"
     if missed := told.get("missed", []):
         rows["missed"] = f"{', '.join(missed)}: start again, also if it has finished"
     return rows | {f"dispute {name}": why for name, why in told.get("disagreements", {}).items()}

@@ -1,20 +1,22 @@
-"""Whole parties in one process, ``serve`` with its agent, journal and result file; what one of them says can be changed
-on its way, as if its software lied, and journals can be put back as they were."""
+"""Whole parties in one process and in virtual time, ``serve`` with its agent, journal and result file; what one of them
+says can be changed on its way, as if its software lied, and journals can be put back as they were."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from runtime.trial import Trial
+from runtime.two_worlds import Program, StillLoop
 
 from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import serve as serve_module
@@ -22,8 +24,10 @@ from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.config import read_node_file
 from sottovoce.runtime.frames import Body, Snapshot, Value, Verdict, decode, encode
 from sottovoce.runtime.memory import Hub
+from sottovoce.runtime.program import NetworkAgreements
 
-PATIENCE = 1.0  # seconds, instead of half a minute
+T = TypeVar("T")
+LONG = 120.0  # virtual seconds in which everybody has ended
 
 Lie = Callable[[str, str, Body], list[Body]]  # what a frame from one party to another becomes
 
@@ -61,7 +65,7 @@ class Company:
         self.tasks[name].cancel()
         await asyncio.gather(self.tasks[name], return_exceptions=True)
 
-    async def ends(self, *names: str, seconds: float = 30.0) -> dict[str, Any]:
+    async def ends(self, *names: str, seconds: float = LONG) -> dict[str, Any]:
         """How these have ended: the exit status, or the error that is status 2."""
         names = names or tuple(self.configs)
         async with asyncio.timeout(seconds):
@@ -95,8 +99,8 @@ class Company:
 
 
 @contextmanager
-def company(trial: Trial, lie: Lie = honest, patience: float = PATIENCE) -> Iterator[Company]:
-    """Parties with little patience, whose agents can be looked at."""
+def company(trial: Trial, lie: Lie = honest) -> Iterator[Company]:
+    """Parties for which no real time passes, and whose agents can be looked at."""
     made = Company(trial, lie)
 
     class Seen(Agent):
@@ -104,10 +108,21 @@ def company(trial: Trial, lie: Lie = honest, patience: float = PATIENCE) -> Iter
             super().__init__(config, *others)
             made.agents[config.name] = agent
 
+    def now() -> float:
+        return asyncio.get_running_loop().time()
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(serve_module, "Agent", Seen)
-        patch.setattr(agent_module, "GIVE_UP", patience)
+        for module in (agent_module, serve_module):
+            patch.setattr(module, "time", SimpleNamespace(time=now, monotonic=now))
+        patch.setattr(NetworkAgreements, "_wait", lambda _, coroutine: Program.current().ask(coroutine))
         yield made
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """``asyncio.run`` in virtual time, in which programs take none."""
+    with asyncio.Runner(loop_factory=StillLoop) as runner:
+        return runner.run(main)
 
 
 async def leave(made: Company) -> None:

@@ -107,9 +107,13 @@ class Run:
         for _ in range(LONG_ENOUGH):
             if all(party.done for party in self.parties):
                 return self
-            self.now, _, event = heapq.heappop(self.events)
-            event()
+            self.step()
         raise TimeoutError("they never end")
+
+    def step(self) -> None:
+        """The next thing that happens."""
+        self.now, _, event = heapq.heappop(self.events)
+        event()
 
     # What happens
 
@@ -135,7 +139,7 @@ class Run:
             elif mail.kind == "snapshot":
                 party.hear(mail.sender, mail.number, mail.content)
             elif mail.kind == "verdict":
-                party.verdict(mail.number, no=mail.content[0], ok=mail.content[1])
+                party.verdict(mail.sender, mail.number, no=mail.content[0], ok=mail.content[1])
 
     def crash(self, i: int) -> None:
         """Everything since the last saved state is lost, but for the counters that were set aside."""

@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runtime.among_liars import Company, Once, all_accept, company, leave, of_size, refused_at
-from runtime.trial import ACCURACY, Trial, prepare, status, wait_for
+from runtime.among_liars import LONG, Company, Once, all_accept, company, leave, of_size, refused_at, run
+from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, status, wait_for
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
-from sottovoce.runtime.agent import Agent
+from sottovoce.runtime.agent import GIVE_UP, PARTING, Agent
 from sottovoce.runtime.agreement import JUMP, Contradiction
 from sottovoce.runtime.config import read_node_file
 from sottovoce.runtime.frames import Snapshot, Value
-from sottovoce.runtime.journal import Journal
 
 RING = sv.Network.ring(5)
 HONEST = ("p1", "p2", "p3", "p4")
@@ -49,8 +48,8 @@ LIES = {
 @pytest.mark.parametrize("lie", LIES)
 def test_one_lie_changes_no_answer(tmp_path, lie, caplog):
     """A party, honest before and after. What it says once is refused, and forgotten."""
-    with company(prepare(tmp_path, RING), LIES[lie], patience=20.0) as made:
-        assert asyncio.run(play(made)) == dict.fromkeys(HONEST, 0)
+    with company(prepare(tmp_path, RING), LIES[lie]) as made:
+        assert run(play(made)) == dict.fromkeys(HONEST, 0)
     errors = made.errors()
     assert set(errors) >= set(HONEST)
     assert max(errors.values()) <= ACCURACY
@@ -62,7 +61,7 @@ def test_a_number_that_could_be_honest(tmp_path, stage):
     """1e20 is no larger than data could be. As times fall, the run forgets it, or settles at numbers of that size: then
     what rounding leaves is not what ``tol`` promises, and that is no answer."""
     with company(prepare(tmp_path, RING), Once("p0", Value, 6, of_size(1e20), stage=stage)) as made:
-        ends = asyncio.run(play(made))
+        ends = run(play(made))
     for name, end in ends.items():
         if end == 0:
             assert made.errors()[name] <= ACCURACY
@@ -74,7 +73,7 @@ def test_a_number_that_could_be_honest(tmp_path, stage):
 @pytest.mark.parametrize(
     ("lie", "sentence"),
     [
-        (all_accept(5), "p0 says that this party has accepted epoch 1, and it has not. Either that is a lie, or the"),
+        (all_accept(5), "p0 says that this party has accepted epoch 1, and it has not|p0 says that everybody has"),
         (of_size(1e200), r"p0 sent a number of size 1e\+200; .* is more than this run has"),
         (refused_at(JUMP + 1), "p0 is in epoch 1048577, this party in 0: no run gets there"),
     ],
@@ -84,7 +83,7 @@ def test_who_insists_on_a_lie_ends_the_run_and_is_named(tmp_path, lie, sentence)
     """Its neighbours end, and theirs: status 2, and no answer anywhere."""
     insisting = Once("p0", Value, 6, lie, stage=1, always=True)
     with company(prepare(tmp_path, RING), insisting) as made:
-        ends = asyncio.run(play(made))
+        ends = run(play(made))
     assert made.errors() == {}
     assert {type(end) for end in ends.values()} == {Contradiction}
     named = [str(end) for end in ends.values() if FOLLOWS not in str(end)]
@@ -107,11 +106,35 @@ def test_counts_that_are_no_whole_numbers_are_no_answer(tmp_path):
             return limbs(*given) + (0.5 if len(calls) == 1 else 0.0)
 
         patch.setattr(program, "masked_limbs", halved)
-        ends = asyncio.run(play(made))
+        ends = run(play(made))
     assert made.errors() == {}
     for end in ends.values():
         with pytest.raises(Contradiction, match=f"do not add up to whole numbers|{FOLLOWS}"):
             raise end
+
+
+def test_a_dispute_ends_everybody(tmp_path):
+    """p0 wants something else. A neighbour that has seen that for half a minute ends, and the others at once with it."""
+    trial = prepare(tmp_path, RING)
+    edit(trial.folder / "p0" / "node.toml", "theta = 0.8", "theta = 0.7")
+    ended: dict[str, float] = {}
+
+    async def timed(made: Company) -> dict[str, Any]:
+        made.start()
+        for name, task in made.tasks.items():
+            task.add_done_callback(lambda _, name=name: ended.setdefault(name, asyncio.get_running_loop().time()))
+        return await made.ends()
+
+    with company(trial) as made:
+        ends = run(timed(made))
+    assert made.errors() == {}
+    assert "means another run: theta is 0.7 here and 0.8 there" in str(ends.pop("p0"))
+    told = {name: str(end) for name, end in ends.items()}
+    assert any("p0 means another run: theta is 0.8 here and 0.7 there" in said for said in told.values())
+    assert all("p0 means another run" in said or FOLLOWS in said for said in told.values())
+    assert FOLLOWS in told["p2"]
+    assert FOLLOWS in told["p3"]
+    assert max(ended.values()) < GIVE_UP + 2 * PARTING
 
 
 # A journal from a backup
@@ -129,7 +152,7 @@ async def roll_back(made: Company, copy: Path, copied: Callable[..., bool], back
     """p0's journal is copied at one moment, and put back, after a crash, at another."""
     made.start()
     try:
-        async with asyncio.timeout(30.0):
+        async with asyncio.timeout(LONG):
             while not copied(made.agents.get("p0")):
                 await asyncio.sleep(0.003)
             made.copy_journal("p0", copy)
@@ -148,7 +171,7 @@ def test_a_journal_restored_from_an_older_copy(tmp_path, copied, back, caplog):
     """The party says what happened and what to do, its neighbours that it has ended, and nobody has an answer."""
     trial = prepare(tmp_path, sv.Network.ring(4), "least_squares")
     with company(trial) as made:
-        ends = asyncio.run(roll_back(made, tmp_path / "copy", in_stage(*copied), in_stage(*back)))
+        ends = run(roll_back(made, tmp_path / "copy", in_stage(*copied), in_stage(*back)))
     assert made.errors() == {}
     with pytest.raises(Contradiction, match="the journal here was restored from an older copy: restore the newest one"):
         raise ends.pop("p0")
@@ -160,8 +183,8 @@ def test_a_journal_restored_from_an_older_copy(tmp_path, copied, back, caplog):
 
 def test_an_older_copy_of_the_same_stage_does_no_harm_before_anything_was_accepted(tmp_path):
     trial = prepare(tmp_path, sv.Network.ring(4), "least_squares")
-    with company(trial, patience=20.0) as made:
-        ends = asyncio.run(roll_back(made, tmp_path / "copy", in_stage(1, 3), in_stage(1, 20)))
+    with company(trial) as made:
+        ends = run(roll_back(made, tmp_path / "copy", in_stage(1, 3), in_stage(1, 20)))
     assert set(ends.values()) == {0}
     assert max(made.errors().values()) <= ACCURACY
 
@@ -172,7 +195,7 @@ def test_an_answer_that_was_never_accepted_is_not_read_from_a_journal(tmp_path):
     answer = {"x": np.zeros(2), "epoch": [1.0], "wakes": [6.0], "residual": [np.inf]}
     config = read_node_file(trial.folder / "p1" / "node.toml")
     with company(trial) as made:
-        with Journal(config.journal) as journal:
+        with journal_of(config) as journal:
             journal.put_arrays("answer/0", {name: np.array(value) for name, value in answer.items()})
 
         async def until_it_ends() -> dict[str, Any]:
@@ -183,7 +206,7 @@ def test_an_answer_that_was_never_accepted_is_not_read_from_a_journal(tmp_path):
                 await leave(made)
 
         with pytest.raises(JournalError, match="the answer of stage 0 is none that this party has accepted"):
-            raise asyncio.run(until_it_ends())["p1"]
+            raise run(until_it_ends())["p1"]
 
 
 def test_a_rollback_of_a_process(tmp_path):
@@ -204,9 +227,9 @@ def test_a_rollback_of_a_process(tmp_path):
         for path in copy.iterdir():
             shutil.copy(path, own)
         cluster.start(["p0"])
-        assert cluster.processes["p0"].wait(90) == 2
-        (error,) = [line for line in cluster.log("p0").splitlines() if line.startswith("error: ")]
-        assert "the journal here was restored from an older copy" in error
-        assert "Traceback" not in cluster.log("p0")
-        wait_for(lambda: all("p0 has ended" in cluster.log(name) for name in ("p1", "p2")))
+        assert cluster.wait(60) == dict.fromkeys(cluster.names, 2)
         assert not cluster.results()
+        for name in cluster.names:
+            (error,) = [line for line in cluster.log(name).splitlines() if line.startswith("error: ")]
+            assert ("the journal here was restored from an older copy" if name == "p0" else FOLLOWS) in error
+            assert "Traceback" not in cluster.log(name)

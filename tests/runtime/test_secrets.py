@@ -132,7 +132,9 @@ def test_edges_that_are_none():
 
 
 class Shelf(dict):
-    """A journal in memory."""
+    """A journal in memory, in which keys may still be drawn."""
+
+    new = True
 
     def put(self, blobs):
         self.update(blobs)

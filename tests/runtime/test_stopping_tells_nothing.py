@@ -105,7 +105,8 @@ class Overheard:
             undecided = party.epoch is not None and not party.epoch.no
             calm = party.calm
             if len(party.moved) == len(party.node.neighbours) and not party.wait and not undecided:
-                self.learn(i, "calm", max(party.moved.values()), calm)
+                known = *party.last.values(), *party.newest.values()
+                self.learn(i, "calm", max(party.moved.values()), calm, party.node.x, known)
             if calm:
                 party.propose()
             else:
@@ -122,12 +123,14 @@ class Overheard:
         epoch = party.epoch
         if epoch is not None and epoch.residual is not None and (i, epoch.number) not in self.judged:
             self.judged.add((i, epoch.number))
-            self.learn(i, "ok", epoch.residual, bool(epoch.ok >> i & 1))
+            rho = max(float(np.abs(r - epoch.D[j]).max()) for j, r in epoch.heard.items())
+            frozen = *epoch.sent.values(), *epoch.heard.values()
+            self.learn(i, "ok", rho, bool(epoch.ok >> i & 1), epoch.x, frozen)
         for j in party.node.neighbours:
             if epoch is not None:
                 self.post(("snapshot", i, j), epoch.number, lambda to, e=epoch, j=j: to.hear(i, e.number, e.sent[j]))
                 said = epoch.number, epoch.no, epoch.ok
-                self.post(("verdict", i, j), said, lambda to, v=said: to.verdict(v[0], no=v[1], ok=v[2]))
+                self.post(("verdict", i, j), said, lambda to, v=said: to.verdict(i, v[0], no=v[1], ok=v[2]))
             if party.newest and not party.done:
                 value = party.node.sent, party.newest[j]
                 self.post(("value", i, j), value[0], lambda to, v=value: to.done or to.receive(i, *v))
@@ -138,13 +141,13 @@ class Overheard:
             j = which[2]
             self.mail.append(lambda: (deliver(self.parties[j]), self.heard_of(j)))
 
-    def learn(self, i: int, what: str, number: float, decided: bool) -> None:
+    def learn(
+        self, i: int, what: str, number: float, decided: bool, x: np.ndarray, known: tuple[np.ndarray, ...]
+    ) -> None:
         """``number <= tau`` or not, where all of ``tau`` is known but the size of the data in it."""
-        party = self.parties[i]
         self.decisions.append((i, what, decided))
-        known = [*party.last.values(), *party.newest.values()]
-        unit = TOL * min(C, 2 * CURVATURE / len(party.node.neighbours))
-        otherwise = max(ROUNDING * EPS * max(np.abs(r).max() for r in known), unit * np.abs(party.node.x).max())
+        unit = TOL * min(C, 2 * CURVATURE / len(self.parties[i].node.neighbours))
+        otherwise = max(ROUNDING * EPS * max(np.abs(r).max() for r in known), unit * np.abs(x).max())
         if not decided:
             self.high[i] = min(self.high[i], number / unit)
         elif number > otherwise:

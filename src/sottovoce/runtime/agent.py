@@ -48,7 +48,9 @@ TOGETHER = 0.02  # seconds to wait for the other neighbours once one has spoken
 RESERVE = 1_000  # counters that are set aside on the disk at a time
 SAVE_EVERY = 0.25  # seconds between two saved states, at least
 SAVE_SHARE = 0.05  # of the time that saving may take
-GIVE_UP = 30.0  # seconds after which parties stop that mean different runs, or hear what cannot be true
+GIVE_UP = 30.0  # seconds after which parties stop that mean different runs
+CONTRADICTED = 10.0  # seconds after which a party stops that hears what cannot be true, and nothing better
+INSISTS = 5  # times, and then too, whatever else it says
 PARTING = 5.0  # seconds to tell those that dial meanwhile that the run cannot be finished
 PATIENCE = 60.0  # seconds after which a neighbour that is away is missed
 LINGER = 600.0  # seconds to stay for neighbours that have not finished
@@ -68,7 +70,6 @@ class Agent:
         self.disagreeing: dict[str, float] = {}  # since when
         self.contradicted: dict[tuple[str, str], float] = {}  # since when neighbours say what cannot be true
         self.parting = False  # whether nothing is left to do but to say so
-        self.parted: set[str] = set()  # those who were told
         self.missing: dict[str, asyncio.TimerHandle] = {}  # neighbours that are away: when they will be missed
         self.missed: set[str] = set()
         self.result: dict[str, Any] | None = None
@@ -159,19 +160,19 @@ class Agent:
         It may lie, or it is this party that forgot: in both cases there is no answer, and there will be none."""
         loop, said = asyncio.get_running_loop(), self.party.contradictions
         for key in said.keys() - self.contradicted.keys():
-            log.error("%s", said[key], extra={"neighbour": key[0]})
-            loop.call_later(GIVE_UP, self.lose_patience)
+            if self.party.insists[key[0]] <= 1:
+                log.error("%s", said[key], extra={"neighbour": key[0]})
+            loop.call_later(CONTRADICTED, self.lose_patience)
         self.contradicted = {key: self.contradicted.get(key, loop.time()) for key in said}
-        for key, since in self.contradicted.items():
-            if loop.time() - since >= GIVE_UP:
-                self.fail(said[key])
+        for (name, kind), since in self.contradicted.items():
+            # Who has given up has been patient already, or everybody would be in turn.
+            insists = kind == "goodbye" or self.party.insists[name] >= INSISTS
+            if insists or loop.time() - since >= CONTRADICTED:
+                self.fail(said[name, kind])
 
     def next_frame(self, neighbour: str) -> bytes | None:
         if self.parting:
-            link = self.party.links[neighbour]
-            frame = link.next_frame(News())
-            self.parted |= {neighbour} if "goodbye" in link.told else set()
-            return frame
+            return self.party.links[neighbour].next_frame(News())
         # What could not be written down must not be said.
         return None if self.unwritten else self.party.next_frame(neighbour)
 
@@ -363,7 +364,8 @@ class Agent:
             "done": self.result is not None,
             "residual": residual if np.isfinite(residual) else None,
             "wakes": 0 if agreement is None else agreement.wakes,
-            "epoch": 0 if agreement is None or agreement.epoch is None else agreement.epoch.number,
+            "epoch": 0 if agreement is None else agreement.current,
+            "not_agreed": [] if agreement is None else [self.config.names[i] for i in agreement.not_agreed],
             "messages_sent": counts.sent,
             "messages_received": counts.received,
             "messages_old": counts.old,
@@ -409,12 +411,14 @@ class Agent:
         self.say_goodbye(FINISHED)
 
     async def part(self) -> None:
-        """Tell the neighbours that this run cannot be finished, also those that are being refused and dial again."""
+        """Tell the neighbours that this run cannot be finished, also those that are being refused and dial again.
+
+        A frame may be lost with its connection. Who has heard it says the same, and then it is known."""
         self.parting = True
         self.say_goodbye(HOPELESS)
         loop = asyncio.get_running_loop()
         until = loop.time() + PARTING
-        while loop.time() < until and self.parted | self.party.left < self.party.links.keys():
+        while loop.time() < until and self.party.left < self.party.links.keys():
             await asyncio.sleep(TOGETHER)
 
     def say_goodbye(self, reason: str) -> None:

@@ -11,8 +11,10 @@ that the KKT conditions still ask for: ``|A_ij x_i + A_ji x_j - b_ij| <= (|rho_i
 ``lambda``, ``|lambda_{i|j} - lambda_{j|i}| <= (|rho_ij| + |rho_ji|) / 2``. A party to which ``rho`` is small says *ok*,
 else *no*; verdicts are flooded, and when all have said ok the frozen ``x`` is the answer.
 
-What cannot be true is not believed: a verdict in which this party accepts what it has not accepted, an epoch far ahead,
-numbers larger than honest ones get (``sizes``). Whatever others say, this party has no answer but one that it accepts.
+What cannot be true is not believed: a verdict in which this party accepts what it has not accepted, an epoch that
+everybody accepts though it was refused, an epoch far ahead, a state that was frozen twice, numbers larger than honest
+ones get (``sizes``). That a neighbour accepts, only the neighbour itself can say. So whatever others say, this party has
+no answer but one that it and all its neighbours accept: both sides of every edge that it has are right.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..costs.base import Array
-from ..errors import InvalidInput, PeerError, SottovoceError
+from ..errors import PeerError
 from ..node import Message, Node
 from .sizes import Sizes
 
@@ -72,13 +74,14 @@ class Agreement:
         """``sigma`` of the pads, and the public ``size`` of the numbers: what honest messages can come to."""
         self.node, self.n, self.tol = node, n, tol
         self.sizes = Sizes(n, node.c, sigma, size)
-        self.hopeless: SottovoceError | None = None  # why this party cannot go on
+        self.everybody = (1 << n) - 1  # bits
+        self.neighbours = sum(1 << j for j in node.neighbours)
+        self.hopeless: Contradiction | None = None  # why this party cannot go on
         self.newest: dict[int, Array] = {}  # what was last sent to each neighbour
         self.moved: dict[int, float] = {}  # by how much each neighbour's last message differed from the one before
         self.last: dict[int, Array] = {}
         self.news: set[int] = set()  # neighbours heard since the last wake
         self.epoch: Epoch | None = None
-        self.early: dict[int, tuple[int, Array]] = {}  # snapshots of epochs not entered yet, the newest of each
         self.wakes = self.wait = 0
         self.done = False
 
@@ -88,7 +91,7 @@ class Agreement:
         """Compute, and have something new to say to every neighbour (eqs. 2 and 3)."""
         self.newest = {message.receiver: message.r for message in self.node.wake()}
         if not _size(self.newest.values()) <= self.sizes.largest:
-            self.hopeless = InvalidInput(
+            self.hopeless = Contradiction(
                 "the numbers of this party are so large in units of scale that its neighbours refuse them. Agree on a "
                 "run with larger scales."
             )
@@ -131,31 +134,29 @@ class Agreement:
 
     def propose(self) -> None:
         """Enter the next epoch."""
-        self.enter(1 if self.epoch is None else self.epoch.number + 1)
+        self.enter(self.current + 1)
 
     def enter(self, number: int) -> None:
         """Freeze a state for this epoch. To be written down before anybody hears of it."""
         D = {j: v.copy() for j, v in self.node.D.items()}
         self.wake()
         self.epoch = Epoch(number, self.node.x.copy(), D, dict(self.newest))
-        for j, (epoch, r) in list(self.early.items()):
-            if epoch <= number:
-                del self.early[j]
-            if epoch == number:
-                self.epoch.heard[j] = r
-        self.judge()
 
     def hear(self, j: int, epoch: int, r: Array) -> None:
         """A neighbour's frozen message."""
         self._check_epoch(epoch)
         self._check_size(r)
-        current = 0 if self.epoch is None else self.epoch.number
-        if epoch == current and self.epoch is not None:
-            self.epoch.heard[j] = r
-            self.judge()
-        elif epoch > current and not self.done:
-            self.early[j] = (epoch, r)
+        if epoch > self.current and not self.done:
             self.enter(epoch)
+        if self.epoch is None or epoch != self.epoch.number:
+            return
+        if j in self.epoch.heard and not np.array_equal(self.epoch.heard[j], r):
+            raise Contradiction(
+                f"has frozen two different states for epoch {epoch}. Its journal was restored from an older copy, or it "
+                "lies: ask it; if it has no newer copy, agree on a new run."
+            )
+        self.epoch.heard[j] = r
+        self.judge()
 
     def judge(self) -> None:
         """Say ok or no, once all neighbours' frozen messages are here."""
@@ -178,21 +179,32 @@ class Agreement:
         epoch.residual = residual
         self.unite(no=residual > 1, ok=1 << self.node.i if residual <= 1 else 0)
 
-    def verdict(self, number: int, *, no: bool, ok: int) -> bool:
-        """What others say of an epoch; True where it is news to pass on. Nobody else sets this party's bit."""
+    def verdict(self, j: int, number: int, *, no: bool, ok: int) -> bool:
+        """What neighbour ``j`` says of an epoch; True where it is news to pass on.
+
+        Nobody else sets this party's bit, and only neighbours themselves set theirs."""
         if self.done:
             return False
         self._check_epoch(number)
         own = 1 << self.node.i
-        current = 0 if self.epoch is None else self.epoch.number
-        accepted = self.epoch is not None and number == current and self.epoch.ok & own
-        if number >= current and ok & own and not accepted:
+        accepted = self.epoch is not None and number == self.current and self.epoch.ok & own
+        if number >= self.current and ok & own and not accepted:
             raise Contradiction(never_accepted(number))
-        if number > current:
-            self.enter(number)
-        if number < current or self.epoch is None:
+        if number < self.current:
+            if ok == self.everybody and not no:
+                raise Contradiction(
+                    f"says that everybody has accepted epoch {number}, and this party knows that it was refused. A "
+                    f"party has said both, or {ROLLED_BACK}"
+                )
             return False
-        return self.unite(no=no, ok=ok)
+        if number > self.current:
+            self.enter(number)
+        return self.unite(no=no, ok=ok & ~self.neighbours | ok & 1 << j)
+
+    @property
+    def current(self) -> int:
+        """The epoch that this party is in; 0 before the first."""
+        return 0 if self.epoch is None else self.epoch.number
 
     def unite(self, *, no: bool, ok: int) -> bool:
         """Add to what is known of the epoch."""
@@ -203,19 +215,24 @@ class Agreement:
         epoch.no, epoch.ok = epoch.no or no, epoch.ok | ok
         if failed:  # ask again soon, and ever later while it fails
             self.wait = min(PATIENCE, max(2, self.wakes // 20))
-        self.done = not epoch.no and epoch.ok == (1 << self.n) - 1
+        self.done = not epoch.no and epoch.ok == self.everybody
         return before != (epoch.no, epoch.ok)
 
     def _check_epoch(self, number: int) -> None:
-        current = 0 if self.epoch is None else self.epoch.number
-        if not 1 <= number <= current + JUMP:
-            raise Contradiction(f"is in epoch {number}, this party in {current}: no run gets there.")
+        if not 1 <= number <= self.current + JUMP:
+            raise Contradiction(f"is in epoch {number}, this party in {self.current}: no run gets there.")
 
     def _check_size(self, r: Array) -> None:
         if (size := _size([r])) > self.sizes.largest:
             raise Contradiction(
                 f"sent a number of size {size:.0e}; {self.sizes.largest:.0e} is more than this run has."
             )
+
+    @property
+    def not_agreed(self) -> list[int]:
+        """Whose acceptance of the present epoch is not known here; nobody's is asked for before the first."""
+        ok = self.everybody if self.epoch is None or self.done else self.epoch.ok
+        return [i for i in range(self.n) if not ok >> i & 1]
 
     @property
     def x(self) -> Array:

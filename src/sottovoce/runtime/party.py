@@ -7,6 +7,7 @@ its stage ended.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -69,6 +70,7 @@ class Party:
     left: set[str] = field(default_factory=set)  # neighbours that have their answer and went
     # What a neighbour said that cannot be true, by the kind of its frame, until it says something better.
     contradictions: dict[tuple[str, str], Contradiction] = field(default_factory=dict)
+    insists: Counter[str] = field(default_factory=Counter)  # how often each has said such things, in all
 
     @property
     def everybody(self) -> int:
@@ -113,7 +115,12 @@ class Party:
         try:
             yield
         except Contradiction as error:
-            self.contradictions[neighbour, kind] = Contradiction(f"{neighbour} {error}")
+            self._contradicted(neighbour, kind, error)
+
+    def _contradicted(self, neighbour: str, kind: str, error: Contradiction) -> Contradiction:
+        self.contradictions[neighbour, kind] = named = Contradiction(f"{neighbour} {error}")
+        self.insists[neighbour] += 1
+        return named
 
     def finish(self) -> None:
         """The agreement is over."""
@@ -152,8 +159,7 @@ class Party:
         try:
             changed = self._said(neighbour, link, said)
         except Contradiction as error:
-            self.contradictions[neighbour, kind] = named = Contradiction(f"{neighbour} {error}")
-            raise named from None
+            raise self._contradicted(neighbour, kind, error) from None
         self.contradictions.pop((neighbour, "goodbye"), None)
         if said.stage == self.stage:  # and all that it says before this, after every connect
             for earlier in SAID[: SAID.index(kind) + 1]:
@@ -194,7 +200,8 @@ class Party:
     def _verdict(self, neighbour: str, said: Verdict) -> bool:
         assert self.agreement is not None
         before = self._epoch()
-        self.agreement.verdict(said.epoch, no=said.no, ok=int.from_bytes(said.ok, "little"))
+        j = self.links[neighbour].index
+        self.agreement.verdict(j, said.epoch, no=said.no, ok=int.from_bytes(said.ok, "little"))
         self._ends(neighbour, said)
         return self._saved(before)
 

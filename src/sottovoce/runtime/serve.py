@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ..costs.base import Array
-from ..errors import JournalError, SottovoceError
+from ..errors import JournalError, PeerError, SottovoceError
 from ..files.cost_table import PartyCost
 from .agent import Agent
-from .agreement import Contradiction
 from .config import NodeConfig
 from .grpc_transport import GrpcTransport
 from .identity import load
@@ -111,7 +110,7 @@ async def _work(agent: Agent, own: Array | PartyCost, tell: Tell) -> None:
         if not program.done():
             failed.result()  # raises what went wrong on the event loop
         told = program.result()
-    except Contradiction:
+    except PeerError:  # what others have said, or mean, leaves no way to an answer
         await agent.part()
         raise
     finally:
@@ -176,6 +175,10 @@ def _metrics(address: str | None, agent: Agent) -> Any:
             for name, state in status["neighbours"].items():
                 up.add_metric([name], float(state == "up"))
             yield up
+            missing = GaugeMetricFamily("sottovoce_not_agreed", "who has not accepted this epoch", labels=["party"])
+            for name in status["not_agreed"]:
+                missing.add_metric([name], 1.0)
+            yield missing
 
     registry = CollectorRegistry()
     registry.register(Collector())

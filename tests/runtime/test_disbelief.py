@@ -1,0 +1,169 @@
+"""What an agreement does not believe, without I/O: a liar among honest parties may stop them, and may lie about its own
+data, but who ends has both sides of its edges right."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from runtime.judged import Adversary, C, Mail, Run
+
+import sottovoce as sv
+from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction
+
+TRIANGLE = sv.Network.complete(3)
+
+
+def settled(network: sv.Network = TRIANGLE, party: int = 0) -> Agreement:
+    """A party whose neighbours hardly move; it has proposed epoch 1."""
+    own = Run(network, Adversary(0.0), theta=0.8).parties[party]
+    for counter in range(1, 60):
+        for j in own.node.neighbours:
+            own.receive(j, counter, np.array([1.0, 2.0]))
+        own.wake()
+    own.propose()
+    return own
+
+
+def accepted(network: sv.Network = TRIANGLE) -> Agreement:
+    own = settled(network)
+    for j in own.node.neighbours:
+        own.hear(j, 1, np.array([1.0, 2.0]))
+    assert own.epoch.ok == 1
+    return own
+
+
+def test_nobody_else_sets_my_bit():
+    own = settled()
+    for epoch in (1, 2):
+        before = own.state()
+        with pytest.raises(Contradiction, match=f"this party has accepted epoch {epoch}, and it has not"):
+            own.verdict(1, epoch, no=False, ok=0b111)
+        np.testing.assert_equal(own.state(), before)
+    own = accepted()
+    own.verdict(1, 1, no=False, ok=0b011)
+    own.verdict(2, 1, no=False, ok=0b111)
+    assert own.done
+
+
+def test_a_neighbour_sets_its_bit_itself():
+    own = accepted()
+    own.verdict(2, 1, no=False, ok=0b111)
+    assert not own.done
+    assert own.not_agreed == [1]
+    own.verdict(1, 1, no=False, ok=0b010)
+    assert own.done
+    assert own.not_agreed == []
+
+
+def test_of_parties_further_away_neighbours_tell():
+    own = accepted(sv.Network.ring(4))  # 0 has neighbours 1 and 3
+    own.verdict(1, 1, no=False, ok=0b0110)
+    own.verdict(3, 1, no=False, ok=0b1000)
+    assert own.done
+
+
+def test_what_was_refused_was_not_accepted_by_all():
+    """One that says ok to some and no to others: who has ended and who has not would wait for each other for ever."""
+    own = accepted()
+    own.verdict(2, 1, no=True, ok=0)
+    own.propose()
+    own.verdict(1, 1, no=False, ok=0b011)  # old news
+    with pytest.raises(Contradiction, match="everybody has accepted epoch 1, and this party knows that it was refused"):
+        own.verdict(1, 1, no=False, ok=0b111)
+
+
+def test_no_state_is_frozen_twice():
+    own = settled()
+    own.hear(1, 1, np.array([1.0, 2.0]))
+    own.hear(1, 1, np.array([1.0, 2.0]))  # after another connect
+    with pytest.raises(Contradiction, match="has frozen two different states for epoch 1"):
+        own.hear(1, 1, np.array([1.0, 2.0000001]))
+
+
+@pytest.mark.parametrize("epoch", [0, 1 + JUMP + 1, 2**53 - 1])
+def test_no_run_gets_there(epoch):
+    own = settled()
+    before = own.state()
+    with pytest.raises(Contradiction, match=f"is in epoch {epoch}, this party in 1: no run gets there"):
+        own.verdict(1, epoch, no=True, ok=0)
+    with pytest.raises(Contradiction, match=f"is in epoch {epoch}, this party in 1: no run gets there"):
+        own.hear(1, epoch, np.zeros(2))
+    np.testing.assert_equal(own.state(), before)
+
+
+class AmongLiars(Run):
+    """Party 0 lies in all that it says of epochs: bits of others, other frozen numbers for each neighbour, old things
+    again, epochs of its own. What is refused is refused."""
+
+    def __init__(self, *args: Any, seed: int, **options: Any) -> None:
+        self.dice, self.old, self.accepted = random.Random(seed), list[Mail](), dict[tuple[int, int], Any]()
+        self.refused = self.ends = 0
+        super().__init__(*args, seed=seed, **options)
+
+    def lie(self, mail: Mail) -> Mail:
+        self.old.append(mail)
+        everybody = (1 << self.network.n) - 1
+        own = 1 << mail.receiver
+        theirs = self.parties[mail.receiver].epoch
+        match self.dice.randrange(6 if mail.kind == "verdict" else 4):
+            case 0:
+                return mail
+            case 1:
+                return self.dice.choice(self.old)._replace(receiver=mail.receiver)
+            case 2 if mail.kind == "snapshot" and theirs is not None:  # what makes this edge look right
+                return mail._replace(number=theirs.number, content=theirs.D[0])
+            case 3 if self.dice.random() < 0.1:
+                return mail._replace(number=mail.number + 1)
+            case 4 if theirs is not None:  # all have accepted, if this party has
+                return mail._replace(number=theirs.number, content=(False, everybody & ~own | theirs.ok & own))
+            case 5:
+                return mail._replace(content=(self.dice.random() < 0.1, self.dice.randrange(everybody + 1)))
+        return mail
+
+    def wake(self, i: int) -> None:
+        """It also proposes, long before anything has settled."""
+        if i == 0 and not self.parties[0].done and self.dice.random() < 0.1:
+            with self.change(0):
+                self.parties[0].propose()
+        super().wake(i)
+
+    def deliver(self, mail: Mail) -> None:
+        if mail.sender == 0 and mail.kind != "value":
+            mail = self.lie(mail)
+        try:
+            super().deliver(mail)
+        except Contradiction:
+            self.refused += 1
+        self.note(mail.receiver)
+
+    def note(self, i: int) -> None:
+        """What a party has accepted: it may be lured into the next epoch before it hears that this one is over."""
+        party, epoch = self.parties[i], self.parties[i].epoch
+        if epoch is not None and epoch.ok >> i & 1 and epoch.heard:
+            self.accepted[i, epoch.number] = epoch.x, party.tau(epoch.x, (*epoch.sent.values(), *epoch.heard.values()))
+
+    def certify(self) -> None:
+        """Whoever is done agrees with its honest neighbours, and they have accepted."""
+        for i, party in enumerate(self.parties):
+            self.note(i)
+            for j in self.network.neighbours(i).tolist() if party.done else []:
+                if 0 not in (i, j):
+                    (x, tau), (theirs, other) = (self.accepted[k, party.epoch.number] for k in (i, j))
+                    assert np.abs(x - theirs).max() <= (tau + other) / (2 * C)
+                    self.ends += 1
+
+
+@pytest.mark.parametrize("network", [TRIANGLE, sv.Network.complete(4), sv.Network.ring(5)], ids=["3", "4", "ring"])
+def test_whatever_a_liar_says_who_ends_agrees_with_its_neighbours(network):
+    """Some runs never end, or not everywhere: that a liar can always do."""
+    ends = refused = 0
+    for seed in range(12):
+        run = AmongLiars(network, Adversary(0.0), theta=0.8, seed=seed, dim=1)
+        for _ in range(700 * network.n):
+            run.step()
+        ends, refused = ends + run.ends, refused + run.refused
+    assert ends > 0
+    assert refused > 0
