@@ -20,7 +20,7 @@ PROJECT = ROOT.parent.parent
 
 # From the ground up: a module imports from floors below its own (or from its own floor, within a room).
 FLOORS = [
-    ["errors", "exact", "randomness"],
+    ["errors", "exact", "normal", "randomness"],
     ["atomic"],
     ["graphs", "constraints", "layout", "network", "costs", "masks", "progress"],
     ["hiding", "schedules", "problem"],
