@@ -30,7 +30,7 @@ FLOORS = [
     ["files", "plotting", "privacy", "statistics"],
     ["paper", "runtime"],
     ["terminal"],
-    ["audited", "demo", "demo_network", "demo_table", "network_cli", "planned"],
+    ["audited", "demo", "demo_network", "demo_table", "network_cli", "node_command", "planned"],
     ["cli", "__main__"],
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
