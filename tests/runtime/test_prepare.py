@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import resource
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from runtime.trial import prepare
+from runtime.trial import prepare, results_of, wait_for
 
 import sottovoce as sv
 from sottovoce.node_command import is_plain
+from sottovoce.runtime import grpc_transport
+from sottovoce.runtime.cluster import free_ports
 
 WATCHED = Path(__file__).with_name("watched.py")
 LASSO = '[run.cost]\ntype = "lasso"\nfeatures = ["a", "b"]\ntarget = "y"\nl1 = 0.1\nmask = { variance = 1e4 }\n'
@@ -70,3 +76,41 @@ def test_a_party_takes_all_the_files_it_may_have():
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (least, hard)),
     )  # fmt: skip
     assert done.stdout.strip() == str((hard, hard))
+
+
+def test_idle_connections_leave_files_to_the_party(tmp_path):
+    """Three hundred of strangers, while 128 files may be open: the run ends as if they were not there."""
+    trial = prepare(tmp_path, sv.Network.from_edges(2, [(0, 1)]), "least_squares")
+    with trial.cluster() as cluster:
+        cluster.start()
+        resource.prlimit(cluster.processes["p1"].pid, resource.RLIMIT_NOFILE, (128, 128))  # before it looks
+        host, _, port = cluster.configs["p1"].listen.rpartition(":")
+        with ExitStack() as idle:
+            wait_for(lambda: "stage begins" in cluster.log("p1"))
+            for _ in range(300):
+                idle.enter_context(socket.create_connection((host, int(port)), timeout=5))
+            results_of(cluster, 30)
+        trial.check(cluster)
+        assert set(cluster.wait(20).values()) == {0}
+
+
+def test_who_connects_and_says_nothing_is_hung_up_on(identities, monkeypatch):
+    """After ten seconds, here after half a second: gRPC has such an option, and heeds it."""
+    limit = "grpc.server_handshake_timeout_ms"
+    assert (limit, 10_000) in grpc_transport.OPTIONS
+    others = [option for option in grpc_transport.OPTIONS if option[0] != limit]
+    monkeypatch.setattr(grpc_transport, "OPTIONS", [*others, (limit, 500)])
+
+    async def connect() -> bytes:
+        (port,) = free_ports(1)
+        peer = SimpleNamespace(name="ann", address="127.0.0.1:1", certificate=identities["ann"].certificate)
+        transport = grpc_transport.GrpcTransport(identities["bob"], f"127.0.0.1:{port}", [peer])
+        await transport.start(None)  # nobody gets as far as a handler
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            return await asyncio.wait_for(reader.read(), 5)  # until it ends
+        finally:
+            writer.close()
+            await transport.stop()
+
+    assert asyncio.run(connect()) == b""
