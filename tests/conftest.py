@@ -6,6 +6,8 @@ import os
 
 # Two workers share two cores: threads of the linear algebra would wait for each other. Before NumPy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Parties are processes: where this is set, each of them would compile all of the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import numpy as np
 import pytest

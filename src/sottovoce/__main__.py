@@ -1,5 +1,18 @@
-"""``python -m sottovoce``."""
+"""``python -m sottovoce``, and the command ``sottovoce``."""
 
-from .cli import main
+import sys
 
-main()
+from . import node_command
+
+
+def main() -> None:
+    """The entry point."""
+    if node_command.is_plain(sys.argv[1:]):
+        sys.exit(node_command.main(sys.argv[1:]))
+    from .cli import main as every_command
+
+    every_command()
+
+
+if __name__ == "__main__":
+    main()

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from .errors import InvalidNetwork
 
 if TYPE_CHECKING:
+    from scipy import sparse
+
     from .network import Network
 
 Array = npt.NDArray[np.float64]
@@ -57,6 +58,8 @@ class Constraints:
         self.row_sizes = np.maximum(largest, largest[self.P])
 
     def _matrix(self, pairs: list[Key]) -> sparse.csr_array[Any]:
+        from scipy import sparse
+
         data = np.concatenate([block.ravel() for block in self.A])
         own = [np.arange(self.columns[i], self.columns[i + 1]) for i, _ in pairs]
         column = [np.tile(columns, len(block)) for columns, block in zip(own, self.A, strict=True)]

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from .errors import InvalidNetwork, is_number
 
@@ -174,6 +173,7 @@ def _until_connected(n: int, draw: Callable[[], T], edges: Callable[[T], Edges],
 
 def components(n: int, edges: npt.NDArray[np.integer[Any]]) -> tuple[int, npt.NDArray[np.int32]]:
     """How many connected components there are, and the one of each node."""
+    from scipy import sparse
     from scipy.sparse import csgraph
 
     ones = np.ones(len(edges), dtype=np.int8)

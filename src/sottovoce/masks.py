@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .errors import InvalidInput, is_number
 from .exact import grid, on_grid
+from .normal import lower_quantile
 
 Array = npt.NDArray[np.float64]
 
@@ -75,15 +76,13 @@ class GaussianMask(RealPads):
         return self.shaped(words, np.frombuffer(os.urandom(4 * count), dtype=np.uint32)).reshape(shape)
 
     def shaped(self, words: npt.NDArray[np.uint64], low: npt.NDArray[np.uint32]) -> Array:
-        """Pads from uniform words of 64 and of 32 bits, one of each."""
-        from scipy.special import ndtri
-
+        """Pads from uniform words of 64 and of 32 bits, one of each: the same ones on every machine."""
         # 63 bits of tail probability and a sign bit: the tails keep full relative precision.
         tail = ((words >> np.uint64(1)).astype(np.float64) + 0.5) * 2.0**-64
         sign = np.where(words & np.uint64(1), 1.0, -1.0)
         # A step of the tail probability is up to g/13 in the pad, so that some multiples of g would be 8 % more likely
         # than their neighbours. Over 2^20 of them the normal density is flat: bits of their own choose among those.
-        high = on_grid(self.sigma * sign * ndtri(tail), 2**LOW_BITS * self.grid)
+        high = on_grid(self.sigma * sign * lower_quantile(tail), 2**LOW_BITS * self.grid)
         return np.asarray(high + self.grid * (low % 2**LOW_BITS - 2.0 ** (LOW_BITS - 1)))
 
 

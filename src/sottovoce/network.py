@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from . import graphs
 from .errors import InvalidNetwork, MissingExtra
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # SciPy's matrices are loaded where they are made: a party, which makes none, starts twice as fast
+    from scipy import sparse
+
     from .constraints import Constraints
     from .layout import Layout
 
@@ -42,6 +43,8 @@ class Network:
 
     def __init__(self, n: int, edges: npt.NDArray[np.integer[Any]], positions: Array | None = None) -> None:
         """Trusts its arguments: ``edges`` are ``(m, 2)``, distinct, no loops, connected. Users call ``from_edges``."""
+        from scipy import sparse
+
         i, j = edges[:, 0].astype(np.int32), edges[:, 1].astype(np.int32)
         ones = np.ones(2 * len(edges), dtype=np.int8)
         both = (np.concatenate([i, j]), np.concatenate([j, i]))
@@ -241,6 +244,8 @@ class Network:
     @cached_property
     def twin(self) -> Index:
         """Position of ``(j, i)`` for every half-edge ``(i, j)``: ``P z = z[twin]``."""
+        from scipy import sparse
+
         # Transposing a CSR matrix that holds 0 .. 2m-1 sorts by (j, i) in linear time.
         position = np.arange(len(self.indices), dtype=np.int32)
         return sparse.csr_array((position, self.indices, self.indptr), shape=(self.n, self.n)).tocsc().data
@@ -259,6 +264,8 @@ class Network:
     @property
     def adjacency(self) -> sparse.csr_array[Any]:
         """``W``, with entries 0 and 1."""
+        from scipy import sparse
+
         return sparse.csr_array((np.ones(len(self.indices)), self.indices, self.indptr), shape=(self.n, self.n))
 
     @cached_property
@@ -275,6 +282,8 @@ class Network:
         """The constraint matrix: block ``A_ij`` in row ``(i|j)``, column ``i`` (paper, after eq. 3)."""
         if self.constraints is not None:
             return self.constraints.C
+        from scipy import sparse
+
         sign = np.where(self.holders > self.indices, 1.0, -1.0)
         rows = np.arange(len(sign) + 1)
         return sparse.csr_array((sign, self.holders, rows), shape=(len(sign), self.n))

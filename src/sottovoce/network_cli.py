@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
-import logging
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +15,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 NodeFile = Annotated[Path, typer.Argument(metavar="NODE.TOML", help="The party's node file; see docs/deploy.md.")]
 
 SHOWN = 10  # names in one line of a status
-PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}  # what every log record has
 
 
 def register(app: typer.Typer, tidy: Tidy) -> None:
@@ -116,22 +111,9 @@ def node(
     Exit status: 0 done; 1 stopped before the end, or refused by the others;
     2 bad input; 130 interrupted.
     """
-    from .runtime.config import read_node_file
-    from .runtime.serve import run_party
+    from .node_command import run_node
 
-    config = read_node_file(file)
-    _log_to_stderr(json, quiet)
-
-    def tell(result: dict[str, Any]) -> None:
-        """At once: the party may have to wait for its neighbours for a while yet."""
-        if json:
-            print_json(result)
-        else:
-            _print_facts(_answer_facts(result["answer"]))
-            typer.echo(f"\nAll of it is in {config.result}")
-        sys.stdout.flush()
-
-    return run_party(config, tell)
+    return run_node(file, json, quiet)
 
 
 def status(file: NodeFile, json: Json = False) -> int | None:
@@ -168,14 +150,6 @@ def _print_facts(rows: dict[str, Any]) -> None:
     Console(highlight=False, soft_wrap=True).print(table)
 
 
-def _answer_facts(answer: dict[str, Any]) -> dict[str, str]:
-    """Numbers and lists of them; matrices are in the file."""
-    listed = {name: value if isinstance(value, list) else [value] for name, value in answer.items()}
-    flat = {name: entries for name, entries in listed.items() if not any(isinstance(entry, list) for entry in entries)}
-    text = "{:.10g}".format
-    return {name: ", ".join(text(e) if isinstance(e, float) else str(e) for e in es) for name, es in flat.items()}
-
-
 def _status_facts(told: dict[str, Any]) -> dict[str, Any]:
     residual, stage = told.get("residual"), told.get("stage", -1)
     where = "waiting for its neighbours" if stage < 0 else f"agreement {stage + 1}"
@@ -198,40 +172,3 @@ def _status_facts(told: dict[str, Any]) -> dict[str, Any]:
     if missed := told.get("missed", []):
         rows["missed"] = f"{', '.join(missed)}: start again, also if it has finished"
     return rows | {f"dispute {name}": why for name, why in told.get("disagreements", {}).items()}
-
-
-# Logging
-
-
-def _log_to_stderr(json: bool, quiet: bool) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Lines(json))
-    handler.addFilter(_without_foreign_traces)
-    logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler], force=True)
-
-
-def _without_foreign_traces(record: logging.LogRecord) -> bool:
-    """One line of gRPC, which logs its own traceback for whatever a stranger sends over an open channel."""
-    if record.name.partition(".")[0] == "grpc":
-        record.msg, record.args = record.getMessage().partition("\n")[0], ()
-        record.exc_info = record.exc_text = record.stack_info = None
-    return True
-
-
-class _Lines(logging.Formatter):
-    """One line a record: time, level, message and what else is known, as text or as JSON."""
-
-    def __init__(self, json: bool) -> None:
-        super().__init__()
-        self.json = json
-
-    def format(self, record: logging.LogRecord) -> str:
-        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
-        more = {key: value for key, value in vars(record).items() if key not in PLAIN}
-        if record.exc_info:
-            more["exception"] = self.formatException(record.exc_info)
-        if self.json:
-            line = {"time": when, "level": record.levelname, "message": record.getMessage(), **more}
-            return json_module.dumps(line, default=str, ensure_ascii=False)
-        parts = [when, record.levelname, record.getMessage(), *(f"{key}={value}" for key, value in more.items())]
-        return " ".join(parts)

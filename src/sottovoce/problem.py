@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from .constraints import penalty
 from .costs import Averaging, Cost, LeastSquares, QuadraticForm
 from .costs.base import Array, Step
 from .errors import InvalidCost
 from .network import Network
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 class Problem:
@@ -92,6 +94,8 @@ class Problem:
     @cached_property
     def C(self) -> sparse.csr_array[Any]:
         """The constraint matrix over the stacked ``z`` and ``x``."""
+        from scipy import sparse
+
         C = self.network.C
         return C if not self.consensus or self.dim == 1 else sparse.kron(C, sparse.eye_array(self.dim), format="csr")
 

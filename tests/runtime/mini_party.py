@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
-from scipy.special import ndtri
+from runtime.mini_quantile import quantile
 
 HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE = 1, 2, 3, 4, 5
 ECDSA = ec.ECDSA(hashes.SHA256())
@@ -122,7 +122,7 @@ class Secrets:
         for u, v in zip(
             struct.unpack_from(f"<{count}Q", stream), struct.unpack_from(f"<{count}I", stream, 8 * count), strict=True
         ):
-            high = sigma * (1.0 if u % 2 else -1.0) * float(ndtri((float(u >> 1) + 0.5) * 2.0**-64))
+            high = sigma * (1.0 if u % 2 else -1.0) * quantile((float(u >> 1) + 0.5) * 2.0**-64)
             pads.append(2**20 * g * round(high / (2**20 * g)) + g * (v % 2**20 - 2**19))
         return pads
 
@@ -131,7 +131,7 @@ class Secrets:
 
 
 def grid(variance: float) -> float:
-    return 2.0 ** (math.floor(math.log2(math.sqrt(variance))) - 48)
+    return 2.0 ** (math.frexp(math.sqrt(variance))[1] - 49)  # an exact floor(log2 sigma) - 48
 
 
 def signed(version: int, name: str, to: str, parameters: str, ephemeral: bytes) -> bytes:

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from sottovoce.cli import app
 from sottovoce.errors import InvalidInput, PeerError
-from sottovoce.network_cli import _log_to_stderr
+from sottovoce.node_command import log_to_stderr
 from sottovoce.runtime import cluster as cluster_module
 from sottovoce.runtime import identity, serve
 from sottovoce.runtime.cluster import ANSWER, Cluster, ask, free_ports
@@ -164,7 +164,7 @@ def test_tracebacks_of_grpc_stay_out_of_the_log(capsys):
     root = logging.getLogger()
     before = root.handlers[:], root.level
     try:
-        _log_to_stderr(json=False, quiet=False)
+        log_to_stderr(json=False, quiet=False)
         for name in ("grpc._cython.cygrpc", "sottovoce.runtime.agent"):
             try:
                 raise ValueError(f"in {name}")

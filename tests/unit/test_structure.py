@@ -20,7 +20,7 @@ PROJECT = ROOT.parent.parent
 
 # From the ground up: a module imports from floors below its own (or from its own floor, within a room).
 FLOORS = [
-    ["errors", "exact", "randomness"],
+    ["errors", "exact", "normal", "randomness"],
     ["atomic"],
     ["graphs", "constraints", "layout", "network", "costs", "masks", "progress"],
     ["hiding", "schedules", "problem"],
@@ -30,7 +30,7 @@ FLOORS = [
     ["files", "plotting", "privacy", "statistics"],
     ["paper", "runtime"],
     ["terminal"],
-    ["audited", "demo", "demo_network", "demo_table", "network_cli", "planned"],
+    ["audited", "demo", "demo_network", "demo_table", "network_cli", "node_command", "planned"],
     ["cli", "__main__"],
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

@@ -7,6 +7,7 @@ and one node is the same object with ``count == 1``.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
@@ -136,8 +137,10 @@ def as_floats(value: npt.ArrayLike, name: str) -> Array:
     """Real float64, a copy of its own, or a sentence that names the argument."""
     try:
         raw = np.asarray(value)
-        if raw.dtype.kind not in "biufO" or (isinstance(value, np.ma.MaskedArray) and value.mask.any()):
-            raise TypeError  # complex numbers, dates, text; masked entries, which asarray would bring back
+        # Complex numbers, dates, text; masked entries, which asarray would bring back (np.ma is loaded when used).
+        masked = "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
+        if raw.dtype.kind not in "biufO" or (masked and value.mask.any()):  # type: ignore[union-attr]
+            raise TypeError
         return np.array(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise InvalidCost(f"{name} must hold real numbers; got {value!r}.") from None

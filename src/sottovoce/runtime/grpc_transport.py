@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import resource
 import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from .transport import BROKEN, CLOSED, Connection, Lost, Transport
 SERVICE, METHOD = "sottovoce.v1.Party", "Talk"
 NAME_KEY = "party-name"  # with open channels, the metadata in which a caller names itself
 ANSWER = 10.0  # seconds to wait for a neighbour that is called
+OWN_FILES = 64  # of those that a process may open, those that are not for connections
 ENDING = 0.5  # seconds for streams to end when the server stops
 LONGEST = 200  # characters of a neighbour's own words
 ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})")
@@ -45,6 +47,8 @@ OPTIONS = [
     # What waits in the stream is old when it is read. gRPC would let 4 MiB wait, and be no faster for it.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", 2**18),
+    # Who connects and says nothing holds an open file until then; gRPC would wait two minutes.
+    ("grpc.server_handshake_timeout_ms", int(1000 * ANSWER)),
     # Otherwise two parties can listen on one port, and each gets some of the calls.
     ("grpc.so_reuseport", 0),
     # Every attempt starts anew: when to dial again is decided in transport.py.
@@ -96,7 +100,9 @@ class GrpcTransport(Transport):
             return
         await self._check_listen()
         method = grpc.stream_stream_rpc_method_handler(self._answer)
-        self._server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=8 + 4 * len(self._callers))
+        self._server = grpc.aio.server(
+            options=[*OPTIONS, files_left()], maximum_concurrent_rpcs=8 + 4 * len(self._callers)
+        )
         self._server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})])
         try:
             if self._encrypted:
@@ -244,6 +250,13 @@ class _Called(Connection):
 
     async def finish(self) -> None:
         pass
+
+
+def files_left() -> tuple[str, int]:
+    """The option that leaves files to the party itself, however many strangers connect."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 2**16 if allowed == resource.RLIM_INFINITY else min(allowed, 2**16)
+    return "grpc.max_allowed_incoming_connections", max(most - OWN_FILES, most // 2)
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -22,6 +22,7 @@ from .grpc_transport import GrpcTransport
 from .identity import load
 from .journal import Journal
 from .own_privacy import own_privacy
+from .prepare import prepare
 from .program import NetworkAgreements, answer
 from .transport import Transport
 
@@ -42,6 +43,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     """The same on a running event loop, on another transport if one is given."""
     began = asyncio.get_running_loop().time()
     own = config.own_data()  # before anybody is called: others would see a party that stops, or that is slow to speak
+    prepare(config, own)
     identity = load(config.identity)
     transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
     with Journal(config.journal, identity.derive("journal")) as journal:
