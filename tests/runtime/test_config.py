@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -379,3 +380,54 @@ def test_a_mask_that_is_smaller_than_what_it_hides(write):
     with pytest.warns(BadlyHidden, match="hidden badly in this run: the mask's sigma = 3 is smaller .* size = 4"):
         read(write, *with_lines(WITHIN, weak)).own_data()
     read(write, *with_lines(WITHIN, STATISTIC.replace("1e6", "400.0"))).own_data()  # which would fail by a warning
+
+
+# What a party says of its data
+
+
+def cost(kind: str, more: str = "") -> str:
+    explained = 'features = ["age"]\ntarget = "risk"' if "target" in more else 'columns = ["age", "risk"]'
+    return f'\n[run.cost]\ntype = "{kind}"\n{explained}\n' + more.replace("target", "")
+
+
+BINS = '\n[run.statistic]\ntype = "histogram"\ncolumns = ["age"]\nbins = [0, 1e9]\nmask = { bits = 4 }\n'
+SECRET = "7654321"
+MANY = "\n".join([f"{SECRET},{SECRET}1"] * 37)
+
+
+@pytest.mark.parametrize(
+    ("about", "rows"),
+    [
+        (STATISTIC, f"{SECRET},{SECRET},{SECRET}"),
+        (STATISTIC, f"{SECRET}e40,{SECRET},{SECRET}"),
+        (STATISTIC, f"{SECRET}x,1,1"),
+        (STATISTIC, f"1,{SECRET},1,2"),
+        (STATISTIC, f'1,"{SECRET}"{SECRET},1'),
+        (STATISTIC, f"1,{SECRET}e999,1"),
+        (STATISTIC, f"{SECRET}\n1,1,1"),
+        (BINS, MANY),
+        (cost("averaging"), f"{SECRET},{SECRET}"),
+        (cost("averaging"), MANY),
+        (cost("averaging"), f"{SECRET}e200,{SECRET}e200\n{SECRET}e200,1"),
+        (cost("huber"), MANY),
+        (cost("huber"), f"{SECRET},{SECRET}"),
+        (cost("absolute_deviation"), f"{SECRET},{SECRET}"),
+        (cost("lasso", "target l1 = 1\n"), MANY),
+        (cost("lasso", "target l1 = 1\n"), f"{SECRET}e200,{SECRET}e200\n{SECRET}e200,1"),
+        (cost("elastic_net", "target l1 = 1\nl2 = 1\n"), MANY),
+        (cost("logistic", "target"), f"{SECRET},{SECRET}"),
+        (cost("logistic", "target"), f"1,{SECRET}\n0,{SECRET}"),
+        (cost("hinge", "target"), f"1,{SECRET}\n-1,{SECRET}"),
+    ],
+)
+def test_no_refusal_quotes_data(write, about, rows):
+    """Neither a number nor how many rows there are: what a party says goes to a log."""
+    config = read(write, "", "", about)
+    config.data.write_text(("risk,age,bmi\n" if about == STATISTIC else "risk,age\n") + rows + "\n")
+    with pytest.raises(InvalidInput) as refused, warnings.catch_warnings(record=True, action="always") as caught:
+        config.own_data()
+    for said in [str(refused.value), *(str(warning.message) for warning in caught)]:
+        said = said.replace(str(config.data.parent), "")
+        assert "765" not in said
+        assert "37" not in said
+        assert "\n" not in said

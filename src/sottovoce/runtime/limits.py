@@ -75,7 +75,7 @@ class Limits:
     def check_rows(self, rows: Array, columns: tuple[str, ...]) -> None:
         """In units of ``scale``."""
         with np.errstate(over="ignore"):
-            beyond = np.square(rows / self.size).mean(axis=0) > 1
+            beyond = ~(np.square(rows / self.size).mean(axis=0) <= 1)
         if beyond.any():
             raise InvalidInput(
                 f"column {columns[int(beyond.argmax())]!r} is larger than this run hides: its root mean square is "
@@ -85,7 +85,9 @@ class Limits:
 
     def check_cost(self, cost: Cost) -> None:
         """The constant of the gradient, twice the contribution of averaging."""
-        if size_of(cost) > 2 * self.size:
+        with np.errstate(all="ignore"):
+            size = size_of(cost)
+        if not size <= 2 * self.size:  # NaN, where sums of squares overflow
             raise InvalidInput(
                 f"the data are larger than this run hides: the constant of the gradient is beyond 2 size = "
                 f"{2 * self.size:g}. Agree on a new run, with larger units, a larger mask or, in [audit], a larger "
