@@ -19,8 +19,8 @@ TRIAL = (
     "sottovoce node {out}/<party>/node.toml. Whoever made the keys could be anybody: this is for trials only."
 )
 REAL = (
-    "Send each party its node.toml. It puts the file beside its identity and its data, compares the fingerprints in it "
-    "with its neighbours over the telephone, and runs: sottovoce node node.toml"
+    "Send each party its node.toml. It puts the file beside its identity and its data, compares what sottovoce "
+    "fingerprints node.toml shows with its neighbours over the telephone, and runs: sottovoce node node.toml"
 )
 
 

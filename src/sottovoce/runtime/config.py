@@ -19,7 +19,7 @@ from ..files.table import Table, TomlFile, finite, nearest, shown
 from ..masks import GaussianMask
 from ..statistics.programs import LARGEST, Spec, checked_rows
 from .frames import MAX_PARTIES
-from .identity import check_certificate, check_name, load
+from .identity import check_certificate, check_name, digits, load
 from .limits import Limits
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
 
@@ -27,7 +27,7 @@ PARTY_KEYS = (
     "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
 )  # fmt: skip
 RUN_KEYS = ("name", "id", "parties", "channels", "c", "theta", "tol", *KINDS)
-NEIGHBOUR_KEYS = ("name", "address", "fingerprint", "certificate")
+NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
 CHANNELS = ("encrypted", "open")
 # At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (THEORY 3): x is right, but
 # frozen numbers never satisfy the rule that ends the run.
@@ -193,6 +193,16 @@ def read_node_file(path: str | Path) -> NodeConfig:
     return config
 
 
+def read_certificates(path: str | Path) -> dict[str, str]:
+    """This party's certificate and then its neighbours', by name; the data need not be there yet."""
+    file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
+    party = file.table("party")
+    name = read_name(party)
+    me = party.call(load, file.path.parent / party.string("identity", "identity"), at="identity")
+    others = _neighbours(file, name, _names(file.table("run")))
+    return {name: me.certificate} | {other.name: other.certificate for other in others}
+
+
 def _question(file: TomlFile, parties: int) -> Question:
     table = one_of_them(file, file.values["run"], "run.")
     values = dict(table.values)
@@ -239,6 +249,8 @@ def _neighbours(file: TomlFile, name: str, names: tuple[str, ...]) -> tuple[Neig
             if getattr(other, key) in [getattr(earlier, key) for earlier in found]:
                 raise table.refuse(key, f"= {getattr(other, key)!r} is that of an earlier neighbour too.")
         table.call(check_certificate, other.certificate, other.name, other.fingerprint, at="certificate")
+        if table.string("telephone", true := digits(other.certificate)) != true:
+            raise table.refuse("telephone", f"are not the digits of the certificate: those are {true}. Ask {known}.")
         found.append(other)
     if not found:
         raise InvalidFile(f"{file.path}: there is no [[neighbour]]; a party must have at least one to talk to.")

@@ -25,7 +25,7 @@ from ..problem import averaging
 from ..schedules import Asynchronous
 from ..tune import tune
 from .config import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .identity import check_certificate, create, fingerprint
+from .identity import check_certificate, create, digits, fingerprint
 from .prospect import Prospect, assess
 from .question import KINDS, Question, one_of_them, read_mask, read_question
 
@@ -254,7 +254,12 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
     ]
     for j in plan.network.neighbours(i).tolist():
         other, pem = plan.parties[j], certificates[j]
-        known = {"name": other.name, "address": other.address, "fingerprint": fingerprint(pem)}
+        known = {
+            "name": other.name,
+            "address": other.address,
+            "telephone": digits(pem),
+            "fingerprint": fingerprint(pem),
+        }
         lines += [*_section("[[neighbour]]", known), f'certificate = """\n{pem}"""']
     return "\n".join(lines) + "\n"
 
