@@ -195,11 +195,10 @@ def check_size(s: npt.NDArray[Any], mask: ModularMask, n: int) -> None:
     largest = (2 ** (mask.bits - 1) - 1) // n
     size = np.abs(s.astype(np.float64))
     if (size > largest).any():
-        worst = np.unravel_index(size.argmax(), s.shape)
-        holder = f"node {worst[0]}" if s.ndim == 2 else "this node"
+        holder = f"node {np.unravel_index(size.argmax(), s.shape)[0]}" if s.ndim == 2 else "this node"
         raise InvalidInput(
             f"the sum could wrap around: with bits={mask.bits} and {n} nodes every |s_i| must be at most {largest}, "
-            f"below 2^(bits-1)/n; {holder} holds {s[worst]:.0f}. Use more bits (up to {LARGEST_BITS}) or larger units."
+            f"below 2^(bits-1)/n; {holder} holds more. Use more bits (up to {LARGEST_BITS}) or larger units."
         )
 
 

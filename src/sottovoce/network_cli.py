@@ -1,4 +1,4 @@
-"""The commands that run between machines: ``keygen``, ``plan``, ``node`` and ``status``."""
+"""The commands that run between machines: ``keygen``, ``plan``, ``fingerprints``, ``node`` and ``status``."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def register(app: typer.Typer, tidy: Tidy) -> None:
     """Add the commands to the program."""
     app.command(short_help="Make the key and certificate of a party.")(tidy(keygen))
     app.command(short_help="Write the node files of a whole network, audited first.")(tidy(plan))
+    app.command(short_help="Show what to compare with the neighbours over the telephone.")(tidy(fingerprints))
     app.command(short_help="Run one party on the network.")(tidy(node))
     app.command(short_help="Ask a running party how it is.")(tidy(status))
 
@@ -43,15 +44,16 @@ def keygen(
     made = {
         "name": identity.name,
         "fingerprint": identity.fingerprint,
+        "telephone": identity.digits,
         "certificate": str(folder / CERTIFICATE),
         "key": str(folder / KEY),
     }
     if json:
         print_json(made)
         return 0
-    typer.echo(f"{identity.name}\n{identity.fingerprint}\n")
+    typer.echo(f"{identity.name}\n{identity.digits}\n{identity.fingerprint}\n")
     typer.echo(f"Send {folder / CERTIFICATE} to whoever writes the plan.")
-    typer.echo("Read the fingerprint to your neighbours over the telephone.")
+    typer.echo("Read the 25 digits to your neighbours over the telephone; sottovoce fingerprints shows them again.")
     typer.echo(f"{folder / KEY} is secret: it never leaves this machine.")
     return 0
 
@@ -91,6 +93,27 @@ def plan(
     else:
         print_planned(planned, out if written else None, trial=generate_keys)
     return 0 if written else 1
+
+
+def fingerprints(file: NodeFile, json: Json = False) -> int | None:
+    """The digits of this party's certificate and of its neighbours', as its node file pins them.
+
+    \b
+    Examples:
+      sottovoce fingerprints node.toml
+
+    The first line is this party's own. Each two neighbours read theirs to each other over the telephone, and find it
+    in the other's list. Exit status: 0 shown, 2 bad input.
+    """
+    from .runtime.config import read_certificates
+    from .runtime.identity import digits
+
+    telephone = {name: digits(certificate) for name, certificate in read_certificates(file).items()}
+    if json:
+        print_json({"telephone": telephone})
+    else:
+        _print_facts(telephone)
+    return 0
 
 
 def node(

@@ -19,8 +19,8 @@ TRIAL = (
     "sottovoce node {out}/<party>/node.toml. Whoever made the keys could be anybody: this is for trials only."
 )
 REAL = (
-    "Send each party its node.toml. It puts the file beside its identity and its data, compares the fingerprints in it "
-    "with its neighbours over the telephone, and runs: sottovoce node node.toml"
+    "Send each party its node.toml. It puts the file beside its identity and its data, compares what sottovoce "
+    "fingerprints node.toml shows with its neighbours over the telephone, and runs: sottovoce node node.toml"
 )
 
 
@@ -56,6 +56,9 @@ def print_planned(plan: Plan, out: Path | None, *, trial: bool) -> None:
     table.add_row("verdict", Text(f"{prospect.verdict.value}, for {prospect.delta:g} nats that may be added"))
     table.add_row("mask", describe_mask(prospect.question.mask))
     table.add_row("accuracy", "exact" if accuracy is None else f"about {accuracy:.1e}, of numbers of size 1")
+    if accuracy is not None:
+        size = f"at most {prospect.question.size:g} in units of scale, or a party refuses to start"
+        table.add_row("size of data", size)
     table.add_row("channels", settings["channels"])
     table.add_row("c, theta, tol", f"{settings['c']:g}, {settings['theta']:g}, {settings['tol']:g}")
     for note in (*plan.notes, *prospect.notes):

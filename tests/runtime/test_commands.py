@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -74,17 +75,35 @@ def test_keygen(tmp_path):
     done = sottovoce("keygen", tmp_path / "id", "--name", "ann", "--json")
     assert (done.exit_code, done.stderr) == (0, "")
     made, loaded = json.loads(done.stdout), identity.load(tmp_path / "id")
-    assert (made["name"], made["fingerprint"]) == ("ann", loaded.fingerprint)
+    assert (made["name"], made["fingerprint"], made["telephone"]) == ("ann", loaded.fingerprint, loaded.digits)
     assert stat.S_IMODE(os.stat(made["key"]).st_mode) == 0o600
     assert Path(made["certificate"]).read_text() == loaded.certificate
     again = sottovoce("keygen", tmp_path / "id", "--name", "ann")
     assert again.exit_code == 2
     assert "is not overwritten" in again.stderr
     for_people = sottovoce("keygen", tmp_path / "other", "--name", "bob")
-    assert identity.load(tmp_path / "other").fingerprint in for_people.stdout
+    other = identity.load(tmp_path / "other")
+    assert other.fingerprint in for_people.stdout
+    assert f"\n{other.digits}\n" in for_people.stdout
     assert "telephone" in for_people.stdout
     assert "PRIVATE" not in for_people.stdout
     assert sottovoce("keygen", tmp_path / "third", "--name", "b b").exit_code == 2
+
+
+def test_fingerprints_for_the_telephone(out):
+    """Before the data are there; of the certificates themselves, whatever else the file says."""
+    true = {name: identity.load(out / name / "identity").digits for name in VALUES}
+    file = out / "bob" / "node.toml"
+    file.write_text(re.sub("^data = .*$", 'data = "later.csv"', file.read_text(), flags=re.MULTILINE))
+    done = sottovoce("fingerprints", file, "--json")
+    assert list(json.loads(done.stdout)["telephone"]) == ["bob", "ann", "cat"]
+    assert json.loads(done.stdout)["telephone"] == true
+    lines = sottovoce("fingerprints", file).stdout.splitlines()
+    assert [line.strip().split(maxsplit=1) for line in lines] == [[name, true[name]] for name in ("bob", "ann", "cat")]
+    file.write_text(file.read_text().replace(true["ann"], true["bob"]))
+    done = sottovoce("fingerprints", file)
+    assert done.exit_code == 2
+    assert f"telephone are not the digits of the certificate: those are {true['ann']}. Ask ann." in done.stderr
 
 
 # plan
@@ -378,6 +397,40 @@ def test_parties_agree_although_one_is_killed(out):
         assert "party started" in cluster.log("ann")
     assert stranger.poll() is None
     stranger.communicate(b"\n")
+
+
+def handshake(role: str, out: Path, me: str, other: str, connection: socket.socket, version: ssl.TLSVersion) -> str:
+    """Of a neighbour that has the right certificate, and this version of TLS only: the version, or what went wrong."""
+    server = role == "server"
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = context.maximum_version = version
+    context.load_cert_chain(out / me / "identity" / "certificate.pem", out / me / "identity" / "key.pem")
+    context.load_verify_locations(out / other / "identity" / "certificate.pem")
+    context.set_alpn_protocols(["h2"])
+    connection.settimeout(10)
+    try:
+        with context.wrap_socket(connection, server_side=server, server_hostname=None if server else other) as tls:
+            tls.recv(1)  # with 1.3, a refusal of the client's certificate comes after the handshake
+            return str(tls.version())
+    except OSError as error:
+        return str(error)
+
+
+def test_parties_speak_tls_1_3_only(out):
+    """Whether they dial or are dialled: ann calls bob, and bob calls cat."""
+    configs = {name: read_node_file(out / name / "node.toml") for name in VALUES}
+    ports = {name: int(config.listen.rpartition(":")[2]) for name, config in configs.items()}
+    found = {}
+    with socket.create_server(("127.0.0.1", ports["cat"])) as cat, Cluster(out) as cluster:
+        cluster.start(["bob"])
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            cat.settimeout(30)
+            found["called", version] = handshake("server", out, "cat", "bob", cat.accept()[0], version)
+            with socket.create_connection(("127.0.0.1", ports["bob"])) as ann:
+                found["calling", version] = handshake("client", out, "ann", "bob", ann, version)
+    assert found["called", ssl.TLSVersion.TLSv1_3] == found["calling", ssl.TLSVersion.TLSv1_3] == "TLSv1.3"
+    assert "NO_SHARED_CIPHER" in found["called", ssl.TLSVersion.TLSv1_2]
+    assert not found["calling", ssl.TLSVersion.TLSv1_2].startswith("TLS")
 
 
 def test_leaving_ends_what_was_started(out, monkeypatch):

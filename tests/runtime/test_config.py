@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-import sottovoce as sv
 from sottovoce.errors import BadlyHidden, InvalidInput
-from sottovoce.files.cost_table import PartyCost
 from sottovoce.masks import GaussianMask
 from sottovoce.modular import ModularMask
 from sottovoce.runtime import identity
 from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.program import answer
-from sottovoce.solve import Result, Status
 
 HEAD = """[party]
 name = "ann"
@@ -146,6 +141,8 @@ def test_parameters_are_the_run_and_nothing_of_the_party(write):
             "ridge": 0.0,
             "intercept": True,
             "mask": {"variance": 1e6},
+            "size": 4.0,
+            "least_rows": 1,
         },
     }
 
@@ -323,19 +320,114 @@ def test_data_with_a_mistake_are_refused_when_they_are_read(write):
         config.data_bytes()
 
 
-# A mask too small for the data
+# What data alone decide
 
 
-def test_a_party_with_a_cost_is_told_that_its_mask_is_too_small():
-    """As the statistics tell it, and without a word about the data."""
+WITHIN = "scale = { age = 60, bmi = 30, risk = 2 }\n"
 
-    run = Result(np.array([[5.0]]), None, Status.CONVERGED, 1, 1, 1, 0.0, {}, 0.0, 1.0, 1.0, None)
-    made: Any = SimpleNamespace(runs=[], optimise=lambda cost, mask: run)
-    own = PartyCost("averaging", sv.Averaging([7654321.0]), ["x"], None, None, {}, (), "")
-    question = SimpleNamespace(mask=sv.GaussianMask(1.0))
-    config: Any = SimpleNamespace(statistic=None, question=question, name="north")
-    with pytest.warns(BadlyHidden, match="party north: its data are hidden badly, .* sigma = 1: ") as caught:
-        answer(config, own, made)
-    assert "765" not in str(caught[0].message)
-    question.mask = sv.GaussianMask(1e18)
-    answer(config, own, made)  # which would fail by a warning
+
+def with_lines(more: str, about: str = STATISTIC) -> tuple[str, str, str]:
+    return "type =", f"{more}type =", about
+
+
+def test_data_within_the_published_size(write):
+    rows = read(write, *with_lines(WITHIN)).own_data()
+    np.testing.assert_array_equal(rows, [[50, 25, 1.5], [60, 30, 2.5]])
+    assert read(write, *with_lines("size = 100\n")).parameters()["statistic"]["size"] == 100.0
+    assert len(read(write, *with_lines("size = 100\nleast_rows = 2\n")).own_data()) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ("", "column 'age' is larger than this run hides: its root mean square is beyond size = 4 in units of scale."),
+        (WITHIN.replace("2", "0.5"), "column 'risk' is larger than this run hides"),
+        (WITHIN + "least_rows = 3\n", "there are fewer rows than each party must have in this run, least_rows = 3."),
+    ],
+)
+def test_data_that_a_run_is_not_meant_for_are_refused_before_it(write, more, sentence):
+    """With the file, the limit and what to do, and without a word about the data."""
+    with pytest.raises(InvalidInput) as refused:
+        read(write, *with_lines(more)).own_data()
+    assert sentence in str(refused.value)
+    assert "data.csv: " in str(refused.value)
+    assert "agree on a new run" in str(refused.value).lower()
+    for number in ("50", "60", "55", "25", "30", "1.5", "2.5", "2."):
+        assert number not in str(refused.value).split("data.csv: ")[1]
+
+
+def test_a_cost_that_a_run_is_not_meant_for(write):
+    config = read(write, *with_lines("", COST))
+    assert config.parameters()["cost"]["size"] == 100.0  # a hundredth of the default mask's sigma
+    with pytest.raises(InvalidInput, match=r"data\.csv: the data are larger than this run hides: .* 2 size = 200\."):
+        config.own_data()
+    read(write, *with_lines("size = 1000\n", COST)).own_data()
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "inf", '"4"', "1e31"])
+def test_sizes_that_cannot_be(write, size):
+    with pytest.raises(InvalidInput, match=r"\[run.statistic\] size must be a"):
+        read(write, *with_lines(f"size = {size}\n"))
+    with pytest.raises(InvalidInput, match=r"\[run.statistic\] least_rows must be a whole number >= 1; got 0"):
+        read(write, *with_lines("least_rows = 0\n"))
+    with pytest.raises(InvalidInput, match=r"\[run.cost\] least_rows is not a known key"):
+        read(write, *with_lines("least_rows = 2\n", COST))
+
+
+def test_a_mask_that_is_smaller_than_what_it_hides(write):
+    """Public numbers: every party is told the same."""
+    weak = STATISTIC.replace("1e6", "9.0")
+    with pytest.warns(BadlyHidden, match="hidden badly in this run: the mask's sigma = 3 is smaller .* size = 4"):
+        read(write, *with_lines(WITHIN, weak)).own_data()
+    read(write, *with_lines(WITHIN, STATISTIC.replace("1e6", "400.0"))).own_data()  # which would fail by a warning
+
+
+# What a party says of its data
+
+
+def cost(kind: str, more: str = "") -> str:
+    explained = 'features = ["age"]\ntarget = "risk"' if "target" in more else 'columns = ["age", "risk"]'
+    return f'\n[run.cost]\ntype = "{kind}"\n{explained}\n' + more.replace("target", "")
+
+
+BINS = '\n[run.statistic]\ntype = "histogram"\ncolumns = ["age"]\nbins = [0, 1e9]\nmask = { bits = 4 }\n'
+SECRET = "7654321"
+MANY = "\n".join([f"{SECRET},{SECRET}1"] * 37)
+
+
+@pytest.mark.parametrize(
+    ("about", "rows"),
+    [
+        (STATISTIC, f"{SECRET},{SECRET},{SECRET}"),
+        (STATISTIC, f"{SECRET}e40,{SECRET},{SECRET}"),
+        (STATISTIC, f"{SECRET}x,1,1"),
+        (STATISTIC, f"1,{SECRET},1,2"),
+        (STATISTIC, f'1,"{SECRET}"{SECRET},1'),
+        (STATISTIC, f"1,{SECRET}e999,1"),
+        (STATISTIC, f"{SECRET}\n1,1,1"),
+        (BINS, MANY),
+        (cost("averaging"), f"{SECRET},{SECRET}"),
+        (cost("averaging"), MANY),
+        (cost("averaging"), f"{SECRET}e200,{SECRET}e200\n{SECRET}e200,1"),
+        (cost("huber"), MANY),
+        (cost("huber"), f"{SECRET},{SECRET}"),
+        (cost("absolute_deviation"), f"{SECRET},{SECRET}"),
+        (cost("lasso", "target l1 = 1\n"), MANY),
+        (cost("lasso", "target l1 = 1\n"), f"{SECRET}e200,{SECRET}e200\n{SECRET}e200,1"),
+        (cost("elastic_net", "target l1 = 1\nl2 = 1\n"), MANY),
+        (cost("logistic", "target"), f"{SECRET},{SECRET}"),
+        (cost("logistic", "target"), f"1,{SECRET}\n0,{SECRET}"),
+        (cost("hinge", "target"), f"1,{SECRET}\n-1,{SECRET}"),
+    ],
+)
+def test_no_refusal_quotes_data(write, about, rows):
+    """Neither a number nor how many rows there are: what a party says goes to a log."""
+    config = read(write, "", "", about)
+    config.data.write_text(("risk,age,bmi\n" if about == STATISTIC else "risk,age\n") + rows + "\n")
+    with pytest.raises(InvalidInput) as refused, warnings.catch_warnings(record=True, action="always") as caught:
+        config.own_data()
+    for said in [str(refused.value), *(str(warning.message) for warning in caught)]:
+        said = said.replace(str(config.data.parent), "")
+        assert "765" not in said
+        assert "37" not in said
+        assert "\n" not in said

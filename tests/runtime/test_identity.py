@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -68,6 +69,16 @@ def test_fingerprint_is_the_hash_of_the_der_form(ann):
 
     der = base64.b64decode("".join(ann.certificate.splitlines()[1:-1]))
     assert fingerprint(ann.certificate) == ann.fingerprint == f"SHA256:{hashlib.sha256(der).hexdigest()}"
+
+
+def test_digits_for_the_telephone(ann, identities):
+    """As the protocol page says, computed in another way."""
+    rest = 0
+    for byte in bytes.fromhex(ann.fingerprint.removeprefix("SHA256:")):
+        rest = (256 * rest + byte) % 10**25
+    assert int(ann.digits.replace(" ", "")) == rest
+    assert re.fullmatch("[0-9]{5}( [0-9]{5}){4}", ann.digits)
+    assert len({other.digits for other in identities.values()}) == len(identities)
 
 
 def test_no_secret_is_shown(ann):

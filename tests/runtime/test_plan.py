@@ -296,6 +296,49 @@ def test_numbers_are_those_that_travel(tmp_path, kind, rng):
     assert question.numbers == sum(problem.dim - 1 for problem, of in zip(run.problems, gaussian, strict=True) if of)
 
 
+# The size that parties count on
+
+
+@pytest.mark.parametrize(
+    ("kind", "mask", "size"),
+    [
+        ("mean", "delta = 1e-3", 8.0),  # four standard deviations of the prior
+        ("mean", "delta = 1e-9", 8.0),  # whoever asks for little is promised it for all data that are let through
+        ("mean", "variance = 1e8", 100.0),  # a hundredth of sigma
+        ("mean", "variance = 1e4", 8.0),
+        ("covariance", "variance = 1e8", 10.0),  # of which the square is
+        ("covariance", "delta = 1e-2", 8.0),
+    ],
+)
+def test_the_size_is_published(tmp_path, kind, mask, size):
+    (tmp_path / "plan.toml").write_text(PLAN.replace("covariance", kind).replace("variance = 1e6", mask))
+    made = read_plan(tmp_path / "plan.toml")
+    assert made.prospect.question.size == size
+    write_plan(made, tmp_path / "out", generate_keys=True)
+    written = tomllib.loads((tmp_path / "out" / "west" / "node.toml").read_text())["run"]["statistic"]
+    assert (written["size"], written["least_rows"]) == (size, 1)
+    assert any("lies about its rows or sums" in note for note in made.prospect.notes)
+    assert any("the mask being large" in note for note in made.prospect.notes) is (size > 8)
+
+
+def test_a_lie_about_rows_costs_what_the_note_says(tmp_path):
+    """Contributions five times as large: 25 times the variance, and no more than 25 times what is added."""
+    prospect = planned(tmp_path, "covariance", "mean").prospect
+    assert any("up to 5 times as large, and what is added up to 25 times" in note for note in prospect.notes)
+    lied = planned(tmp_path, ABOUT + MASK, ABOUT.replace("covariance", "mean") + MASK.replace("4.0", "100.0"))
+    np.testing.assert_array_less(lied.prospect.excess, 25 * prospect.excess)
+
+
+def test_the_least_rows_of_a_party(tmp_path):
+    made = planned(tmp_path, "prior = 4.0", "prior = 4.0\nleast_rows = 50")
+    assert made.prospect.question.to_dict()["statistic"]["least_rows"] == 50
+    with pytest.raises(InvalidInput, match=r"\[audit\] least_rows must be a whole number >= 1; got 0"):
+        planned(tmp_path, "prior = 4.0", "least_rows = 0")
+    cost = '[cost]\ntype = "averaging"\ncolumns = ["age"]\n'
+    with pytest.raises(InvalidInput, match="least_rows has no meaning for a cost"):
+        planned(tmp_path, ABOUT + MASK, cost + MASK + "least_rows = 2\n")
+
+
 # Writing
 
 

@@ -123,7 +123,7 @@ def test_a_sum_that_could_wrap_is_refused_and_the_largest_is_exact(bits):
         result = sv.solve(sv.averaging(network, np.full(5, sign * largest)), mask=mask)
         assert [round(5 * float(x)) for x in result.x] == [5 * sign * largest] * 5
         s = np.array([0, 0, sign * (largest + 1), 0, 0])
-        with pytest.raises(InvalidInput, match=rf"at most {largest}, .* node 2 holds {s[2]}\. Use more bits"):
+        with pytest.raises(InvalidInput, match=rf"at most {largest}, .* node 2 holds more\. Use more bits"):
             sv.solve(sv.averaging(network, s), mask=mask)
 
 

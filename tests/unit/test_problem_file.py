@@ -494,7 +494,7 @@ REGRESSION_MISTAKES: dict[str, tuple[str, str, str]] = {
     "median of rows": (
         'least_squares"',
         'absolute_deviation"\ncolumns = ["u"]',
-        "c.csv: absolute_deviation takes one row per party; got 3.",
+        "c.csv: absolute_deviation takes one row per party; there are more.",
     ),
     "name of nobody": (
         '["a", "b"]',

@@ -327,7 +327,7 @@ def test_limbs_that_are_no_sums_are_not_decoded():
     for wrong in (good + 0.05, -good, np.array([np.nan, 0.0]), np.array([2.0**23, 0.0])):
         with pytest.raises(NotConverged, match="nothing is decoded"):
             decode(wrong, mask, n)
-    with pytest.raises(InvalidInput, match=r"every \|s_i\| must be at most 31, .* this node holds -32\. Use more bits"):
+    with pytest.raises(InvalidInput, match=r"must be at most 31, .* this node holds more\. Use more bits"):
         masked_limbs(np.array([0, -32]), [], sv.ModularMask(8), n)
 
 
@@ -405,7 +405,10 @@ def test_what_the_parties_must_have_in_common(tmp_path):
         ('type = "averaging"\ncolumns = ["u"]\nvalues = [3]\n', "line 4: [cost] values is not a known key"),
         ('type = "averaging"\nrows = [[3]]\n', "[cost] columns is missing"),
         ('type = "averaging"\ncolumns = ["u"]\n', "[cost] needs the party's own data"),
-        ('type = "huber"\ncolumns = ["u"]\nrows = [[3], [4]]\n', "line 4: huber takes one row per party; got 2."),
+        (
+            'type = "huber"\ncolumns = ["u"]\nrows = [[3], [4]]\n',
+            "line 4: huber takes one row per party; there are",
+        ),
         ('type = "lasso"\nfeatures = ["u"]\nrows = [[3, 1]]\n', "[cost] target is missing"),
         ('type = "lasso"\nfeatures = ["u"]\ntarget = "u"\n', "line 3: [cost] features contains the target 'u'."),
         ('type = "hinge"\nfeatures = ["u"]\ntarget = "t"\nrows = [[3, 7]]\n', "line 5: labels must all be in"),

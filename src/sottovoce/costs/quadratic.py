@@ -23,7 +23,7 @@ class Quadratic(Cost):
         d = rows.shape[1]
         constant = as_floats(r, "r")
         if constant.shape != () or not all(np.isfinite(part).all() for part in (matrix, rows, constant)):
-            raise InvalidCost(f"Q, q and r must be finite, and r a number; got Q={Q!r}, q={q!r}, r={r!r}.")
+            raise InvalidCost("Q, q and r must be finite, and r a number.")  # not quoted: they are data
         if matrix.ndim == 2 and matrix.shape == (1, 1):
             matrix = matrix.reshape(())
         if matrix.ndim not in (0, 2) or (matrix.ndim == 2 and matrix.shape != (d, d)):

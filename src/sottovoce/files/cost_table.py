@@ -153,8 +153,7 @@ def _of_values(table: Table, kind: str, shards: Shards) -> CostTable:
         family = Huber if kind == "huber" else AbsoluteDeviation
         return replace(made, costs=family.many(s, **options))
     if kind != "averaging":
-        worst = int(counts.argmax())
-        raise InvalidFile(f"{shards.sources[worst]}: {kind} takes one row per party; got {counts[worst]}.")
+        raise InvalidFile(f"{shards.sources[int(counts.argmax())]}: {kind} takes one row per party; there are more.")
     # sum_j ||x - s_j||^2 over a party's rows, so that the answer is the mean of all rows and not of the parties' means.
     sums = [rows.sum(axis=0) if rows.shape[1] > 1 else rows.sum() for rows in shards.rows]
     costs: list[Cost] = [

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..masks import GaussianMask
+from ..masks import DEVIATIONS, GaussianMask
 from ..network import Network
 from ..problem import Problem
 from ..schedules import NodeSchedule, Schedule
@@ -36,7 +36,6 @@ from .worst import (
 CLOSE = 1e-6  # relative width of the last bracket around the variance
 LARGEST = 1e30  # variance at which the search ends
 ONE_AT_A_TIME = "one node awake at a time"
-DEVIATIONS = 4  # of the prior, within which the data of a mask calibrated for it should lie
 
 
 @dataclass(frozen=True)

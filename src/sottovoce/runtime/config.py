@@ -6,26 +6,28 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ..costs.base import Array
-from ..errors import InvalidFile
+from ..errors import InvalidFile, InvalidInput
 from ..files.cost_table import PartyCost
 from ..files.table import Table, TomlFile, finite, nearest, shown
+from ..masks import GaussianMask
 from ..statistics.programs import LARGEST, Spec, checked_rows
 from .frames import MAX_PARTIES
-from .identity import check_certificate, check_name, load
+from .identity import check_certificate, check_name, digits, load
+from .limits import Limits
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
 
 PARTY_KEYS = (
     "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
 )  # fmt: skip
 RUN_KEYS = ("name", "id", "parties", "channels", "c", "theta", "tol", *KINDS)
-NEIGHBOUR_KEYS = ("name", "address", "fingerprint", "certificate")
+NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
 CHANNELS = ("encrypted", "open")
 # At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (THEORY 3): x is right, but
 # frozen numbers never satisfy the rule that ends the run.
@@ -90,6 +92,11 @@ class NodeConfig:
         return self.question.statistic
 
     @property
+    def limits(self) -> Limits:
+        """How large this party's numbers may be."""
+        return Limits(self.parties, self.question.size, self.question.least_rows, self.tol)
+
+    @property
     def socket(self) -> Path:
         """Where the running party answers ``sottovoce status``."""
         return self.journal.with_name(f"{self.journal.name}.sock")
@@ -117,12 +124,25 @@ class NodeConfig:
 
     def own_data(self) -> Array | PartyCost:
         """The data, read and checked. After this nothing in them can stop the party, which the others would see."""
-        if self.statistic is not None:
-            return checked_rows(self.statistic, self.rows(), self.parties)
-        own = self.cost()
-        if own.cost.quadratic is not None and np.abs(own.cost.quadratic.q).max() > LARGEST:
-            raise InvalidFile(f"{self.data}: sums beyond {LARGEST:g} lose their digits. Use larger units.")
-        return own
+        try:
+            return self._own_data()
+        except InvalidFile:
+            raise
+        except InvalidInput as error:
+            raise InvalidFile(f"{self.data}: {error}") from None
+
+    def _own_data(self) -> Array | PartyCost:
+        if isinstance(self.question.mask, GaussianMask):
+            self.limits.check_mask(self.question.mask)
+        if self.statistic is None:
+            own = self.cost()
+            self.limits.check_cost(own.cost)
+            return own
+        rows = checked_rows(self.statistic, self.rows(), self.parties)
+        self.limits.check_count(len(rows))
+        if self.statistic.type != "histogram":
+            self.limits.check_rows(rows / np.array(self.statistic.scale), self.statistic.columns)
+        return rows
 
     def data_bytes(self) -> bytes:
         """The data file as it is, to notice a change."""
@@ -173,6 +193,16 @@ def read_node_file(path: str | Path) -> NodeConfig:
     return config
 
 
+def read_certificates(path: str | Path) -> dict[str, str]:
+    """This party's certificate and then its neighbours', by name; the data need not be there yet."""
+    file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
+    party = file.table("party")
+    name = read_name(party)
+    me = party.call(load, file.path.parent / party.string("identity", "identity"), at="identity")
+    others = _neighbours(file, name, _names(file.table("run")))
+    return {name: me.certificate} | {other.name: other.certificate for other in others}
+
+
 def _question(file: TomlFile, parties: int) -> Question:
     table = one_of_them(file, file.values["run"], "run.")
     values = dict(table.values)
@@ -180,7 +210,9 @@ def _question(file: TomlFile, parties: int) -> Question:
     if "mask" in values:
         name = f"{table.name}.mask"
         mask = read_mask(Table(file, name, as_table(file, values.pop("mask"), name)))
-    return read_question(Table(file, table.name, values), mask, parties)
+    limits = read_limits(table)
+    values = {key: value for key, value in values.items() if key not in limits}
+    return replace(read_question(Table(file, table.name, values), mask, parties), **limits)
 
 
 def _run_id(run: Table) -> str:
@@ -217,6 +249,8 @@ def _neighbours(file: TomlFile, name: str, names: tuple[str, ...]) -> tuple[Neig
             if getattr(other, key) in [getattr(earlier, key) for earlier in found]:
                 raise table.refuse(key, f"= {getattr(other, key)!r} is that of an earlier neighbour too.")
         table.call(check_certificate, other.certificate, other.name, other.fingerprint, at="certificate")
+        if table.string("telephone", true := digits(other.certificate)) != true:
+            raise table.refuse("telephone", f"are not the digits of the certificate: those are {true}. Ask {known}.")
         found.append(other)
     if not found:
         raise InvalidFile(f"{file.path}: there is no [[neighbour]]; a party must have at least one to talk to.")
@@ -254,6 +288,18 @@ def _check_identity(party: Table, config: NodeConfig) -> None:
             f"= {str(config.identity)!r} is that of {me.name!r}, but name is {config.name!r}. They must agree.",
         )
     party.call(check_certificate, me.certificate, me.name, me.fingerprint, at="identity")
+
+
+def read_limits(table: Table) -> dict[str, Any]:
+    """``size`` and ``least_rows``, as far as they are given."""
+    limits: dict[str, Any] = {}
+    if "size" in table:
+        limits["size"] = float(table.number("size"))
+        if not 0 < limits["size"] <= LARGEST:
+            raise table.refuse("size", f"must be a positive number, at most {LARGEST:g}; got {limits['size']:g}.")
+    if "least_rows" in table and table.name.endswith("statistic"):
+        limits["least_rows"] = int(table.integer("least_rows", least=1))
+    return limits
 
 
 # What node files and plans have in common

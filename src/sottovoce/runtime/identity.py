@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,8 +37,13 @@ class Identity:
 
     @property
     def fingerprint(self) -> str:
-        """What to compare with a neighbour, over the telephone."""
+        """Who this is, to programs."""
         return fingerprint(self.certificate)
+
+    @property
+    def digits(self) -> str:
+        """What to compare with a neighbour, over the telephone."""
+        return digits(self.certificate)
 
     def sign(self, data: bytes) -> bytes:
         """Checked by ``verify`` with the certificate."""
@@ -112,6 +118,13 @@ def check_name(name: str) -> str:
 def fingerprint(pem: str) -> str:
     """``SHA256:`` and the hash of a certificate in hexadecimal."""
     return f"SHA256:{_parse(pem).fingerprint(hashes.SHA256()).hex()}"
+
+
+def digits(pem: str) -> str:
+    """A fingerprint for the telephone: the last 25 decimal digits of the hash as a number, in groups of five. Whoever
+    wants another certificate with the same has 2^83 to try."""
+    number = int.from_bytes(_parse(pem).fingerprint(hashes.SHA256()), "big") % 10**25
+    return " ".join(textwrap.wrap(f"{number:025d}", 5))
 
 
 def verify(pem: str, data: bytes, signature: bytes) -> bool:

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -25,14 +25,14 @@ from ..problem import averaging
 from ..schedules import Asynchronous
 from ..tune import tune
 from .config import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .identity import check_certificate, create, fingerprint
+from .identity import check_certificate, create, digits, fingerprint
 from .prospect import Prospect, assess
 from .question import KINDS, Question, one_of_them, read_mask, read_question
 
 TABLES = ("run", "network", *KINDS, "mask", "audit", "party")
 RUN_KEYS = ("name", "channels", "theta", "tol", "c", "wake", "pace")
 PARTY_KEYS = ("name", "address", "data", "certificate")
-AUDIT_KEYS = ("max_corrupt", "prior")
+AUDIT_KEYS = ("max_corrupt", "prior", "least_rows")
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 NODE_FILE = "node.toml"
 STATEMENT = "statement.html"
@@ -103,6 +103,10 @@ def read_plan(path: str | Path) -> Plan:
         else:
             mask = read_mask(table)
     question = read_question(one_of_them(file, file.values), mask, n)
+    if "least_rows" in audit:
+        if question.statistic is None:
+            raise audit.refuse("least_rows", "has no meaning for a cost, whose numbers hang on nobody else's rows.")
+        question = replace(question, least_rows=int(audit.integer("least_rows", least=1)))
     settings = _settings(run, question, network)
     notes = []
     if "prior" not in audit:
@@ -240,7 +244,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
     }
     kind, agreed = next(iter(question.to_dict().items()))
     if question.cost is not None:
-        agreed = {**question.cost.values, "mask": agreed["mask"]}
+        agreed = {**question.cost.values, "mask": agreed["mask"], "size": agreed["size"]}
     lines = [
         f"# Written by: sottovoce plan {plan.path.name}",
         "# [party] is for this party to change; [run] must be the same for everybody.",
@@ -250,7 +254,12 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
     ]
     for j in plan.network.neighbours(i).tolist():
         other, pem = plan.parties[j], certificates[j]
-        known = {"name": other.name, "address": other.address, "fingerprint": fingerprint(pem)}
+        known = {
+            "name": other.name,
+            "address": other.address,
+            "telephone": digits(pem),
+            "fingerprint": fingerprint(pem),
+        }
         lines += [*_section("[[neighbour]]", known), f'certificate = """\n{pem}"""']
     return "\n".join(lines) + "\n"
 

@@ -13,9 +13,9 @@ from ..costs import Averaging, Cost
 from ..costs.base import Array
 from ..errors import NotConverged
 from ..files.cost_table import PartyCost
-from ..hiding import is_hidden, size_of
+from ..hiding import said
 from ..masks import GaussianMask
-from ..modular import TOLERANCE, ModularMask, decode, limb_width, masked_limbs
+from ..modular import TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs
 from ..solve import Result
 from ..statistics.agreements import Agreements, resolution
 from ..statistics.programs import run as run_statistic
@@ -33,6 +33,20 @@ class NetworkAgreements(Agreements):
         config = agent.config
         super().__init__(config.parties, [config.name], config.tol)
         self.agent, self.loop = agent, loop
+
+    def mean(self, contributions: Array, mask: GaussianMask, degree: int = 1) -> Array:
+        """Refused where it would show more than was planned, whatever others have agreed on before."""
+        limits = self.agent.config.limits
+        limits.check_contribution(contributions, degree)
+        with said():  # what the limits allow is what the plan has audited
+            agreed = super().mean(contributions, mask, degree)
+        limits.check_agreed(agreed, degree, resolution(mask))
+        return agreed
+
+    def total(self, counts: Integers, mask: ModularMask) -> Integers:
+        total = super().total(counts, mask)
+        self.agent.config.limits.check_total(total, counts[0])
+        return total
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         if isinstance(mask, GaussianMask):
@@ -73,7 +87,6 @@ def answer(config: NodeConfig, own: Array | PartyCost, agreements: NetworkAgreem
     else:
         mask = config.question.mask
         assert isinstance(mask, GaussianMask)
-        is_hidden(size_of(own.cost), mask, f"party {config.name}", stacklevel=1)
         run = agreements.optimise(own.cost, mask)
         agreements.runs.append(run)
         x = run.x[0] if own.scale is None else run.x[0] / own.scale

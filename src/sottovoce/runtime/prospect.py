@@ -12,7 +12,7 @@ import numpy as np
 from ..costs.base import Array
 from ..errors import Unsupported
 from ..files.cost_table import HIDDEN
-from ..masks import GaussianMask
+from ..masks import DEVIATIONS, GaussianMask
 from ..network import Network
 from ..privacy import Eavesdropper, Exposure, Report, Verdict, audit, calibrate, exposure, suggest_edges
 from ..privacy.adversary import Channels
@@ -125,6 +125,7 @@ def assess(
     problem = averaging(network, np.zeros((network.n, max(1, question.numbers))))
     if delta is not None and not found.exposed:
         question = question.under(_calibrated(problem, question, uncertified, delta, max_corrupt, setting))
+    question = replace(question, size=question.meant_for(prior, delta))
     mask, bound = question.mask, DELTA if delta is None else delta
     if not isinstance(mask, GaussianMask):
         return Prospect(question, found, _counts(network, question, found, seen), uncertified, None, bound, notes)
@@ -145,7 +146,27 @@ def assess(
         told = f"Gaussian values of variance {prior:g}, squares and products of {2 * prior**2:g}"
         unknown = np.full_like(report.posterior_std, np.nan)
         report = replace(report, prior=told, guarantee="upper bound", posterior_std=unknown)
+    if question.statistic is not None:
+        notes += _what_if(question, prior)
     return Prospect(question, found, _free(report, question), "", accuracy, bound, notes)
+
+
+def _what_if(question: Question, prior: float) -> list[str]:
+    """What else parties may have, or do, within the limits that they keep (see ``limits``).
+
+    ``n/N`` is at most ``n`` times what it is among equal parties. Squares are about an agreed mean ``m``, at most
+    ``size``: their variance is that of ``(t - m)^2``, which is ``2 prior^2 + 4 m^2 prior``."""
+    n, size, squares = question.parties, question.size, question.squares
+    notes = []
+    if size > 1.01 * DEVIATIONS * math.sqrt(prior):
+        times = max(size**2 / prior, size**4 / (2 * prior**2) if squares else 0)
+        notes.append(f"parties may have values up to {size:g}, the mask being large: up to {times:,.3g} times as much")
+    times = n**2 * (1 + 2 * size**2 / prior if squares else 1)
+    notes.append(
+        f"a party that lies about its rows or sums can make what others contribute up to {n} times as large, and what "
+        f"is added up to {times:,.3g} times; beyond that it is refused"
+    )
+    return notes
 
 
 def _free(report: Report, question: Question) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from ..errors import InvalidFile
 from ..files.cost_table import OWN_KEYS, PartyCost, read_party_cost
 from ..files.csv_rows import read_one_per_party
 from ..files.table import Table, TomlFile, shown
-from ..masks import GaussianMask
+from ..masks import DEVIATIONS, GaussianMask
 from ..modular import ModularMask
 from ..statistics.agreements import DEFAULT_MASK
 from ..statistics.programs import Spec
@@ -31,6 +32,12 @@ class Question:
     cost: Table | None
     mask: Mask
     parties: int
+    size: float = 0.0  # of values, in units of scale, that parties count on; 0 for what the mask is meant for
+    least_rows: int = 1  # that every party has
+
+    def __post_init__(self) -> None:
+        if not self.size:
+            object.__setattr__(self, "size", self.meant_for(1.0))
 
     @property
     def kind(self) -> str:
@@ -65,6 +72,19 @@ class Question:
         return (first * prior + (self.numbers - first) * 2 * prior**2) / self.numbers
 
     @property
+    def squares(self) -> bool:
+        """Whether squares and products travel."""
+        return self.statistic is not None and self.statistic.type in ("variance", "covariance", "least_squares")
+
+    def meant_for(self, prior: float, delta: float | None = None) -> float:
+        """The largest value, in units of scale, that parties may count on: what a prior of this variance lets expect,
+        or what the mask hides well where that is more, and nothing better was asked for by ``delta``."""
+        expected = DEVIATIONS * math.sqrt(prior)
+        if delta is None and isinstance(self.mask, GaussianMask):
+            expected = max(expected, math.sqrt(self.mask.hides / 2) if self.squares else self.mask.hides / 2)
+        return float(f"{expected:.3g}")
+
+    @property
     def revealed(self) -> list[str]:
         """What the sums are of that every honest component discloses, by the names of the columns."""
         if self.statistic is None:
@@ -89,10 +109,11 @@ class Question:
         key, number = (
             ("bits", self.mask.bits) if isinstance(self.mask, ModularMask) else ("variance", self.mask.variance)
         )
+        hidden: dict[str, Any] = {"mask": {key: number}} | ({"size": self.size} if key == "variance" else {})
         if self.statistic is None:
-            return {"cost": {**self.party_cost().to_dict(), "mask": {key: number}}}
+            return {"cost": {**self.party_cost().to_dict(), **hidden}}
         options = {name: value for name, value in self.statistic.to_dict().items() if name not in MASK_KEYS}
-        return {"statistic": {**options, "mask": {key: number}}}
+        return {"statistic": {**options, **hidden, "least_rows": self.least_rows}}
 
     def under(self, mask: GaussianMask) -> Question:
         """The same question behind another mask."""

@@ -50,8 +50,9 @@ class Agreements(ABC):
         result is ``(local, p)``, the mean over all parties as each local one holds it; exact, ``sum / n`` rounded to
         float64, under a ``ModularMask``. A run that did not converge says so in its status, and raises nothing."""
 
-    def mean(self, contributions: Array, mask: GaussianMask) -> Array:
-        """The mean over the parties of ``(local, p)`` real numbers: a row is what a local party holds at the end."""
+    def mean(self, contributions: Array, mask: GaussianMask, degree: int = 1) -> Array:
+        """The mean over the parties of ``(local, p)`` real numbers: a row is what a local party holds at the end.
+        ``degree``: 1 for sums of values, 2 for sums of squares and products, which may be larger."""
         q = 2 * np.abs(contributions).max(axis=1, initial=0.0)
         is_hidden(float(q.max()), mask, f"party {self.local[int(q.argmax())]}", stacklevel=5)
         # A public number rides along: against it the residual is measured where the contributions are smaller than

@@ -98,7 +98,7 @@ def least_squares_program(
         beta = np.linalg.solve(H, S[:, :d, d:])
         left = [part[:, d] - part[:, :d] @ own[:, 0] for part, own in zip(centred, beta, strict=True)]
         squares = np.array([[w @ residual**2] for residual, w in zip(left, row_weights, strict=True)])
-        residual = agreements.mean(agreements.parties / N * squares, mask)
+        residual = agreements.mean(agreements.parties / N * squares, mask, degree=2)
     except NotConverged:
         return Regression.unfinished(agreements)
     slopes = beta[0, :, 0] * unit[d] / unit[:d]

@@ -167,7 +167,7 @@ def variance_program(
         observations, mean = agreed_mean(agreements, rows, mask)
         share = _share(observations, ddof)
         squares = [((part - centre) ** 2).sum(axis=0) for part, centre in zip(rows, mean, strict=True)]
-        moments = agreements.mean(agreements.parties / observations * np.array(squares), mask)
+        moments = agreements.mean(agreements.parties / observations * np.array(squares), mask, degree=2)
     except NotConverged:
         return PooledVariance.unfinished(agreements)
     values = _shaped(mean[0] * unit, shape), ddof, _shaped(share * moments[0] * unit**2, shape)
@@ -214,7 +214,7 @@ def agreed_products(
     d = left[0].shape[1]
     upper = np.triu_indices(d)
     products = np.array([(a.T @ b)[upper] for a, b in zip(left, right, strict=True)])
-    agreed = agreements.mean(agreements.parties / observations * products, mask)
+    agreed = agreements.mean(agreements.parties / observations * products, mask, degree=2)
     moments = np.empty((len(left), d, d))
     moments[:, *upper] = agreed
     moments[:, upper[1], upper[0]] = agreed
