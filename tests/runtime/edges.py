@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sottovoce.runtime.identity import Identity
 from sottovoce.runtime.handshake import Handshake
+from sottovoce.runtime.identity import Identity
 from sottovoce.runtime.link import Link, canonical, digest
 from sottovoce.runtime.secrets import EdgeSecrets
 

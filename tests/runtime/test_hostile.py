@@ -341,7 +341,7 @@ def secrets_of(trial: Trial, config: NodeConfig, own: int) -> dict[str, list[byt
     with journal_of(config) as journal:
         for neighbour in config.neighbours:
             edge = EdgeSecrets.saved(journal, config.run_name, config.name, neighbour.name)
-            private = journal.get(f"edge/{config.run_name}/{neighbour.name}/private")
+            private = journal.get(f"edge/{neighbour.name}/private")
             found["keys"] += [private, edge._shared, edge.mac_key, private.hex().encode()]
             for stage, length in ((0, 2), (1, 4)):
                 for holder in (config.name, neighbour.name):

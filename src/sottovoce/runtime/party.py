@@ -120,12 +120,15 @@ class Party:
             if said.value is not None and len(said.value[1]) == length:
                 with self._noted(name, "value"):
                     self._value(link, *said.value)
+                    self._note(name, Progress(stage, said.value[0], 0))
             if said.snapshot is not None and len(said.snapshot[1]) == length:
                 with self._noted(name, "snapshot"):
                     agreement.hear(link.index, *said.snapshot)
+                    self._note(name, Progress(stage, 0, said.snapshot[0]))
             if said.verdict is not None:
                 with self._noted(name, "verdict"):
                     self._verdict(name, said.verdict)
+                    self._note(name, Progress(stage, 0, said.verdict.epoch))
         self.save()
 
     @contextmanager
@@ -178,12 +181,17 @@ class Party:
         except Contradiction as error:
             self.contradictions[neighbour, kind] = named = Contradiction(f"{neighbour} {error}")
             raise named from None
-        self.heard[neighbour] = _later(self.heard.get(neighbour, NOTHING), _progress(said))
+        if said.stage <= self.stage:  # what is held for later may not fit
+            self._note(neighbour, _progress(said))
         self.contradictions.pop((neighbour, "goodbye"), None)
         if said.stage == self.stage:  # and all that it says before this, after every connect
             for earlier in SAID[: SAID.index(kind) + 1]:
                 self.contradictions.pop((neighbour, earlier), None)
         return changed
+
+    def _note(self, neighbour: str, heard: Progress) -> None:
+        """So much can never be unsaid."""
+        self.heard[neighbour] = _later(self.heard.get(neighbour, NOTHING), heard)
 
     def _compare_pads(self, link: Link) -> None:
         """Before a value of the stage counts: pads that differ in one step would be an error that nobody notices."""
