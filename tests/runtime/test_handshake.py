@@ -131,13 +131,13 @@ def test_a_reflected_hello_is_refused(ends):
 
 @pytest.mark.parametrize("frame", [encode(Opening(bytes(32))), encode(Goodbye("finished"))], ids=["opening", "goodbye"])
 def test_nothing_else_comes_before_the_hello(ends, frame):
-    with pytest.raises(PeerError, match="a frame came before the hello"):
+    with pytest.raises(PeerError, match="begins with an opening and then a hello"):
         ends[1].receive(frame)
 
 
 def test_no_hello_before_the_opening(identities, ends):
     ann, _ = ends
-    with pytest.raises(PeerError, match="a frame came before the hello"):
+    with pytest.raises(PeerError, match="begins with an opening and then a hello"):
         Handshake(link(identities, "bob", "ann")).receive(ann.next_frame())
 
 

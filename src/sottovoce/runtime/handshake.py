@@ -82,7 +82,7 @@ class Handshake:
         elif isinstance(body, Hello) and self.theirs and not self.authentic:
             self._greeted_by(body)
         else:
-            raise PeerError(f"a frame came before the hello: {type(body).__name__.lower()}.")
+            raise PeerError(f"a connection begins with an opening and then a hello; a {type(body).__name__} came.")
 
     def hello(self) -> Hello:
         """Who this is, what run it means, and its offer for this edge, signed."""

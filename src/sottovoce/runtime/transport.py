@@ -199,7 +199,8 @@ class Transport(ABC):
                             greeting.receive(frame)
                         except PeerError as error:
                             self._handler.refused(neighbour, error)
-                            await self._say(greeting, connection)
+                            if await self._say(greeting, connection):
+                                await connection.finish()
                             raise
                 finally:
                     if limit in limits:
@@ -211,9 +212,13 @@ class Transport(ABC):
         """End the oldest of these: it would have been done by now."""
         limits.popleft().reschedule(asyncio.get_running_loop().time())
 
-    async def _say(self, greeting: Greeting, connection: Connection) -> None:
+    async def _say(self, greeting: Greeting, connection: Connection) -> int:
+        """All that there is to say now; how many frames."""
+        said = 0
         while (frame := greeting.next_frame()) is not None:
             await connection.send(frame)
+            said += 1
+        return said
 
     async def _converse(self, neighbour: str, connection: Connection) -> None:
         """One connection from its beginning to its end, which is the ``Lost`` or ``PeerError`` that this raises."""
