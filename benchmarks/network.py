@@ -108,6 +108,16 @@ def _two_identities() -> Iterator[tuple[object, object]]:
         yield identity.create(Path(folder) / "a", "a"), identity.create(Path(folder) / "b", "b")
 
 
+class _Nod:
+    """A greeting without words."""
+
+    done = True
+
+    def next_frame(self) -> None: ...
+
+    def receive(self, frame: bytes) -> None: ...
+
+
 class _Ping:
     """A handler that answers every frame, or counts down."""
 
@@ -115,7 +125,12 @@ class _Ping:
         self.left, self.out, self.done, self.up = count, [b"x" * 100] if count else [], asyncio.Event(), asyncio.Event()
         self.transport: object = None
 
-    def connected(self, neighbour: str) -> None:
+    def greet(self, neighbour: str) -> _Nod:
+        return _Nod()
+
+    def refused(self, neighbour: str, error: Exception) -> None: ...
+
+    def connected(self, neighbour: str, greeting: object) -> None:
         self.up.set()
         self.transport.notify(neighbour)  # type: ignore[attr-defined]
 

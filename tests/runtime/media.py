@@ -10,10 +10,23 @@ from typing import NamedTuple
 
 from runtime import virtual_time
 
+from sottovoce.errors import PeerError
 from sottovoce.runtime.grpc_transport import GrpcTransport
 from sottovoce.runtime.identity import Identity
 from sottovoce.runtime.memory import Hub
-from sottovoce.runtime.transport import Transport
+from sottovoce.runtime.transport import Greeting, Transport
+
+
+class Nod:
+    """A greeting without words."""
+
+    done = True
+
+    def next_frame(self) -> bytes | None:
+        return None
+
+    def receive(self, frame: bytes) -> None:
+        raise AssertionError
 
 
 class Speaker:
@@ -28,7 +41,13 @@ class Speaker:
         self.events: list[tuple[str, str]] = []  # "connected" and "", or "disconnected" and the reason
         self.times: list[float] = []
 
-    def connected(self, neighbour: str) -> None:
+    def greet(self, neighbour: str) -> Greeting:
+        return Nod()
+
+    def refused(self, neighbour: str, error: PeerError) -> None:
+        self._happened("refused", str(error))
+
+    def connected(self, neighbour: str, greeting: Greeting) -> None:
         self._happened("connected")
 
     def disconnected(self, neighbour: str, reason: str) -> None:

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from runtime.mini_quantile import quantile
 
-HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE = 1, 2, 3, 4, 5
+HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS = 1, 2, 3, 4, 5, 6, 7
 ECDSA = ec.ECDSA(hashes.SHA256())
 Fields = dict[int, int | bytes]
 
@@ -100,14 +100,15 @@ def mac(key: bytes, sender: str, receiver: str, data: bytes) -> bytes:
 class Secrets:
     """What two parties share."""
 
-    run: str
-    keys: dict[str, bytes]  # public keys by name
+    run: bytes  # the hash of the parameters
+    keys: dict[str, bytes]  # offers by name
     shared: bytes
 
-    def key(self, *purpose: str) -> bytes:
+    def key(self, *purpose: str | bytes) -> bytes:
         """HKDF-SHA256 without salt, of 32 bytes: one block."""
         names = [part for name in sorted(self.keys) for part in (name.encode(), self.keys[name])]
-        parts = [b"sottovoce 1", self.run.encode(), *names, *(word.encode() for word in purpose)]
+        words = [word.encode() if isinstance(word, str) else word for word in purpose]
+        parts = [b"sottovoce 2", self.run, *names, *words]
         secret = hmac.digest(bytes(32), self.shared, "sha256")
         return hmac.digest(secret, b"".join(len32(part) for part in parts) + b"\x01", "sha256")
 
@@ -129,15 +130,19 @@ class Secrets:
     def word(self, stage: int, bits: int) -> int:
         return struct.unpack("<Q", self.stream(8, "modular", str(stage)))[0] % 2**bits
 
+    def tag(self, stage: int, pads: bytes) -> bytes:
+        return hashlib.blake2b(pads, key=self.key("check", str(stage)), digest_size=16).digest()
+
 
 def grid(variance: float) -> float:
     return 2.0 ** (math.frexp(math.sqrt(variance))[1] - 49)  # an exact floor(log2 sigma) - 48
 
 
-def signed(version: int, name: str, to: str, parameters: str, ephemeral: bytes) -> bytes:
-    digest = hashlib.sha256(parameters.encode()).digest()
-    parts = (b"sottovoce hello", str(version).encode(), name.encode(), to.encode(), digest, ephemeral)
-    return b"".join(len32(part) for part in parts)
+def signed(hello: Fields, own: bytes, other: bytes) -> bytes:
+    """``own`` is the nonce of its sender, ``other`` that of the receiver."""
+    numbers = [str(hello.get(k, 0)).encode() for k in range(8, 14)]
+    parts = (str(hello[1]).encode(), hello[2], hello[3], own, other, hello[4], hello.get(6, b""), *numbers)
+    return len32(b"sottovoce hello") + b"".join(len32(part) for part in parts)
 
 
 def limbs(number: int, bits: int, n: int) -> tuple[list[float], int]:
@@ -165,24 +170,25 @@ class MiniParty:
 
     def __post_init__(self) -> None:
         self.parameters = json.dumps(self.run, sort_keys=True, separators=(",", ":"))
+        self.digest = hashlib.sha256(self.parameters.encode()).digest()
         self.ephemeral = X25519PrivateKey.from_private_bytes(self.private)
+        self.offer = self.ephemeral.public_key().public_bytes_raw()
         self.early: list[tuple[int, Fields]] = []
         self.A = 1.0 if self.index > self.peer_index else -1.0
         self.open = self.run["channels"] == "open"
 
-    def hello(self, version: int = 1) -> Fields:
-        public = self.ephemeral.public_key().public_bytes_raw()
+    def hello(self, version: int = 2) -> Fields:
+        """One that knows no restarts has said and heard nothing yet: the numbers from 8 on are 0."""
         signer = serialization.load_pem_private_key(self.key, None)
         assert isinstance(signer, ec.EllipticCurvePrivateKey)
-        digest = hashlib.sha256(self.parameters.encode()).digest()
-        signature = signer.sign(signed(version, self.name, self.peer, self.parameters, public), ECDSA)
-        return {
-            1: version, 2: self.name.encode(), 3: self.peer.encode(), 4: digest, 5: self.parameters.encode(), 6: public,
-            7: signature,
+        hello: Fields = {
+            1: version, 2: self.name.encode(), 3: self.peer.encode(), 4: self.digest, 5: self.parameters.encode(),
+            6: self.offer,
         }  # fmt: skip
+        return hello | {7: signer.sign(signed(hello, self.nonces[0], self.nonces[1]), ECDSA)}
 
-    def connect(self, address: str, hello: Fields | None = None) -> None:
-        """Dial until somebody listens; exchange hellos."""
+    def connect(self, address: str, version: int = 2, changes: Fields | None = None) -> None:
+        """Dial until somebody listens; exchange openings and hellos."""
         options = [("grpc.ssl_target_name_override", self.peer)]
         credentials = grpc.ssl_channel_credentials(self.peer_certificate, self.key, self.certificate)
         deadline = time.monotonic() + 10
@@ -191,7 +197,7 @@ class MiniParty:
             self.channel = (
                 grpc.insecure_channel(address) if self.open else grpc.secure_channel(address, credentials, options)
             )
-            self.call = self.channel.stream_stream("/sottovoce.v1.Party/Talk")(
+            self.call = self.channel.stream_stream("/sottovoce.v2.Party/Talk")(
                 iter(self.outbox.get, None), metadata=(("party-name", self.name),), timeout=60
             )
             try:
@@ -203,33 +209,39 @@ class MiniParty:
             self.outbox.put(None)  # ends gRPC's thread that reads from it
             self.channel.close()
             time.sleep(0.05)
-        self.outbox.put(frame(HELLO, hello or self.hello()))
+        own = os.urandom(32)
+        self.outbox.put(frame(OPENING, {1: own}))
+        kind, opening = self._read()
+        assert kind == OPENING
+        self.nonces = [own, opening[1]]  # this party dials: its name is the smaller one
+        self.outbox.put(frame(HELLO, self.hello(version) | (changes or {})))
         kind, theirs = self._read()
         assert kind == HELLO
         self._meet(theirs)
 
-    def talk(self, address: str, hello: Fields) -> None:
+    def talk(self, address: str, version: int, changes: Fields) -> None:
         """Say this hello, and listen to what comes of it."""
-        self.connect(address, hello)  # the other side may have said its own before it heard this one
+        self.connect(address, version, changes)
         while True:
             self._read()
 
     def _meet(self, theirs: Fields) -> None:
-        assert (theirs[1], theirs[2], theirs[3]) == (1, self.peer.encode(), self.name.encode())
-        assert theirs[5] == self.parameters.encode()
+        assert (theirs[1], theirs[2], theirs[3]) == (2, self.peer.encode(), self.name.encode())
+        assert (theirs[4], theirs[5]) == (self.digest, self.parameters.encode())
         pem = x509.load_pem_x509_certificate(self.peer_certificate).public_key()
         assert isinstance(pem, ec.EllipticCurvePublicKey)
-        pem.verify(theirs[7], signed(1, self.peer, self.name, self.parameters, theirs[6]), ECDSA)
-        keys = {self.name: self.ephemeral.public_key().public_bytes_raw(), self.peer: theirs[6]}
-        shared = self.ephemeral.exchange(X25519PublicKey.from_public_bytes(theirs[6]))
-        self.secrets = Secrets(self.run["name"], keys, shared)
+        pem.verify(theirs[7], signed(theirs, self.nonces[1], self.nonces[0]), ECDSA)
+        assert [theirs.get(k, 0) for k in (11, 12, 13)] == [0, 0, 0]  # it can have heard nothing
+        if 6 in theirs:  # or it refuses this party, and says why in a moment
+            shared = self.ephemeral.exchange(X25519PublicKey.from_public_bytes(theirs[6]))
+            self.secrets = Secrets(self.digest, {self.name: self.offer, self.peer: theirs[6]}, shared)
 
     def _read(self) -> tuple[int, Fields]:
         data = next(self.call)
         kind = data[0] // 8
-        if self.open and kind != HELLO:
+        if self.open and kind not in (OPENING, HELLO):
             data, seal = data[:-18], data[-16:]
-            assert seal == mac(self.secrets.key("mac"), self.peer, self.name, data)
+            assert seal == mac(self.secrets.key("mac", b"".join(self.nonces)), self.peer, self.name, data)
         body = fields_of(data)[kind]
         assert isinstance(body, bytes)
         return kind, fields_of(body)
@@ -237,7 +249,7 @@ class MiniParty:
     def _send(self, kind: int, body: Fields) -> None:
         data = frame(kind, body)
         if self.open:
-            data += b"\x7a\x10" + mac(self.secrets.key("mac"), self.name, self.peer, data)
+            data += b"\x7a\x10" + mac(self.secrets.key("mac", b"".join(self.nonces)), self.name, self.peer, data)
         self.outbox.put(data)
 
     def _frames(self, stage: int) -> Iterator[tuple[int, Fields]]:
@@ -254,15 +266,20 @@ class MiniParty:
             else:
                 yield kind, body
 
-    def agree(self, stage: int, s: list[float], variance: float | None, tol: float, size: float) -> list[float]:
-        """One agreement on the average of ``s``, whose public size is ``size``."""
-        c, theta, n, A = self.run["c"], self.run["theta"], self.run["parties"], self.A
+    def agree(
+        self, stage: int, s: list[float], variance: float | None, tol: float, size: float, padded: bytes = b""
+    ) -> list[float]:
+        """One agreement on the average of ``s``, whose public size is ``size``; ``padded`` has modular pads."""
+        c, theta, n, A = self.run["c"], self.run["theta"], len(self.run["parties"]), self.A
         held = written = [0.0] * len(s)
         w = [-2.0 * v for v in s]
         if variance is not None:
             held, written = (self.secrets.pads(stage, name, len(s), variance) for name in (self.name, self.peer))
             g = Fraction(grid(variance))
             w = [float(round(Fraction(-2 * v) / g) * g + Fraction(A * p)) for v, p in zip(s, held, strict=True)]
+            padded = struct.pack(f"<{2 * len(s)}d", *held, *written)  # this party has the smaller name
+        tag = self.secrets.tag(stage, padded)
+        self._send(PADS, {1: stage, 2: tag})
         e = [a - b for a, b in zip(held, written, strict=True)]
         sigma = math.sqrt(variance or 0.0)
         largest = 2.0**64 * n**2 * (1 + c) * (10 * sigma + size)
@@ -279,6 +296,9 @@ class MiniParty:
 
         _, r = wake()
         for kind, body in self._frames(stage):
+            if kind == PADS:
+                assert body[2] == tag
+                continue
             number = body.get(2, 0)
             if kind in (VALUE, SNAPSHOT):
                 assert max(map(abs, doubles(body[5]))) <= largest
@@ -315,11 +335,12 @@ class MiniParty:
 
     def mean(self, rows: list[float], scale: float) -> float:
         """The statistic ``mean`` of one column: the number of rows, then their sum."""
-        n, tol, variance = self.run["parties"], self.run["tol"], self.run["statistic"]["mask"]["variance"]
+        n, tol, variance = len(self.run["parties"]), self.run["tol"], self.run["statistic"]["mask"]["variance"]
         pad = self.secrets.word(0, 46)
         hidden = (len(rows) + (pad if self.index < self.peer_index else -pad)) % 2**46
         own, width = limbs(hidden, 46, n)
-        sums = [n * v for v in self.agree(0, own, None, min(tol, 0.1 / (3 * 2**28)), 2.0**width)]
+        pads = struct.pack("<Q", pad)
+        sums = [n * v for v in self.agree(0, own, None, min(tol, 0.1 / (3 * 2**28)), 2.0**width, pads)]
         assert all(abs(v - round(v)) < 0.1 for v in sums)
         N = sum(round(v) << width * k for k, v in enumerate(sums)) % 2**46
         share = n / N * sum(rows) / scale

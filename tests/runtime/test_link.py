@@ -1,10 +1,8 @@
-"""One edge, without I/O: who is believed, what is said when, and what becomes of broken, old and replayed frames."""
+"""One edge, without I/O: what is said when, and what becomes of broken, old and replayed frames."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +10,11 @@ from runtime.edges import RUN, greet, link
 
 from sottovoce.errors import PeerError
 from sottovoce.runtime import frames
-from sottovoce.runtime.frames import Goodbye, Hello, Value, Verdict, decode, encode
-from sottovoce.runtime.link import VERSION, Disagreement, Link, News, canonical, digest, signed_part
+from sottovoce.runtime.frames import Goodbye, Opening, Pads, Snapshot, Value, Verdict, encode
+from sottovoce.runtime.link import Link, News
 from sottovoce.runtime.party import FINISHED
-from sottovoce.runtime.secrets import EdgeSecrets
+
+TAG = Pads(0, b"a tag of 16 byte")
 
 
 @pytest.fixture(params=[True, False], ids=["open", "encrypted"])
@@ -26,22 +25,10 @@ def pair(request, identities) -> tuple[Link, Link]:
 
 
 def news(counter: int, r: np.ndarray | None = None) -> News:
-    return News(value=(0, counter, np.array([1.0, 2.0]) if r is None else r))
+    return News(TAG, value=(0, counter, np.array([1.0, 2.0]) if r is None else r))
 
 
 # One edge
-
-
-def test_hello_comes_first_and_opens_the_mouth(identities):
-    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
-    hello = ann.next_frame(news(1))
-    assert isinstance(decode(hello), Hello)
-    assert ann.next_frame(news(1)) is None  # nothing before the other one has said who it is
-    assert bob.receive(hello) is None
-    ann.receive(bob.next_frame(News()))
-    said = bob.receive(ann.next_frame(news(1)))
-    assert (said.kind, said.stage, said.number, said.data.tolist()) == ("value", 0, 1, [1.0, 2.0])
-    assert ann.next_frame(news(1)) is None  # once
 
 
 @pytest.mark.parametrize("body", [Value(0, 1, 0, 1, np.ones(2)), Verdict(0, 1, False, b"\x07"), Goodbye(FINISHED)])
@@ -50,85 +37,45 @@ def test_nothing_is_taken_before_the_hello(identities, body):
         link(identities, "ann", "bob").receive(encode(body))
 
 
-def hello_of(end: Link, **changes: Any) -> bytes:
-    """A hello with other contents, signed by its sender all the same."""
-    hello = decode(encode(end.hello()))._replace(**changes)
-    if "parameters" in changes and "parameters_hash" not in changes:
-        hello = hello._replace(parameters_hash=digest(hello.parameters))
-    return encode(hello if "signature" in changes else hello._replace(signature=end.me.sign(signed_part(hello))))
+def test_nothing_is_said_before_the_hello(identities):
+    assert link(identities, "ann", "bob").next_frame(news(1)) is None
 
 
-def test_another_version_is_named_with_both(identities):
-    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
-    with pytest.raises(Disagreement, match=f"bob speaks version 7 of the protocol, this party {VERSION}"):
-        ann.receive(hello_of(bob, version=7))
-    assert not ann.ready
-
-
-def test_other_parameters_are_named_with_both_values(identities):
-    ann = link(identities, "ann", "bob")
-    other = RUN | {"c": 0.5, "statistic": {"type": "mean", "columns": ["a"]}, "theta": 1.0}
-    bob = link(identities, "bob", "ann", run=other)
-    with pytest.raises(Disagreement) as caught:
-        ann.receive(bob.next_frame(News()))
-    for words in ("c is 0.4 here and 0.5 there", "theta is None here and 1.0 there", "['a', 'b'] here and ['a'] there"):
-        assert words in str(caught.value)
-    assert not ann.ready
-
-
-@pytest.mark.parametrize(
-    "parameters", ["", "[]", "7", "{", json.dumps({"a" * 60_000: 1}), '{"a": ' + "[" * 900 + "]" * 900 + "}",
-                   '{"a":1e999}', json.dumps({"a\nERROR forged=line": 1})],
-    ids=["nothing", "list", "number", "half", "long key", "deep", "infinite", "two lines"],
-)  # fmt: skip
-def test_strange_parameters_make_one_short_line(identities, parameters):
-    """They go into logs and into the status."""
-    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
-    with pytest.raises(Disagreement) as caught:
-        ann.receive(hello_of(bob, parameters=parameters))
-    assert str(caught.value).isprintable()
-    assert len(str(caught.value)) < 1000
-
-
-def test_impostors_and_confused_neighbours(identities):
-    ann, bob, cat = (link(identities, a, b) for a, b in (("ann", "bob"), ("bob", "ann"), ("cat", "ann")))
-    forged = decode(encode(bob.hello()))
-    forged = forged._replace(ephemeral=cat.secrets.public)
-    wrong = {
-        "is not signed by its certificate": encode(forged._replace(signature=identities["mallory"].sign(b"x"))),
-        "a hello from 'cat' to 'ann' on the edge bob - ann": cat.next_frame(News()),
-        "a hello from 'ann' to 'bob' on the edge bob - ann": ann.next_frame(News()),  # reflected
-        "do not have the hash that it gave": hello_of(
-            bob, parameters=canonical(RUN | {"c": 1.0}), parameters_hash=bytes(32)
-        ),
-        "no X25519 public key": hello_of(bob, ephemeral=bytes(32)),
-    }
-    for sentence, frame in wrong.items():
-        with pytest.raises(PeerError, match=sentence):
-            ann.receive(frame)
-        assert not ann.ready
-
-
-def test_a_stranger_cannot_start_a_dispute(identities):
-    """Over open channels anybody can send a hello. A party that believed it might stop for a dispute that is none."""
-    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
-    for changes in ({"version": 7}, {"parameters": canonical(RUN | {"c": 1.0})}):
-        with pytest.raises(PeerError, match="not signed") as caught:
-            ann.receive(hello_of(bob, **changes, signature=identities["mallory"].sign(b"x")))
-        assert not isinstance(caught.value, Disagreement)
-
-
-def test_a_key_does_not_change_during_a_run(identities, pair):
+def test_what_is_new_is_said_once(pair):
     ann, bob = pair
-    bob.secrets = EdgeSecrets("a run", "bob", "ann", b"lost the journal".ljust(32, b"."))
-    bob.forget()
-    with pytest.raises(PeerError, match="bob has another key for the run 'a run' than before: it has lost its journal"):
-        ann.receive(bob.next_frame(News()))
+    assert bob.receive(ann.next_frame(news(1))) == TAG
+    said = bob.receive(ann.next_frame(news(1)))
+    assert (said.kind, said.stage, said.number, said.data.tolist()) == ("value", 0, 1, [1.0, 2.0])
+    assert ann.next_frame(news(1)) is None
+
+
+def test_a_handshake_does_not_come_again(identities):
+    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
+    mine, _ = greet(ann, bob)
+    for body, name in ((mine.hello(), "hello"), (Opening(mine.own), "opening")):
+        with pytest.raises(PeerError, match=f"the {name} came again"):
+            bob.receive(encode(body))
+
+
+@pytest.mark.parametrize("body", [Value(1, 1, 0, 1, np.ones(2)), Snapshot(1, 1, 0, 1, np.ones(2))])
+def test_numbers_of_a_stage_come_after_the_tag_of_its_pads(pair, body):
+    ann, bob = pair
+    with pytest.raises(PeerError, match=f"a {type(body).__name__.lower()} of stage 1 before the tag of its pads"):
+        bob.receive(ann._sealed(body))
+    bob.receive(ann._sealed(Pads(0, bytes(16))))
+    with pytest.raises(PeerError, match="of stage 1 before the tag"):
+        bob.receive(ann._sealed(body))
+    bob.receive(ann._sealed(Pads(1, bytes(16))))
+    assert bob.receive(ann._sealed(body)).stage == 1
+    greet(ann, bob)  # it is said again, as everything is
+    with pytest.raises(PeerError, match="of stage 1 before the tag"):
+        bob.receive(ann._sealed(body))
 
 
 def test_macs(identities):
     ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
     greet(ann, bob)
+    bob.receive(ann.next_frame(news(1)))
     frame = ann.next_frame(news(1))
     assert bob.receive(frame).number == 1
     bad = bytearray(frame)
@@ -142,6 +89,9 @@ def test_macs(identities):
     greet(*other)
     with pytest.raises(PeerError, match="did not send"):
         other[1].receive(frame)  # of another run between the same parties
+    greet(ann, bob)
+    with pytest.raises(PeerError, match="did not send"):
+        bob.receive(frame)  # of another connection
 
 
 def test_without_tls_there_must_be_macs_and_with_it_none(identities):
@@ -162,6 +112,7 @@ def test_long_vectors_travel_in_chunks_and_the_newest_wins(pair, monkeypatch):
     monkeypatch.setattr(frames, "CHUNK", 8)
     ann, bob = pair
     r = np.arange(20.0)
+    bob.receive(ann.next_frame(News(TAG)))
     *early, last = everything(ann, news(1, r))
     assert [bob.receive(frame) for frame in early] == [None, None]
     assert (bob.receive(last).data == r).all()
@@ -175,27 +126,30 @@ def test_long_vectors_travel_in_chunks_and_the_newest_wins(pair, monkeypatch):
 def test_after_a_broken_connection_half_a_vector_is_forgotten(pair, monkeypatch):
     monkeypatch.setattr(frames, "CHUNK", 8)
     ann, bob = pair
-    bob.receive(ann.next_frame(news(1, np.arange(20.0))))
+    for _ in ("the tag", "a chunk"):
+        bob.receive(ann.next_frame(news(1, np.arange(20.0))))
     greet(ann, bob)
     said = [bob.receive(frame) for frame in everything(ann, news(1, np.arange(20.0)))]
-    assert len(said) == 3
+    assert len(said) == 1 + 3
     assert (said[-1].data == np.arange(20.0)).all()
 
 
 def test_everything_is_told_again_to_a_new_connection(pair):
     ann, bob = pair
-    told = News([Verdict(0, 3, False, b"\x01")], (0, 3, np.ones(2)), (0, 9, np.ones(2)))
+    told = News(TAG, [Verdict(0, 3, False, b"\x01")], (0, 3, np.ones(2)), (0, 9, np.ones(2)))
     first = [bob.receive(frame) for frame in everything(ann, told)]
-    assert len(first) == 3
+    assert len(first) == 4
     assert not list(everything(ann, told))
     greet(ann, bob)
-    again = [bob.receive(frame) for frame in everything(ann, told)]
+    tag, *again = [bob.receive(frame) for frame in everything(ann, told)]
+    assert tag == TAG
     assert [(s.stage, getattr(s, "epoch", None) or s.number) for s in again] == [(0, 3), (0, 3), (0, 9)]
 
 
 def test_replayed_frames_are_old_news(pair):
-    """On the same connection the assembly knows; on a new one the counter does (see below, in a party)."""
+    """On the same connection the assembly knows; on a new one the counter does (test_party), or the MAC."""
     ann, bob = pair
+    bob.receive(ann.next_frame(News(TAG)))
     recorded = [next(everything(ann, news(k))) for k in (1, 2, 3)]
     assert [bob.receive(frame).number for frame in recorded] == [1, 2, 3]
     assert [bob.receive(frame) for frame in recorded] == [None] * 3
@@ -204,7 +158,9 @@ def test_replayed_frames_are_old_news(pair):
 def test_vectors_that_are_too_long_are_refused_before_they_are_there(pair):
     ann, bob = pair
     bob.expected = {0: 2}
+    bob.receive(ann._sealed(TAG))
     with pytest.raises(PeerError, match="not from a vector of 2"):
         bob.receive(ann._sealed(Value(0, 1, 0, 900, np.zeros(frames.CHUNK))))
+    bob.receive(ann._sealed(Pads(1, bytes(16))))
     with pytest.raises(PeerError, match="900 chunks for a stage that has not begun"):
         bob.receive(ann._sealed(Value(1, 1, 0, 900, np.zeros(frames.CHUNK))))

@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runtime.edges import INDEX, greet, link
+from runtime.edges import INDEX, link, shake
 
 import sottovoce as sv
 from sottovoce.errors import PeerError
 from sottovoce.node import nodes_of
-from sottovoce.runtime.agreement import Agreement
-from sottovoce.runtime.frames import Goodbye, Snapshot, Value, Verdict, encode
+from sottovoce.runtime.agreement import Agreement, Final
+from sottovoce.runtime.frames import Goodbye, Opening, Pads, Progress, Snapshot, Value, Verdict, encode
+from sottovoce.runtime.handshake import Handshake
 from sottovoce.runtime.identity import Identity
 from sottovoce.runtime.party import FINISHED, Party
 
 DIM = 2
+SPENT = 10_000  # counters set aside before a crash
 
 
 @dataclass
@@ -43,15 +45,28 @@ class Triangle:
         """A new process of this party: its links know the keys, the rest comes from the disk."""
         links = {other: link(self.identities, name, other) for other in INDEX if other != name}
         for other, end in links.items():
-            end.secrets.meet(link(self.identities, other, name).secrets.public)
+            end.secrets.meet(link(self.identities, other, name).secrets.offer)
         party = self.parties[name] = Party(INDEX[name], 3, links, lambda: self.save(name))
+        stage = sum(of == name for of, _ in self.answers)
+        if (state := self.saved.get((name, stage))) is not None:
+            party.before = Progress(stage, SPENT, int(state["epoch"][0]) if "epoch" in state else 0)
+        for over in range(stage):
+            party.skip(over, self.answers[name, over][0])
         for other in links:
             self.connect(name, other)
         return party
 
     def connect(self, a: str, b: str) -> None:
         if a in self.parties and b in self.parties:
-            greet(self.parties[a].links[b], self.parties[b].links[a])
+            ends = [self.handshake(a, b), self.handshake(b, a)]
+            shake(*ends)
+            for end in ends:
+                end.link.begin(end.nonces)
+
+    def handshake(self, a: str, b: str) -> Handshake:
+        """As the agent makes it: nobody here may be accused of having forgotten anything."""
+        party = self.parties[a]
+        return Handshake(party.links[b], said=lambda: party.said, heard=lambda: party.heard_of(b))
 
     def save(self, name: str) -> None:
         party = self.parties[name]
@@ -61,7 +76,7 @@ class Triangle:
         node = nodes_of(self.problems[stage], c=0.4, theta=0.8, z0=self.z0[stage])[INDEX[name]]
         agreement = Agreement(node, 3, tol=1e-9, sigma=100.0)
         if (name, stage) in self.saved:
-            agreement.restore(self.saved[name, stage], spent=10_000)
+            agreement.restore(self.saved[name, stage], spent=SPENT)
         return agreement
 
     def enter(self, name: str, stage: int) -> None:
@@ -139,14 +154,14 @@ def test_what_is_counted(triangle):
         assert vars(triangle.parties[name].counts) == dict.fromkeys(vars(triangle.parties[name].counts), 0)
         triangle.enter(name, 0)
     ann, bob = triangle.parties["ann"], triangle.parties["bob"]
-    for _ in range(3):
+    for _ in range(3):  # three values, after a tag
         triangle.wake("ann")
         while (frame := ann.next_frame("bob")) is not None:
             bob.received("ann", frame)
             sent.append(frame)
-    assert len(sent) == 3
-    assert (ann.counts.sent, ann.counts.bytes_sent) == (3, sum(map(len, sent)))
-    assert (bob.counts.received, bob.counts.bytes_received) == (3, sum(map(len, sent)))
+    assert len(sent) == 4
+    assert (ann.counts.sent, ann.counts.bytes_sent) == (4, sum(map(len, sent)))
+    assert (bob.counts.received, bob.counts.bytes_received) == (4, sum(map(len, sent)))
     assert (bob.counts.old, bob.counts.refused, ann.counts.received, bob.counts.sent) == (0, 0, 0, 0)
 
 
@@ -259,12 +274,14 @@ def test_a_crash_of_each_in_each_stage(triangle, stage, after):
 def test_stages_cannot_be_skipped_or_made_up(triangle):
     ann, bob = triangle.parties["ann"], triangle.parties["bob"]
     triangle.enter("ann", 0)
+    ann.received("bob", bob.links["ann"]._sealed(Pads(5, bytes(16))))
     with pytest.raises(PeerError, match="bob is in stage 5, this party in 0: stages cannot be skipped"):
         ann.received("bob", bob.links["ann"]._sealed(Value(5, 1, 0, 1, np.ones(DIM))))
     with pytest.raises(PeerError, match="stage 5"):
         ann.received("bob", bob.links["ann"]._sealed(Verdict(5, 1, False, b"\x07")))
     triangle.connect("ann", "bob")
     ann.stage = 3
+    ann.received("bob", bob.links["ann"]._sealed(Pads(1, bytes(16))))
     with pytest.raises(PeerError, match="bob is in stage 1, which was never here"):
         ann.received("bob", bob.links["ann"]._sealed(Value(1, 1, 0, 1, np.ones(DIM))))
 
@@ -278,7 +295,9 @@ def test_stages_cannot_be_skipped_or_made_up(triangle):
 )  # fmt: skip
 def test_what_does_not_fit_the_stage_harms_nobody(triangle, body, early):
     """It is refused, or left aside; the party goes on, and with an honest bob in its place the answer is right."""
-    ann, frame = triangle.parties["ann"], triangle.parties["bob"].links["ann"]._sealed(body)
+    ann, bob = triangle.parties["ann"], triangle.parties["bob"].links["ann"]
+    frame = bob._sealed(body)
+    ann.received("bob", bob._sealed(Pads(0, ann.links["bob"].secrets.check(0, b""))))
     if early:
         with contextlib.suppress(PeerError):  # a verdict is refused even now, as n is known
             ann.received("bob", frame)
@@ -300,7 +319,7 @@ def test_what_does_not_fit_the_stage_harms_nobody(triangle, body, early):
 
 
 def test_recorded_frames_on_a_new_connection_change_nothing(triangle):
-    """Open channels: a signed hello and frames with MACs can be sent again by anybody who has heard them."""
+    """Open channels: whoever has heard it all can say it again, but not what belongs to this connection."""
     bob, recorded = triangle.parties["bob"], []
     for name in INDEX:
         triangle.enter(name, 0)
@@ -311,14 +330,19 @@ def test_recorded_frames_on_a_new_connection_change_nothing(triangle):
             recorded.append(frame)
             bob.received("ann", frame)
         triangle.talk()
-    hello = encode(triangle.parties["ann"].links["bob"].hello())
     before = bob.agreement.state()
-    bob.links["ann"].forget()
-    for frame in (hello, *recorded):
-        bob.received("ann", frame)
-    np.testing.assert_equal(bob.agreement.state(), before)
-    assert bob.counts.old == 30
+    old = triangle.handshake("ann", "bob")
+    shake(old, triangle.handshake("bob", "ann"))
+    new = triangle.handshake("bob", "ann")
+    new.next_frame()
+    new.receive(encode(Opening(old.own)))
+    with pytest.raises(PeerError, match="is not signed"):
+        new.receive(encode(old.hello()))
     triangle.connect("ann", "bob")
+    for frame in recorded:
+        with pytest.raises(PeerError, match="did not send"):
+            bob.received("ann", frame)
+    np.testing.assert_equal(bob.agreement.state(), before)
     triangle.play()
     for name in INDEX:
         triangle.finish(name)
@@ -336,3 +360,70 @@ def test_a_neighbour_that_has_its_answer_and_goes_is_not_waited_for(triangle):
     assert ann.waited_for == {"bob", "cat"}
     ann.received("bob", bob._sealed(Goodbye(FINISHED)))
     assert ann.waited_for == {"cat"}
+
+
+# Pads that differ
+
+
+@pytest.mark.parametrize("moment", ["before the stage begins", "after"])
+def test_pads_that_differ_are_the_end(triangle, moment):
+    """Both see it, whoever is the first, and nothing of the stage is said any more."""
+    parties = [triangle.parties[name] for name in ("ann", "bob")]
+    for party, other, pads in zip(parties, ("bob", "ann"), (b"some pads", b"some other"), strict=True):
+        party.links[other].pad(0, pads)
+    triangle.enter("ann", 0)
+    if moment == "before the stage begins":
+        while (frame := triangle.parties["ann"].next_frame("bob")) is not None:
+            parties[1].received("ann", frame)
+        triangle.enter("bob", 0)
+        assert isinstance(parties[1].agreement.hopeless, Final)
+        assert isinstance(parties[1].next_frame("ann"), bytes)  # the tag, and no more
+        assert parties[1].next_frame("ann") is None
+        triangle.connect("ann", "bob")
+    else:
+        triangle.enter("bob", 0)
+    with pytest.raises(Final, match="the pads of stage 0 differ between this party and bob"):
+        parties[0].received("bob", parties[1].next_frame("ann"))
+    if moment == "after":
+        with pytest.raises(Final, match="the pads of stage 0 differ between this party and ann"):
+            parties[1].received("ann", parties[0].next_frame("bob"))
+    assert all(isinstance(party.agreement.hopeless, Final) for party in parties)
+
+
+def test_the_tag_of_the_next_stage_is_not_said_before_it_begins(triangle):
+    """When pads are ready tells how long a party took to compute."""
+    triangle.enter("ann", 0)
+    ann = triangle.parties["ann"]
+    assert ann.next_frame("bob") is not None
+    ann.links["bob"].pad(1, b"pads")
+    assert ann.next_frame("bob") is None
+
+
+# What one has said, and the other heard
+
+
+def test_what_was_said_and_heard_is_known(triangle):
+    ann, bob = triangle.parties["ann"], triangle.parties["bob"]
+    assert ann.said == bob.heard_of("ann") == Progress(0, 0, 0)
+    for name in INDEX:
+        triangle.enter(name, 0)
+    for _ in range(5):
+        triangle.round()
+    assert ann.said == bob.heard_of("ann") == Progress(0, 5, 0)
+    triangle.play()
+    epoch = ann.agreement.epoch.number
+    assert bob.heard_of("ann").epoch == ann.said.epoch == epoch
+    for name in INDEX:
+        triangle.finish(name)
+    assert ann.said == Progress(1, 0, 0)
+    assert bob.heard_of("ann") == Progress(0, bob.heard["ann"].counter, epoch)
+    # After a restart less is known of the others, but that they have accepted what is over.
+    assert triangle.start("bob").heard_of("ann") == Progress(0, 0, epoch)
+
+
+def test_a_party_that_was_rolled_back_is_recognised_when_it_says_hello(triangle):
+    saved, answers = dict(triangle.saved), dict(triangle.answers)
+    through_stage_0(triangle)
+    triangle.saved, triangle.answers = saved, answers
+    with pytest.raises(Final, match=r"\w+ has forgotten what it has said|has heard more of this party"):
+        triangle.start("ann")

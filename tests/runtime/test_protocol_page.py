@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import math
+import struct
 import subprocess
 import sys
 import time
@@ -20,7 +21,19 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from runtime import mini_party
-from runtime.mini_party import GOODBYE, SNAPSHOT, VALUE, VERDICT, Fields, MiniParty, Secrets, frame, vector
+from runtime.mini_party import (
+    GOODBYE,
+    OPENING,
+    PADS,
+    SNAPSHOT,
+    VALUE,
+    VERDICT,
+    Fields,
+    MiniParty,
+    Secrets,
+    frame,
+    vector,
+)
 
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.config import NodeConfig, read_node_file
@@ -45,29 +58,37 @@ def vectors() -> dict[str, Any]:
 def secrets(vectors: dict[str, Any]) -> Secrets:
     private = {name: X25519PrivateKey.from_private_bytes(bytes.fromhex(vectors[f"{name}_private"])) for name in ROWS}
     public = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
-    assert {name: key.hex() for name, key in public.items()} == {name: vectors[f"{name}_public"] for name in ROWS}
+    assert {name: key.hex() for name, key in public.items()} == {name: vectors[f"{name}_offer"] for name in ROWS}
     shared = private["bob"].exchange(X25519PublicKey.from_public_bytes(public["ann"]))
     assert shared.hex() == vectors["shared"]
-    return Secrets("trial", public, shared)
+    return Secrets(bytes.fromhex(vectors["parameters_hash"]), public, shared)
 
 
-def test_what_is_hashed_and_signed(vectors: dict[str, Any], secrets: Secrets) -> None:
+@pytest.fixture(scope="module")
+def nonces(vectors: dict[str, Any]) -> tuple[bytes, bytes]:
+    return bytes.fromhex(vectors["ann_nonce"]), bytes.fromhex(vectors["bob_nonce"])
+
+
+def test_what_is_hashed_and_signed(vectors: dict[str, Any], secrets: Secrets, nonces: tuple[bytes, bytes]) -> None:
     text = vectors["parameters"]
     assert json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")) == text
     assert f"\n    {text}\n    {vectors['parameters_hash']}\n" in PAGE.read_text()  # the example, and its hash
     assert hashlib.sha256(text.encode()).hexdigest() == vectors["parameters_hash"]
-    signed = mini_party.signed(1, "ann", "bob", text, secrets.keys["ann"])
+    hello: Fields = {1: 2, 2: b"ann", 3: b"bob", 4: secrets.run, 6: secrets.keys["ann"]}
+    signed = mini_party.signed(hello | {8: 1, 9: 2000, 10: 3, 11: 1, 12: 1999, 13: 2}, *nonces)
     assert signed.hex() == vectors["signed"]
     signer = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), bytes.fromhex(vectors["signer"]))
     signer.verify(bytes.fromhex(vectors["signature"]), signed, mini_party.ECDSA)
 
 
-def test_what_is_derived(vectors: dict[str, Any], secrets: Secrets) -> None:
-    assert secrets.key("mac").hex() == vectors["mac_key"]
+def test_what_is_derived(vectors: dict[str, Any], secrets: Secrets, nonces: tuple[bytes, bytes]) -> None:
+    assert secrets.key("mac", b"".join(nonces)).hex() == vectors["mac_key"]
     assert secrets.stream(24, "gaussian", "1", "ann").hex() == vectors["stream_gaussian_1_ann"]
     assert secrets.pads(1, "ann", 2, 1e6) == vectors["pads_ann"]
     assert secrets.pads(1, "bob", 2, 1e6) == vectors["pads_bob"]
     assert secrets.word(0, 46) == vectors["word"]
+    assert secrets.tag(0, struct.pack("<Q", vectors["word"])).hex() == vectors["tag_0"]
+    assert secrets.tag(1, struct.pack("<4d", *vectors["pads_ann"], *vectors["pads_bob"])).hex() == vectors["tag_1"]
     for name, hidden in (("ann", 5 + vectors["word"]), ("bob", 3 - vectors["word"])):
         assert mini_party.limbs(hidden % 2**46, 46, 2) == (vectors[f"limbs_{name}"], 23)
 
@@ -82,14 +103,16 @@ def test_what_is_computed(vectors: dict[str, Any]) -> None:
     assert np.allclose(e - 0.8 * x, vectors["r"], rtol=4e-16, atol=0)
 
 
-def test_what_travels(vectors: dict[str, Any], secrets: Secrets) -> None:
+def test_what_travels(vectors: dict[str, Any], secrets: Secrets, nonces: tuple[bytes, bytes]) -> None:
     value = frame(VALUE, vector(1, 7, [1.5, -2.0]))
     assert value.hex() == vectors["value"]
-    seal = mini_party.mac(secrets.key("mac"), "ann", "bob", value)
+    seal = mini_party.mac(secrets.key("mac", b"".join(nonces)), "ann", "bob", value)
     assert (value + b"\x7a\x10" + seal).hex() == vectors["value_with_mac"]
     assert frame(SNAPSHOT, vector(0, 3, [0.25])).hex() == vectors["snapshot"]
     assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: b"\x01"}).hex() == vectors["verdict"]
     assert frame(GOODBYE, {1: b"finished"}).hex() == vectors["goodbye"]
+    assert frame(OPENING, {1: nonces[0]}).hex() == vectors["opening"]
+    assert frame(PADS, {1: 1, 2: bytes.fromhex(vectors["tag_1"])}).hex() == vectors["pads"]
 
 
 # A real party
@@ -180,13 +203,14 @@ def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[
 @pytest.mark.parametrize(
     ("version", "changed", "said"),
     [
-        (2, {}, "speaks version 2"),
-        (1, {1: 2}, "is not signed by its certificate"),
-        (1, {3: b"cat"}, "a hello from 'ann' to 'cat'"),
-        (1, {6: bytes(range(32))}, "is not signed by its certificate"),
-        (1, {5: b"{}"}, "do not have the hash"),
+        (3, {}, "speaks version 3"),
+        (2, {1: 3}, "is not signed by its certificate"),
+        (2, {3: b"cat"}, "a hello from 'ann' to 'cat'"),
+        (2, {6: bytes(range(32))}, "is not signed by its certificate"),
+        (2, {5: b"{}"}, "do not have the hash"),
+        (2, {12: 1}, "is not signed by its certificate"),
     ],
-    ids=["version", "changed version", "another receiver", "another key", "other parameters"],
+    ids=["version", "changed version", "another receiver", "another key", "other parameters", "more heard"],
 )
 def test_a_wrong_hello_is_refused(
     version: int,
@@ -199,7 +223,7 @@ def test_a_wrong_hello_is_refused(
     mini = ann(vectors, identities, "encrypted")
     with real_party(tmp_path, identities["bob"], identities["ann"], "encrypted") as bob:
         with pytest.raises(grpc.RpcError) as refusal:
-            mini.talk(bob.config.listen, mini.hello(version) | changed)
+            mini.talk(bob.config.listen, version, changed)
         mini.outbox.put(None)
         mini.channel.close()
     assert refusal.value.code() is grpc.StatusCode.INVALID_ARGUMENT

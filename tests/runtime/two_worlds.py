@@ -32,6 +32,7 @@ from sottovoce import node as node_module
 from sottovoce.exact import on_grid
 from sottovoce.masks import GaussianMask
 from sottovoce.runtime import agent as agent_module
+from sottovoce.runtime import handshake as handshake_module
 from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import free_ports
@@ -137,7 +138,7 @@ class World:
         key = load(self.scene.identities / f"p{i}").derive("journal")
         with Journal(self.folder / f"p{i}" / "journal.sqlite", key) as journal:
             for j in self.scene.network.neighbours(i).tolist():
-                journal.put({f"edge/{RUN}/p{j}/private": hashlib.sha256(f"{i} {j}".encode()).digest()})
+                journal.put({f"edge/p{j}/private": hashlib.sha256(f"{i} {j}".encode()).digest()})
 
     def play(self) -> World:
         for i in range(self.scene.network.n):
@@ -224,6 +225,18 @@ class World:
         patch.setattr(
             Identity, "sign", lambda me, message: SIGNATURES.setdefault((me.name, message), sign(me, message))
         )
+        nonces = random.Random(8)
+        patch.setattr(handshake_module, "os", SimpleNamespace(urandom=nonces.randbytes))
+        tagged: dict[tuple[int, frozenset[str]], bytes] = {}
+
+        def check(own: EdgeSecrets, stage: int, content: bytes) -> bytes:
+            """A digest under a key that only both ends have, who know the pads: to all others it is random. So it is
+            the same in both worlds, as nonces are."""
+            edge = stage, frozenset((own.own, own.neighbour))
+            assert tagged.setdefault(edge, content) == content
+            return hashlib.sha256(str((stage, sorted(edge[1]))).encode()).digest()[:16]
+
+        patch.setattr(EdgeSecrets, "check", check)
         pads, words, collapsed = EdgeSecrets.pads, EdgeSecrets.words, node_module.collapsed
 
         def moved_pads(own: EdgeSecrets, stage: int, holder: str, count: int, mask: GaussianMask) -> np.ndarray:

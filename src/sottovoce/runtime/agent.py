@@ -31,15 +31,17 @@ from ..masks import GaussianMask
 from ..node import Link as Edge
 from ..node import Node
 from ..solve import Result, Status
-from .agreement import Agreement, Contradiction
+from .agreement import Agreement, Contradiction, Final
 from .config import NodeConfig
+from .frames import Progress
+from .handshake import Disagreement, Handshake, LostJournal
 from .identity import Identity
 from .journal import Journal
-from .link import Disagreement, Link, News, canonical
+from .link import Link, News, canonical, digest
 from .party import FINISHED, HOPELESS, Party
 from .recorder import RecordedNode, Recorder
 from .secrets import EdgeSecrets
-from .transport import Transport
+from .transport import Greeting, Transport
 
 log = logging.getLogger(__name__)
 
@@ -78,9 +80,9 @@ class Agent:
         self.poisson = random.Random()  # of the clock; no secret
         self.recorder = Recorder(config.record, config) if config.record else None
         self._own(journal)
-        links = {}
+        links, parameters_hash = {}, digest(canonical(config.parameters()))
         for neighbour in config.neighbours:
-            secrets = EdgeSecrets.saved(journal, config.run_name, config.name, neighbour.name)
+            secrets = EdgeSecrets.saved(journal, parameters_hash, config.name, neighbour.name)
             links[neighbour.name] = Link(
                 identity, neighbour.name, neighbour.index, neighbour.certificate, config.parameters(), secrets,
                 authenticate=config.channels == "open",
@@ -90,7 +92,21 @@ class Agent:
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
+        self._remember(self.party.stage + 1)
         self._meet()
+
+    def _remember(self, stage: int) -> None:
+        """What was said and heard in the stage that was under way: neighbours compare it with what they know."""
+        state = self.journal.get_arrays(f"stage/{stage}") or {}
+        sent, epoch = (int(state[name][0]) if name in state else 0 for name in ("sent", "epoch"))
+        self.party.before = Progress(stage, max(sent, self._spent(stage)), epoch)
+        heard = {int(index): int(counter) for index, counter in state.get("counters", ())}
+        for name, link in self.party.links.items():
+            self.party.heard[name] = Progress(stage, heard.get(link.index, 0), 0)
+
+    def _spent(self, stage: int) -> int:
+        """Counters that were set aside."""
+        return int.from_bytes(self.journal.get(f"spent/{stage}") or b"", "little")
 
     def _own(self, journal: Journal) -> None:
         """A journal is for one run on one set of data: other data with the same pads would show their difference."""
@@ -108,10 +124,45 @@ class Agent:
 
     # transport.Handler
 
-    def connected(self, neighbour: str) -> None:
+    def greet(self, neighbour: str) -> Handshake:
+        party = self.party
+        return Handshake(
+            party.links[neighbour], said=lambda: party.said, heard=lambda: party.heard_of(neighbour), keep=self._keep,
+            remember=not self.parting,
+        )  # fmt: skip
+
+    def refused(self, neighbour: str, error: PeerError) -> None:
+        self.party.counts.refused += 1
+        if isinstance(error, Final):
+            log.error("%s", error, extra={"neighbour": neighbour})
+            self.fail(error)
+        elif isinstance(error, LostJournal):  # it may find it again
+            self.party.contradictions[neighbour, "hello"] = Contradiction(str(error))
+            self.lose_patience()
+        elif isinstance(error, Disagreement):
+            self._dispute(neighbour, error)
+        else:
+            log.warning("refused a connection: %s", error, extra={"neighbour": neighbour})
+
+    def _dispute(self, neighbour: str, error: Disagreement) -> None:
+        """Another run is meant there. That ends this one, unless it has begun here, or somebody mends it."""
+        if self.disagreements.get(neighbour) != str(error):
+            log.error("%s", error, extra={"neighbour": neighbour})
+        now = asyncio.get_running_loop().time()
+        self.disagreements[neighbour] = str(error)
+        since = self.disagreeing.setdefault(neighbour, now)
+        if now - since > GIVE_UP and not self.party.links[neighbour].secrets.met:
+            self.fail(Contradiction(str(error)))
+
+    def connected(self, neighbour: str, greeting: Greeting) -> None:
+        assert isinstance(greeting, Handshake)
         log.info("connected", extra={"neighbour": neighbour})
         self.stop_missing(neighbour)
-        self.party.links[neighbour].forget()
+        self.party.contradictions.pop((neighbour, "hello"), None)
+        self.disagreements.pop(neighbour, None)
+        self.disagreeing.pop(neighbour, None)
+        self.lose_patience()
+        self.party.links[neighbour].begin(greeting.nonces)
         self.transport.notify(neighbour)
 
     def disconnected(self, neighbour: str, reason: str) -> None:
@@ -121,23 +172,15 @@ class Agent:
         self.turn.set()
 
     def received(self, neighbour: str, frame: bytes) -> None:
-        if self.parting:  # hellos matter, for the goodbye; nothing else does
+        if self.parting:  # goodbyes matter, nothing else does
             with suppress(PeerError):
                 self.party.received(neighbour, frame)
-            self.transport.notify(neighbour)
             return
         try:
             changed = self.party.received(neighbour, frame)
-            if not self.met.is_set():
-                self._meet()
-                self.mark()
-        except Disagreement as error:
-            if self.disagreements.get(neighbour) != str(error):
-                log.error("%s", error, extra={"neighbour": neighbour})
-            self.disagreements[neighbour] = str(error)
-            since = self.disagreeing.setdefault(neighbour, time.monotonic())
-            if time.monotonic() - since > GIVE_UP:  # nobody mended it meanwhile
-                self.fail(error)
+        except Final as error:
+            log.error("%s", error, extra={"neighbour": neighbour})
+            self.fail(error)
             raise
         except Contradiction:
             self.lose_patience()
@@ -172,7 +215,8 @@ class Agent:
 
     def next_frame(self, neighbour: str) -> bytes | None:
         if self.parting:
-            return self.party.links[neighbour].next_frame(News())
+            link = self.party.links[neighbour]
+            return link.next_frame(News(self.party.news_for(link).pads))  # which may be why
         # What could not be written down must not be said.
         return None if self.unwritten else self.party.next_frame(neighbour)
 
@@ -193,13 +237,22 @@ class Agent:
         for neighbour in self.party.links:
             self.transport.notify(neighbour)
 
+    def _keep(self) -> None:
+        """In a handshake, before this party answers."""
+        if self.met.is_set():
+            return
+        try:
+            self._meet()
+        except JournalError as error:  # this party's trouble, not the neighbour's
+            self.fail(error)
+            raise PeerError("this party cannot write the key down; its log says why.") from None
+        self.mark()
+
     def _meet(self) -> None:
         """Write the neighbours' keys down as they come; with all of them, pads can be made."""
-        for name, link in self.party.links.items():
+        for link in self.party.links.values():
             if link.secrets.fresh:
                 link.secrets.save(self.journal)
-                self.disagreements.pop(name, None)
-                self.disagreeing.pop(name, None)
         if all(link.secrets.met for link in self.party.links.values()):
             self.met.set()
 
@@ -221,7 +274,7 @@ class Agent:
         sigma = 0.0 if mask is None else mask.sigma
         agreement = Agreement(node, self.config.parties, tol=tol, sigma=sigma, size=size)
         state = self.journal.get_arrays(f"stage/{stage}")
-        spent = int.from_bytes(self.journal.get(f"spent/{stage}") or b"", "little")
+        spent = self._spent(stage)
         if state is not None:
             agreement.restore(state, spent)
         else:
@@ -280,6 +333,8 @@ class Agent:
             if mask is not None:
                 held = link.secrets.pads(stage, self.config.name, dim, mask)
                 written = link.secrets.pads(stage, link.name, dim, mask)
+                both = (held, written) if self.config.name < link.name else (written, held)
+                link.pad(stage, b"".join(pads.astype("<f8").tobytes() for pads in both))
             edges[link.index] = Edge(1.0 if self.config.index > link.index else -1.0, zero, held, written)
         return edges
 

@@ -42,6 +42,10 @@ class Contradiction(PeerError):
     """What parties said cannot all be true, or all be used. To hear it again does not help."""
 
 
+class Final(Contradiction):
+    """One that nothing can mend which is said later: there is no need to wait for it."""
+
+
 def never_accepted(epoch: int) -> str:
     """Nobody else sets a party's bit."""
     return f"says that this party has accepted epoch {epoch}, and it has not. Either that is a lie, or {ROLLED_BACK}"

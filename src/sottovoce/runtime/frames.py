@@ -27,18 +27,57 @@ MAX_PARTIES = 65_536
 NUMBERS = 2**53  # counters stay below, so that a float can keep them
 MAC_MARK = b"\x7a\x10"  # field 15, 16 bytes
 MAC_SIZE = len(MAC_MARK) + 16
+NONCE, TAG = 32, 16  # bytes
+OFFER = (32, 1300)  # bytes, at least and at most; none where a hello only says that there will be no conversation
+
+
+class Progress(NamedTuple):
+    """How far one party has spoken to another: the stage, and its newest counter and epoch there."""
+
+    stage: int = 0
+    counter: int = 0
+    epoch: int = 0
+
+
+class Opening(NamedTuple):
+    """The first frame of either side: random bytes, which the other one has to sign."""
+
+    nonce: bytes
 
 
 class Hello(NamedTuple):
-    """The first frame of either side: who, to whom, which run, and a key for the secrets of this edge; signed."""
+    """The second one: who, to whom, which run, what it takes to have secrets, and what was said so far; signed."""
 
     version: int
     name: str
     to: str
     parameters_hash: bytes
     parameters: str
-    ephemeral: bytes
+    offer: bytes
     signature: bytes
+    said_stage: int = 0
+    said_counter: int = 0
+    said_epoch: int = 0
+    heard_stage: int = 0
+    heard_counter: int = 0
+    heard_epoch: int = 0
+
+    @property
+    def said(self) -> Progress:
+        """What the sender may have said to the receiver; at most."""
+        return Progress(self.said_stage, self.said_counter, self.said_epoch)
+
+    @property
+    def heard(self) -> Progress:
+        """What the sender has heard from the receiver."""
+        return Progress(self.heard_stage, self.heard_counter, self.heard_epoch)
+
+
+class Pads(NamedTuple):
+    """A keyed digest of the pads that this edge has in a stage: equal at both ends, or nothing will be."""
+
+    stage: int
+    tag: bytes
 
 
 class Value(NamedTuple):
@@ -76,13 +115,14 @@ class Goodbye(NamedTuple):
     reason: str
 
 
-Body = Hello | Value | Snapshot | Verdict | Goodbye
+Body = Hello | Value | Snapshot | Verdict | Goodbye | Opening | Pads
 # In the order of their field numbers, which are 1, 2, ...; a field's tag is 8 number + 2, where 2 means "with length".
-KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye)
+KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye, Opening, Pads)
+BARE = (Hello, Opening)  # without a MAC: they come before there is a key
 
 
 def encode(body: Body, mac_key: bytes | None = None, sender: str = "", receiver: str = "") -> bytes:
-    """The frame of a body. With a key it ends in a MAC, except a hello: that is signed, and comes before keys."""
+    """The frame of a body. With a key it ends in a MAC, but for openings and hellos, which come before keys."""
     if wrong := _fault(body):
         raise InvalidInput(f"this party was about to send {wrong}.")
     fields = body._asdict()
@@ -90,7 +130,7 @@ def encode(body: Body, mac_key: bytes | None = None, sender: str = "", receiver:
         fields["data"] = np.asarray(body.data, dtype="<f8").tobytes()
     kind = type(body).__name__
     frame: bytes = wire_pb2.Frame(**{kind.lower(): getattr(wire_pb2, kind)(**fields)}).SerializeToString()
-    if mac_key is None or isinstance(body, Hello):
+    if mac_key is None or isinstance(body, BARE):
         return frame
     return frame + MAC_MARK + _mac(mac_key, sender, receiver, frame)
 
@@ -100,7 +140,7 @@ def decode(frame: bytes, mac_key: bytes | None = None, sender: str = "", receive
     if len(frame) > MAX_FRAME:
         raise PeerError(f"a frame of {len(frame)} bytes; at most {MAX_FRAME} are allowed.")
     kind, end = _envelope(frame)
-    if kind is Hello or mac_key is None:
+    if kind in BARE or mac_key is None:
         if end < len(frame):
             raise PeerError("a frame with a MAC where none belongs: one side may have open channels, the other not.")
     elif end == len(frame):
@@ -200,6 +240,11 @@ def _fault(body: Body) -> str | None:
     if isinstance(body, Goodbye):
         fine = len(body.reason) <= MAX_REASON and body.reason.isprintable()
         return None if fine else f"a goodbye whose reason is not a line of at most {MAX_REASON} characters"
+    if isinstance(body, Opening):
+        return None if len(body.nonce) == NONCE else f"an opening of {len(body.nonce)} bytes"
+    if isinstance(body, Pads):
+        fine = 0 <= body.stage < 2**32 and len(body.tag) == TAG
+        return None if fine else f"a tag of the pads of stage {body.stage}, of {len(body.tag)} bytes"
     number = body.counter if isinstance(body, Value) else body.epoch
     least = 1 if isinstance(body, Value) else 0  # the first message has counter 1 (node.py)
     if not (0 <= body.stage < 2**32 and least <= number < NUMBERS):
@@ -219,11 +264,14 @@ def _hello_fault(hello: Hello) -> str | None:
         return f"a hello with parameters of more than {MAX_PARAMETERS} bytes"
     for field, value, sizes in (
         ("hash", hello.parameters_hash, (32, 32)),
-        ("key", hello.ephemeral, (32, 32)),
+        ("key", hello.offer, OFFER if hello.offer else (0, 0)),
         ("signature", hello.signature, (1, 72)),
     ):
         if not sizes[0] <= len(value) <= sizes[1]:
             return f"a hello with a {field} of {len(value)} bytes"
+    for stage, *numbers in (hello.said, hello.heard):
+        if not (0 <= stage < 2**32 and all(0 <= number < NUMBERS for number in numbers)):
+            return f"a hello of stage {stage} with numbers {numbers}: out of range"
     return None
 
 

@@ -22,9 +22,9 @@ import grpc.aio
 from ..errors import InvalidInput, PeerError
 from .frames import MAX_FRAME
 from .identity import Identity, check_certificate, fingerprint
-from .transport import BROKEN, CLOSED, Connection, Lost, Transport
+from .transport import BROKEN, CLOSED, HANDSHAKES, Connection, Lost, Transport
 
-SERVICE, METHOD = "sottovoce.v1.Party", "Talk"
+SERVICE, METHOD = "sottovoce.v2.Party", "Talk"
 NAME_KEY = "party-name"  # with open channels, the metadata in which a caller names itself
 ANSWER = 10.0  # seconds to wait for a neighbour that is called
 OWN_FILES = 64  # of those that a process may open, those that are not for connections
@@ -100,9 +100,8 @@ class GrpcTransport(Transport):
             return
         await self._check_listen()
         method = grpc.stream_stream_rpc_method_handler(self._answer)
-        self._server = grpc.aio.server(
-            options=[*OPTIONS, files_left()], maximum_concurrent_rpcs=8 + 4 * len(self._callers)
-        )
+        most = 8 + (HANDSHAKES + 2) * len(self._callers)
+        self._server = grpc.aio.server(options=[*OPTIONS, files_left()], maximum_concurrent_rpcs=most)
         self._server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})])
         try:
             if self._encrypted:

@@ -1,9 +1,8 @@
-"""One edge of a party, without I/O: who is at the other end, do both mean the same run, and what is new for it.
+"""One edge of a party, without I/O: what is new for the neighbour, and what its frames come to.
 
-Every connection begins with a *hello* from both sides: version, names, the public parameters and their hash, a key for
-the secrets of this edge, all signed. Then frames carry the newest of three things: the value ``r`` of eqs. 3 and 5 with
-its counter, the frozen ``r`` of an epoch, and a verdict on it. Nothing is queued: a slow or absent neighbour is told
-the newest of each when it is there again.
+A connection begins with a handshake (``handshake.py``). Then frames carry the newest of three things: the value ``r``
+of eqs. 3 and 5 with its counter, the frozen ``r`` of an epoch, and a verdict on it; and before these, in each stage, a
+tag of its pads. Nothing is queued: a slow or absent neighbour is told the newest of each when it is there again.
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from typing import Any, Literal
 
 from ..costs.base import Array
 from ..errors import PeerError
-from .frames import Assembly, Goodbye, Hello, Snapshot, Value, Verdict, chunks, decode, encode
-from .identity import Identity, verify
+from .frames import Assembly, Goodbye, Hello, Opening, Pads, Snapshot, Value, Verdict, chunks, decode, encode
+from .identity import Identity
 from .secrets import EdgeSecrets
 
-VERSION = 1
 AHEAD = 16  # chunks, a million numbers, of a vector whose length is not known yet
 
 
@@ -37,15 +35,12 @@ class Complete:
 
 @dataclass(eq=False)
 class News:
-    """What a neighbour could be told: ``(stage, counter or epoch, r)``, and verdicts."""
+    """What a neighbour could be told: ``(stage, counter or epoch, r)``, verdicts, and the tag of the pads."""
 
+    pads: Pads | None = None
     verdicts: list[Verdict] = field(default_factory=list)
     snapshot: tuple[int, int, Array] | None = None
     value: tuple[int, int, Array] | None = None
-
-
-class Disagreement(PeerError):
-    """The other party is in another run, or wants other parameters."""
 
 
 class Link:
@@ -67,28 +62,40 @@ class Link:
         self.parameters = canonical(parameters)
         self.secrets, self.authenticate = secrets, authenticate
         self.farewell: str | None = None
+        self.pads: dict[int, bytes] = {}  # tags of the pads here: of the stage under way, and of the next
         self.expected: dict[int, int] = {}  # the length of the vectors of the stage under way
         self.lags: int | None = None  # the stage in which the neighbour was last heard, where that is over here
         self.forget()
 
     def forget(self) -> None:
-        """A connection has begun or ended: greet again, and tell everything again."""
-        self.greeted = self.ready = False
+        """A connection has begun or ended: tell everything again."""
+        self.ready = False
+        self.mac_key: bytes | None = None
+        self.their_pads: Pads | None = None
         self.told: dict[str, object] = {}
         self.parts: deque[bytes] = deque()
         self.assemblies = {"value": Assembly(), "snapshot": Assembly()}
 
+    def begin(self, nonces: bytes) -> None:
+        """The handshake is done; both sides' nonces make the MACs of this connection its own."""
+        self.forget()
+        self.mac_key = self.secrets.mac_key(nonces) if self.authenticate else None
+        self.ready = True
+
+    def pad(self, stage: int, content: bytes) -> None:
+        """These are the pads of a stage, in bytes."""
+        self.pads[stage] = self.secrets.check(stage, content)
+
     # What goes out
 
     def next_frame(self, news: News) -> bytes | None:
-        """The next frame, or None: a hello first, then verdicts, the snapshot, the value, each once, the newest."""
-        if not self.greeted:
-            self.greeted = True
-            return encode(self.hello())
+        """The next frame, or None: the tag of the pads, verdicts, the snapshot, the value, each once, the newest."""
         if not self.ready:
             return None
         if self.parts:
             return self.parts.popleft()
+        if news.pads is not None and self._once("pads", news.pads):
+            return self._sealed(news.pads)
         for verdict in news.verdicts:
             if self._once(f"verdict {verdict.stage}", verdict):
                 return self._sealed(verdict)
@@ -108,30 +115,24 @@ class Link:
         self.told[what] = content
         return new
 
-    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye) -> bytes:
-        key = self.secrets.mac_key if self.authenticate else None
-        return encode(body, mac_key=key, sender=self.me.name, receiver=self.name)
-
-    def hello(self) -> Hello:
-        """Who this is, what run it means, and its key for this edge, signed."""
-        unsigned = Hello(
-            VERSION, self.me.name, self.name, digest(self.parameters), self.parameters, self.secrets.public, b""
-        )
-        return Hello(*unsigned[:-1], self.me.sign(signed_part(unsigned)))
+    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye | Pads) -> bytes:
+        return encode(body, mac_key=self.mac_key, sender=self.me.name, receiver=self.name)
 
     # What comes in
 
-    def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | None:
+    def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | Pads | None:
         """What a frame completes, or None. ``PeerError`` where the neighbour breaks the protocol."""
-        key = self.secrets.mac_key if self.authenticate and self.ready else None
-        body = decode(frame, mac_key=key, sender=self.name, receiver=self.me.name)
-        if isinstance(body, Hello):
-            self._greeted_by(body)
-            return None
         if not self.ready:
             raise PeerError("a frame came before the hello.")
-        if isinstance(body, Verdict | Goodbye):
+        body = decode(frame, mac_key=self.mac_key, sender=self.name, receiver=self.me.name)
+        if isinstance(body, Hello | Opening):
+            raise PeerError(f"the {type(body).__name__.lower()} came again.")
+        if isinstance(body, Pads):
+            self.their_pads = body
+        if isinstance(body, Verdict | Goodbye | Pads):
             return body
+        if self.their_pads is None or self.their_pads.stage != body.stage:
+            raise PeerError(f"a {type(body).__name__.lower()} of stage {body.stage} before the tag of its pads.")
         kind: Literal["value", "snapshot"] = "value" if isinstance(body, Value) else "snapshot"
         number = body.counter if isinstance(body, Value) else body.epoch
         dimension = self.expected.get(body.stage)
@@ -139,21 +140,6 @@ class Link:
             raise PeerError(f"a vector of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
         whole = self.assemblies[kind].add((body.stage, number), body.chunk, body.chunks, body.data, dimension)
         return None if whole is None else Complete(kind, body.stage, number, whole)
-
-    def _greeted_by(self, hello: Hello) -> None:
-        if (hello.name, hello.to) != (self.name, self.me.name):
-            raise PeerError(f"a hello from {hello.name!r} to {hello.to!r} on the edge {self.name} - {self.me.name}.")
-        # Before anything that it says is believed: over open channels anybody could feign a dispute.
-        if not verify(self.certificate, signed_part(hello), hello.signature):
-            raise PeerError(f"the hello of {self.name} is not signed by its certificate.")
-        if hello.version != VERSION:
-            raise Disagreement(f"{self.name} speaks version {hello.version} of the protocol, this party {VERSION}.")
-        if hello.parameters_hash != digest(hello.parameters):
-            raise PeerError(f"the parameters of {self.name} do not have the hash that it gave.")
-        if hello.parameters != self.parameters:
-            raise Disagreement(difference(self.name, self.parameters, hello.parameters))
-        self.secrets.meet(hello.ephemeral)  # refuses a key that has changed: the pads hang on it
-        self.ready = True
 
 
 def canonical(parameters: Mapping[str, Any]) -> str:
@@ -163,34 +149,3 @@ def canonical(parameters: Mapping[str, Any]) -> str:
 
 def digest(parameters: str) -> bytes:
     return hashlib.sha256(parameters.encode()).digest()
-
-
-def signed_part(hello: Hello) -> bytes:
-    """All of a hello but its signature, each part with its length."""
-    parts = (
-        b"sottovoce hello", str(hello.version).encode(), hello.name.encode(), hello.to.encode(), hello.parameters_hash,
-        hello.ephemeral,
-    )  # fmt: skip
-    return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
-
-
-def difference(name: str, mine: str, theirs: str) -> str:
-    """Which parameters differ, with both values."""
-    try:
-        here, there = flat(json.loads(mine)), flat(json.loads(theirs))
-    except (ValueError, RecursionError):
-        return f"{name} sent parameters that are not JSON."
-    differing = [key for key in sorted({*here, *there}) if here.get(key) != there.get(key)]
-    shown = {key: "".join(c if c.isprintable() else "?" for c in key[:60]) for key in differing[:5]}  # they are theirs
-    told = "; ".join(f"{shown[key]} is {here.get(key)!r:.60} here and {there.get(key)!r:.60} there" for key in shown)
-    return f"{name} means another run: {told}. All parties must have the same [run] table."
-
-
-def flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested tables as dotted keys."""
-    if not isinstance(value, dict):
-        return {prefix: value}
-    found: dict[str, Any] = {}
-    for key, entry in value.items():
-        found |= flat(entry, f"{prefix}.{key}" if prefix else str(key))
-    return found

@@ -11,7 +11,7 @@ from itertools import count
 from random import Random
 
 from ..errors import PeerError
-from .transport import CLOSED, Connection, Lost, Transport
+from .transport import CLOSED, Connection, Greeting, Lost, Transport
 
 ROOM = 16  # frames on their way in one direction, after which the sender waits
 LATENCY = 0.001  # seconds that every frame takes, or else time would stand still while parties talk
@@ -187,7 +187,12 @@ class MemoryTransport(Transport):
 class _Nobody:
     """The handler of a party that was killed."""
 
-    def connected(self, neighbour: str) -> None: ...
+    def greet(self, neighbour: str) -> Greeting:
+        raise Lost("nobody is there")
+
+    def refused(self, neighbour: str, error: PeerError) -> None: ...
+
+    def connected(self, neighbour: str, greeting: Greeting) -> None: ...
 
     def disconnected(self, neighbour: str, reason: str) -> None: ...
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from ..costs.base import Array
 from ..errors import PeerError
-from .agreement import ROLLED_BACK, Agreement, Contradiction, never_accepted
-from .frames import Goodbye, Verdict
+from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, never_accepted
+from .frames import Goodbye, Pads, Progress, Verdict
 from .link import Complete, Link, News
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
 HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
+NOTHING = Progress()
 SAID = ("verdict", "snapshot", "value")  # in the order of ``Link.next_frame``
 
 
@@ -71,6 +72,8 @@ class Party:
     # What a neighbour said that cannot be true, by the kind of its frame, until it says something better.
     contradictions: dict[tuple[str, str], Contradiction] = field(default_factory=dict)
     insists: Counter[str] = field(default_factory=Counter)  # how often each has said such things, in all
+    before: Progress = NOTHING  # what this party may have said before a restart
+    heard: dict[str, Progress] = field(default_factory=dict)  # the newest of each neighbour
 
     @property
     def everybody(self) -> int:
@@ -81,6 +84,21 @@ class Party:
     def waited_for(self) -> set[str]:
         """Neighbours that may not know yet how the last stage ended."""
         return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.left
+
+    @property
+    def said(self) -> Progress:
+        """What neighbours can have heard of this party, at most: all of it is on the disk since before it was said."""
+        stage = 1 + max(self.ended, default=-1)  # of a stage that is over more cannot be said
+        _, counter, epoch = self.before if self.before.stage == stage else NOTHING
+        if self.agreement is not None and self.stage == stage:
+            counter, epoch = max(counter, self.agreement.node.sent), max(epoch, self._epoch()[0])
+        return Progress(stage, counter, epoch)
+
+    def heard_of(self, neighbour: str) -> Progress:
+        """What was heard of a neighbour, at least: with a stage that is over here it has accepted the end."""
+        over = max(self.ended, default=None)
+        accepted = NOTHING if over is None else Progress(over, 0, self.ended[over].epoch)
+        return _later(accepted, self.heard.get(neighbour, NOTHING))
 
     def skip(self, stage: int, epoch: int) -> None:
         """A stage that was over before a restart."""
@@ -93,6 +111,9 @@ class Party:
         self.stage, self.agreement = stage, agreement
         for link in self.links.values():
             link.expected = {stage: len(agreement.node.x)}
+            link.pads = {stage: link.pads.get(stage) or link.secrets.check(stage, b"")}  # which may have none
+            with suppress(Final):  # the agreement knows
+                self._compare_pads(link)
         held, self.held = self.held, {}
         length = len(agreement.node.x)
         for name, said in held.items():
@@ -101,12 +122,15 @@ class Party:
             if said.value is not None and len(said.value[1]) == length:
                 with self._noted(name, "value"):
                     self._value(link, *said.value)
+                    self._note(name, Progress(stage, said.value[0], 0))
             if said.snapshot is not None and len(said.snapshot[1]) == length:
                 with self._noted(name, "snapshot"):
                     agreement.hear(link.index, *said.snapshot)
+                    self._note(name, Progress(stage, 0, said.snapshot[0]))
             if said.verdict is not None:
                 with self._noted(name, "verdict"):
                     self._verdict(name, said.verdict)
+                    self._note(name, Progress(stage, 0, said.verdict.epoch))
         self.save()
 
     @contextmanager
@@ -153,6 +177,9 @@ class Party:
                     "again once that is mended, or agree on a new run."
                 )
             return True
+        if isinstance(said, Pads):
+            self._compare_pads(link)
+            return False
         if said is None:
             return False
         kind = "verdict" if isinstance(said, Verdict) else said.kind
@@ -160,11 +187,29 @@ class Party:
             changed = self._said(neighbour, link, said)
         except Contradiction as error:
             raise self._contradicted(neighbour, kind, error) from None
+        if said.stage <= self.stage:  # what is held for later may not fit
+            self._note(neighbour, _progress(said))
         self.contradictions.pop((neighbour, "goodbye"), None)
         if said.stage == self.stage:  # and all that it says before this, after every connect
             for earlier in SAID[: SAID.index(kind) + 1]:
                 self.contradictions.pop((neighbour, earlier), None)
         return changed
+
+    def _note(self, neighbour: str, heard: Progress) -> None:
+        """So much can never be unsaid."""
+        self.heard[neighbour] = _later(self.heard.get(neighbour, NOTHING), heard)
+
+    def _compare_pads(self, link: Link) -> None:
+        """Before a value of the stage counts: pads that differ in one step would be an error that nobody notices."""
+        shown = link.their_pads
+        if self.agreement is None or shown is None or shown.stage != self.stage:
+            return
+        if shown.tag != link.pads[self.stage]:
+            self.agreement.hopeless = Final(
+                f"the pads of stage {self.stage} differ between this party and {link.name}: one of them has another "
+                "version of this software, or of a library below it. Agree on a new run once both have the same."
+            )
+            raise self.agreement.hopeless
 
     def _said(self, neighbour: str, link: Link, said: Complete | Verdict) -> bool:
         if isinstance(said, Verdict) and int.from_bytes(said.ok, "little") >> self.n:
@@ -260,6 +305,8 @@ class Party:
         if ended is not None:
             news.verdicts.append(Verdict(ended.stage, ended.epoch, False, self._bitmap(ended.ok)))
         agreement = self.agreement
+        if agreement is not None:
+            news.pads = Pads(self.stage, link.pads[self.stage])
         if agreement is not None and agreement.hopeless is None:
             if agreement.epoch is not None:
                 epoch = agreement.epoch
@@ -271,3 +318,16 @@ class Party:
 
     def _bitmap(self, bits: int) -> bytes:
         return bits.to_bytes((self.n + 7) // 8, "little")
+
+
+def _progress(said: Complete | Verdict) -> Progress:
+    if isinstance(said, Verdict):
+        return Progress(said.stage, 0, said.epoch)
+    return Progress(said.stage, said.number, 0) if said.kind == "value" else Progress(said.stage, 0, said.number)
+
+
+def _later(a: Progress, b: Progress) -> Progress:
+    """The newest of both."""
+    if a.stage != b.stage:
+        return max(a, b)
+    return Progress(a.stage, max(a.counter, b.counter), max(a.epoch, b.epoch))

@@ -55,6 +55,7 @@ class NetworkAgreements(Agreements):
         integers, pads = np.rint(contributions[0]).astype(np.int64), []
         for link in self.agent.party.links.values():
             words = link.secrets.words(len(self.runs), len(integers), mask.bits)
+            link.pad(len(self.runs), words.astype("<u8").tobytes())
             pads.append((1 if self.agent.config.index < link.index else -1, words))
         limbs = masked_limbs(integers, pads, mask, self.parties)
         # Uniform given the sums, the limbs are public: nothing is left to hide.

@@ -1,7 +1,7 @@
 """The secrets of one edge: pads and a MAC key, which both ends derive from one key agreement (THEORY 5).
 
     shared = X25519(own private key, neighbour's public key)
-    key    = HKDF-SHA256(shared; protocol, run, both names in order, both public keys, purpose)
+    key    = HKDF-SHA256(shared; protocol, hash of the parameters, both names in order, both public keys, purpose)
 
 A key pair is for one neighbour and one run, and is kept on disk: after a restart the pads must be the same, and in
 another run they must not be, because pads that are used twice show the difference of what they hide (THEORY 4).
@@ -10,7 +10,7 @@ another run they must not be, because pads that are used twice show the differen
 from __future__ import annotations
 
 import os
-from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,19 +28,22 @@ from ..masks import GaussianMask
 if TYPE_CHECKING:
     from .journal import Journal
 
-PROTOCOL = "sottovoce 1"
+PROTOCOL = "sottovoce 2"
+TAG = 16  # bytes
 
 
 class EdgeSecrets:
     """What ``own`` and ``neighbour`` share in a run, once they have met."""
 
-    def __init__(self, run: str, own: str, neighbour: str, private: bytes, theirs: bytes | None = None) -> None:
+    def __init__(
+        self, parameters_hash: bytes, own: str, neighbour: str, private: bytes, theirs: bytes | None = None
+    ) -> None:
         """``private`` is 32 random bytes, ``theirs`` the neighbour's public key where it is already known."""
         if own == neighbour:
             raise InvalidInput(f"an edge needs two parties; got {own!r} twice.")
-        self.run, self.own, self.neighbour = run, own, neighbour
+        self.parameters_hash, self.own, self.neighbour = parameters_hash, own, neighbour
         self._private = X25519PrivateKey.from_private_bytes(private)
-        self.public = self._private.public_key().public_bytes_raw()
+        self.offer = self._private.public_key().public_bytes_raw()
         self.theirs: bytes | None = None
         self._shared = b""
         self.fresh = False  # whether the neighbour's key is not written down yet
@@ -49,9 +52,9 @@ class EdgeSecrets:
             self.fresh = False
 
     @classmethod
-    def saved(cls, journal: Journal, run: str, own: str, neighbour: str) -> EdgeSecrets:
+    def saved(cls, journal: Journal, parameters_hash: bytes, own: str, neighbour: str) -> EdgeSecrets:
         """Those of the journal; if it is new, new ones, written down before anybody hears of them."""
-        private = journal.get(f"edge/{run}/{neighbour}/private")
+        private = journal.get(f"edge/{neighbour}/private")
         if private is None:
             if not journal.new:
                 raise JournalError(
@@ -59,13 +62,13 @@ class EdgeSecrets:
                     "Restore them, or plan a new run, with a new name and new journals."
                 )
             private = os.urandom(32)
-            journal.put({f"edge/{run}/{neighbour}/private": private})
-        return cls(run, own, neighbour, private, journal.get(f"edge/{run}/{neighbour}/theirs"))
+            journal.put({f"edge/{neighbour}/private": private})
+        return cls(parameters_hash, own, neighbour, private, journal.get(f"edge/{neighbour}/theirs"))
 
     def save(self, journal: Journal) -> None:
         """Write the neighbour's key down, to refuse another one later."""
         assert self.theirs is not None
-        journal.put({f"edge/{self.run}/{self.neighbour}/theirs": self.theirs})
+        journal.put({f"edge/{self.neighbour}/theirs": self.theirs})
         self.fresh = False
 
     @property
@@ -78,8 +81,8 @@ class EdgeSecrets:
         if self.theirs is not None:
             if theirs != self.theirs:
                 raise PeerError(
-                    f"{self.neighbour} has another key for the run {self.run!r} than before: it has lost its journal. "
-                    "Its pads cannot be made again; start a new run, with a new name."
+                    f"{self.neighbour} has another key for this run than before: it has lost its journal. Its pads "
+                    "cannot be made again; agree on a new run."
                 )
             return
         try:
@@ -88,10 +91,13 @@ class EdgeSecrets:
             raise PeerError(f"{self.neighbour} gave a key that is no X25519 public key.") from None
         self.theirs, self._shared, self.fresh = theirs, shared, True
 
-    @cached_property
-    def mac_key(self) -> bytes:
-        """For the MACs of both directions: each covers the names of its sender and receiver."""
-        return self._derive("mac")
+    def mac_key(self, nonces: bytes) -> bytes:
+        """For the MACs of one connection, in both directions: each covers the names of its sender and receiver."""
+        return self._derive("mac", nonces)
+
+    def check(self, stage: int, content: bytes) -> bytes:
+        """A tag of a stage's pads: to others it is random, and both ends have the same, or other pads."""
+        return blake2b(content, key=self._derive("check", str(stage)), digest_size=TAG).digest()
 
     def pads(self, stage: int, holder: str, count: int, mask: GaussianMask) -> Array:
         """``z_{holder|other}(0)`` of a stage: i.i.d. ``N(0, variance)`` on the mask's grid, equal at both ends.
@@ -116,15 +122,15 @@ class EdgeSecrets:
         # Every purpose has a key of its own, so that the nonce may be the same.
         return Cipher(ChaCha20(self._derive(*purpose), bytes(16)), mode=None).encryptor().update(bytes(size))
 
-    def _derive(self, *purpose: str) -> bytes:
+    def _derive(self, *purpose: str | bytes) -> bytes:
         if self.theirs is None:
             raise InvalidInput(f"the key of {self.neighbour} is not known yet; there are no secrets with it.")
-        keys = {self.own: self.public, self.neighbour: self.theirs}
-        parts = [PROTOCOL.encode(), self.run.encode()]
+        keys = {self.own: self.offer, self.neighbour: self.theirs}
+        parts = [PROTOCOL.encode(), self.parameters_hash]
         parts += [part for name in sorted(keys) for part in (name.encode(), keys[name])]
-        parts += [part.encode() for part in purpose]
+        parts += [part.encode() if isinstance(part, str) else part for part in purpose]
         info = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
         return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(self._shared)
 
     def __repr__(self) -> str:
-        return f"EdgeSecrets(run={self.run!r}, own={self.own!r}, neighbour={self.neighbour!r}, met={self.met})"
+        return f"EdgeSecrets(own={self.own!r}, neighbour={self.neighbour!r}, met={self.met})"

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1csottovoce/runtime/wire.proto\x12\x0csottovoce.v1\"\xe8\x01\n\x05\x46rame\x12$\n\x05hello\x18\x01 \x01(\x0b\x32\x13.sottovoce.v1.HelloH\x00\x12$\n\x05value\x18\x02 \x01(\x0b\x32\x13.sottovoce.v1.ValueH\x00\x12*\n\x08snapshot\x18\x03 \x01(\x0b\x32\x16.sottovoce.v1.SnapshotH\x00\x12(\n\x07verdict\x18\x04 \x01(\x0b\x32\x15.sottovoce.v1.VerdictH\x00\x12(\n\x07goodbye\x18\x05 \x01(\x0b\x32\x15.sottovoce.v1.GoodbyeH\x00\x12\x0b\n\x03mac\x18\x0f \x01(\x0c\x42\x06\n\x04\x62ody\"\x85\x01\n\x05Hello\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02to\x18\x03 \x01(\t\x12\x17\n\x0fparameters_hash\x18\x04 \x01(\x0c\x12\x12\n\nparameters\x18\x05 \x01(\t\x12\x11\n\tephemeral\x18\x06 \x01(\x0c\x12\x11\n\tsignature\x18\x07 \x01(\x0c\"T\n\x05Value\x12\r\n\x05stage\x18\x01 \x01(\r\x12\x0f\n\x07\x63ounter\x18\x02 \x01(\x04\x12\r\n\x05\x63hunk\x18\x03 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x04 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x05 \x01(\x0c\"U\n\x08Snapshot\x12\r\n\x05stage\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\r\n\x05\x63hunk\x18\x03 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x04 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x05 \x01(\x0c\"?\n\x07Verdict\x12\r\n\x05stage\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\n\n\x02no\x18\x03 \x01(\x08\x12\n\n\x02ok\x18\x04 \x01(\x0c\"\x19\n\x07Goodbye\x12\x0e\n\x06reason\x18\x01 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1csottovoce/runtime/wire.proto\x12\x0csottovoce.v2\"\xb6\x02\n\x05\x46rame\x12$\n\x05hello\x18\x01 \x01(\x0b\x32\x13.sottovoce.v2.HelloH\x00\x12$\n\x05value\x18\x02 \x01(\x0b\x32\x13.sottovoce.v2.ValueH\x00\x12*\n\x08snapshot\x18\x03 \x01(\x0b\x32\x16.sottovoce.v2.SnapshotH\x00\x12(\n\x07verdict\x18\x04 \x01(\x0b\x32\x15.sottovoce.v2.VerdictH\x00\x12(\n\x07goodbye\x18\x05 \x01(\x0b\x32\x15.sottovoce.v2.GoodbyeH\x00\x12(\n\x07opening\x18\x06 \x01(\x0b\x32\x15.sottovoce.v2.OpeningH\x00\x12\"\n\x04pads\x18\x07 \x01(\x0b\x32\x12.sottovoce.v2.PadsH\x00\x12\x0b\n\x03mac\x18\x0f \x01(\x0c\x42\x06\n\x04\x62ody\"\x18\n\x07Opening\x12\r\n\x05nonce\x18\x01 \x01(\x0c\"\x80\x02\n\x05Hello\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02to\x18\x03 \x01(\t\x12\x17\n\x0fparameters_hash\x18\x04 \x01(\x0c\x12\x12\n\nparameters\x18\x05 \x01(\t\x12\r\n\x05offer\x18\x06 \x01(\x0c\x12\x11\n\tsignature\x18\x07 \x01(\x0c\x12\x12\n\nsaid_stage\x18\x08 \x01(\r\x12\x14\n\x0csaid_counter\x18\t \x01(\x04\x12\x12\n\nsaid_epoch\x18\n \x01(\x04\x12\x13\n\x0bheard_stage\x18\x0b \x01(\r\x12\x15\n\rheard_counter\x18\x0c \x01(\x04\x12\x13\n\x0bheard_epoch\x18\r \x01(\x04\"\"\n\x04Pads\x12\r\n\x05stage\x18\x01 \x01(\r\x12\x0b\n\x03tag\x18\x02 \x01(\x0c\"T\n\x05Value\x12\r\n\x05stage\x18\x01 \x01(\r\x12\x0f\n\x07\x63ounter\x18\x02 \x01(\x04\x12\r\n\x05\x63hunk\x18\x03 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x04 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x05 \x01(\x0c\"U\n\x08Snapshot\x12\r\n\x05stage\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\r\n\x05\x63hunk\x18\x03 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x04 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x05 \x01(\x0c\"?\n\x07Verdict\x12\r\n\x05stage\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\n\n\x02no\x18\x03 \x01(\x08\x12\n\n\x02ok\x18\x04 \x01(\x0c\"\x19\n\x07Goodbye\x12\x0e\n\x06reason\x18\x01 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,15 +32,19 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sottovoce.runtime.wire_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FRAME']._serialized_start=47
-  _globals['_FRAME']._serialized_end=279
-  _globals['_HELLO']._serialized_start=282
-  _globals['_HELLO']._serialized_end=415
-  _globals['_VALUE']._serialized_start=417
-  _globals['_VALUE']._serialized_end=501
-  _globals['_SNAPSHOT']._serialized_start=503
-  _globals['_SNAPSHOT']._serialized_end=588
-  _globals['_VERDICT']._serialized_start=590
-  _globals['_VERDICT']._serialized_end=653
-  _globals['_GOODBYE']._serialized_start=655
-  _globals['_GOODBYE']._serialized_end=680
+  _globals['_FRAME']._serialized_end=357
+  _globals['_OPENING']._serialized_start=359
+  _globals['_OPENING']._serialized_end=383
+  _globals['_HELLO']._serialized_start=386
+  _globals['_HELLO']._serialized_end=642
+  _globals['_PADS']._serialized_start=644
+  _globals['_PADS']._serialized_end=678
+  _globals['_VALUE']._serialized_start=680
+  _globals['_VALUE']._serialized_end=764
+  _globals['_SNAPSHOT']._serialized_start=766
+  _globals['_SNAPSHOT']._serialized_end=851
+  _globals['_VERDICT']._serialized_start=853
+  _globals['_VERDICT']._serialized_end=916
+  _globals['_GOODBYE']._serialized_start=918
+  _globals['_GOODBYE']._serialized_end=943
 # @@protoc_insertion_point(module_scope)
