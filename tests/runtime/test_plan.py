@@ -317,6 +317,7 @@ def test_the_size_is_published(tmp_path, kind, mask, size):
     write_plan(made, tmp_path / "out", generate_keys=True)
     written = tomllib.loads((tmp_path / "out" / "west" / "node.toml").read_text())["run"]["statistic"]
     assert (written["size"], written["least_rows"]) == (size, 1)
+    assert "values, in units of scale, at most" in (tmp_path / "out" / "statement.html").read_text()
     assert any("lies about its rows or sums" in note for note in made.prospect.notes)
     assert any("the mask being large" in note for note in made.prospect.notes) is (size > 8)
 
@@ -324,7 +325,9 @@ def test_the_size_is_published(tmp_path, kind, mask, size):
 def test_a_lie_about_rows_costs_what_the_note_says(tmp_path):
     """Contributions five times as large: 25 times the variance, and no more than 25 times what is added."""
     prospect = planned(tmp_path, "covariance", "mean").prospect
-    assert any("up to 5 times as large, and what is added up to 25 times" in note for note in prospect.notes)
+    assert any(
+        "sums of others up to 5 times as large, and what is added up to 25 times" in note for note in prospect.notes
+    )
     lied = planned(tmp_path, ABOUT + MASK, ABOUT.replace("covariance", "mean") + MASK.replace("4.0", "100.0"))
     np.testing.assert_array_less(lied.prospect.excess, 25 * prospect.excess)
 

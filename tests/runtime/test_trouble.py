@@ -90,6 +90,8 @@ def test_data_that_could_stop_a_party_later_stop_it_before_it_calls_anybody(tria
     path = trial.folder / "p0" / "data.csv"
     path.write_text("a,b,y\n1,2,3\n1e200,2,3\n")
     refused(trial, "the rows have numbers beyond 1e+30 in units of scale. Give a larger scale.")
+    path.write_text("a,b,y\n1,2,3\n1,2000,3\n")  # the mask is not meant for that: it would be seen
+    refused(trial, "column 'b' is larger than this run hides: its root mean square is beyond size = 100 in units of")
     assert not (trial.folder / "p0" / "journal.sqlite").exists()
 
 

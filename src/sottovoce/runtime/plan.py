@@ -196,7 +196,7 @@ def plan_statement(plan: Plan) -> Page:
     """What the run will give away, for the file."""
     prospect = plan.prospect
     named = f"{plan.settings['name']}: {prospect.question.kind} between {len(plan.parties)} parties"
-    chosen = {key: plan.settings[key] for key in ("c", "theta", "tol")}
+    chosen, size = {key: plan.settings[key] for key in ("c", "theta", "tol")}, prospect.question.size
     return statement(
         prospect.report,
         subject=named,
@@ -204,6 +204,7 @@ def plan_statement(plan: Plan) -> Page:
         parameters={
             "channels": f"{plan.settings['channels']}, counted as {prospect.report.channels}",
             "corrupt parties, at most": plan.max_corrupt,
+            **({"values, in units of scale, at most": size} if prospect.accuracy is not None else {}),
             **chosen,
         },
         notes=[*prospect.problems(), *plan.notes, *prospect.notes],

@@ -152,19 +152,17 @@ def assess(
 
 
 def _what_if(question: Question, prior: float) -> list[str]:
-    """What else parties may have, or do, within the limits that they keep (see ``limits``).
-
-    ``n/N`` is at most ``n`` times what it is among equal parties. Squares are about an agreed mean ``m``, at most
-    ``size``: their variance is that of ``(t - m)^2``, which is ``2 prior^2 + 4 m^2 prior``."""
+    """What else parties may have, or do, within the limits that they keep (see ``limits``). What is added is concave in
+    the variance of what travels, so it grows by no more than that."""
     n, size, squares = question.parties, question.size, question.squares
     notes = []
     if size > 1.01 * DEVIATIONS * math.sqrt(prior):
         times = max(size**2 / prior, size**4 / (2 * prior**2) if squares else 0)
         notes.append(f"parties may have values up to {size:g}, the mask being large: up to {times:,.3g} times as much")
-    times = n**2 * (1 + 2 * size**2 / prior if squares else 1)
+    times = question.spread_of_lies(prior) / question.spread(prior)
     notes.append(
-        f"a party that lies about its rows or sums can make what others contribute up to {n} times as large, and what "
-        f"is added up to {times:,.3g} times; beyond that it is refused"
+        f"a party that lies about its rows or sums can make the sums of others up to {n} times as large, and what is "
+        f"added up to {times:,.3g} times; beyond that it is refused"
     )
     return notes
 

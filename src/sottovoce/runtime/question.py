@@ -66,10 +66,23 @@ class Question:
         """
         if self.statistic is None or not self.numbers:
             return prior
-        d = len(self.statistic.columns)
-        values = {"mean": d, "variance": d, "covariance": d, "least_squares": d if self.statistic.intercept else 0}
-        first = values[self.statistic.type]
-        return (first * prior + (self.numbers - first) * 2 * prior**2) / self.numbers
+        return (self.values * prior + (self.numbers - self.values) * 2 * prior**2) / self.numbers
+
+    @property
+    def values(self) -> int:
+        """How many of those numbers are sums of values; the others are of squares and products."""
+        if self.statistic is None or not self.squares:
+            return self.numbers
+        return len(self.statistic.columns) if self.statistic.intercept else 0
+
+    def spread_of_lies(self, prior: float) -> float:
+        """``spread``, if others lie as far as they are believed (see ``limits``): ``n/N`` is up to ``n`` times what it
+        is among equal parties, squares are about an agreed ``m`` of up to ``size``, so that their variance is that of
+        ``(t - m)^2``, and residuals are squares of up to ``(2 size)^2``."""
+        residuals = 1 if self.kind == "least_squares" and self.squares else 0
+        products = self.numbers - self.values - residuals
+        sums = self.values * prior + products * (2 * prior**2 + 4 * self.size**2 * prior)
+        return self.parties**2 * (sums + residuals * (2 * self.size) ** 4) / self.numbers
 
     @property
     def squares(self) -> bool:
