@@ -19,7 +19,7 @@ from sottovoce.errors import JournalError
 from sottovoce.runtime.agent import GIVE_UP, PARTING, Agent
 from sottovoce.runtime.agreement import JUMP, Contradiction
 from sottovoce.runtime.config import read_node_file
-from sottovoce.runtime.frames import Snapshot, Value
+from sottovoce.runtime.frames import Body, Goodbye, Snapshot, Value
 
 RING = sv.Network.ring(5)
 HONEST = ("p1", "p2", "p3", "p4")
@@ -114,7 +114,7 @@ def test_counts_that_are_no_whole_numbers_are_no_answer(tmp_path):
 
 
 def test_a_dispute_ends_everybody(tmp_path):
-    """p0 wants something else. A neighbour that has seen that for half a minute ends, and the others at once with it."""
+    """p0 wants something else. A neighbour that has seen that for half a minute ends, and the others with it."""
     trial = prepare(tmp_path, RING)
     edit(trial.folder / "p0" / "node.toml", "theta = 0.8", "theta = 0.7")
     ended: dict[str, float] = {}
@@ -164,6 +164,25 @@ async def roll_back(made: Company, copy: Path, copied: Callable[..., bool], back
         return await made.ends()
     finally:
         await leave(made)
+
+
+def test_a_goodbye_that_is_lost_is_said_again(tmp_path):
+    """The connection breaks as p0 says that it gives up: to have sent it is not to have told it."""
+    lost: set[str] = set()
+    insisting = Once("p0", Value, 6, of_size(1e200), stage=1, always=True)
+
+    def lie(sender: str, receiver: str, body: Body) -> list[Body]:
+        if isinstance(body, Goodbye) and receiver == "p2" and len(lost) < 2 and sender not in lost:
+            lost.add(sender)
+            made.hub.cut(sender, receiver)
+            made.hub.heal(sender, receiver)
+            return []
+        return insisting(sender, receiver, body)
+
+    with company(prepare(tmp_path, RING), lie) as made:
+        ends = run(play(made))
+    assert lost == {"p1", "p3"}
+    assert {type(end) for end in ends.values()} == {Contradiction}
 
 
 @pytest.mark.parametrize(("copied", "back"), [((1, 6), (2, 3)), ((0, 2), (2, 3))], ids=["one stage", "two stages"])
