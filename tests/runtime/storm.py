@@ -16,11 +16,13 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -303,6 +305,17 @@ class Storm:
         }
 
 
+def quiet_ports(n: int) -> list[int]:
+    """Below those that systems give to whoever dials: a party that is away for a second finds its own free again."""
+    found: list[int] = []
+    for port in random.sample(range(10_000, 30_000), 200):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.append(port)
+        if len(found) == n:
+            return found
+    raise RuntimeError("all ports are taken")
+
+
 def storm(seed: int, channels: str, seconds: float, poison: str, folder: Path) -> dict[str, Any]:
     dice = random.Random(f"{seed} {poison}")
     poison, _, lie = poison.partition(":")
@@ -310,7 +323,15 @@ def storm(seed: int, channels: str, seconds: float, poison: str, folder: Path) -
         lie = lie or dice.choice(LIES)
     often = 10 if dice.random() < 0.5 else 0
     with Proxies() as proxies:
-        trial = prepare(folder, NETWORK, "least_squares", channels=channels, wake=WAKES, proxies=proxies)
+        trial = prepare(
+            folder,
+            NETWORK,
+            "least_squares",
+            channels=channels,
+            wake=WAKES,
+            proxies=proxies,
+            ports=quiet_ports(NETWORK.n),
+        )
         blowing = Storm(trial, seed, poison, lie, often)
         try:
             took = blowing.play(seconds)
@@ -331,7 +352,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--channels", choices=["open", "encrypted"], default="encrypted")
     parser.add_argument("--seconds", type=float, default=20.0, help="of storm, before it calms down")
-    parser.add_argument("--poison", default="none,rot,rollback,liar,mixed", help=f"some of {', '.join(POISONS)}; or liar:LIE with {', '.join(LIES)}")
+    parser.add_argument(
+        "--poison",
+        default="none,rot,rollback,liar,mixed",
+        help=f"some of {', '.join(POISONS)}; or liar:LIE with {', '.join(LIES)}",
+    )
     parser.add_argument("--keep", type=Path, help="where to leave the folders of the parties")
     given = parser.parse_args()
     failed = False
