@@ -17,7 +17,7 @@ from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, status, wa
 import sottovoce as sv
 from sottovoce.errors import JournalError
 from sottovoce.runtime.agent import GIVE_UP, PARTING, Agent
-from sottovoce.runtime.agreement import JUMP, Contradiction
+from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction
 from sottovoce.runtime.config import read_node_file
 from sottovoce.runtime.frames import Body, Goodbye, Snapshot, Value
 
@@ -208,6 +208,14 @@ def test_an_older_copy_of_the_same_stage_does_no_harm_before_anything_was_accept
     assert max(made.errors().values()) <= ACCURACY
 
 
+async def until_it_ends(made: Company, name: str) -> Any:
+    made.start()
+    try:
+        return (await made.ends(name))[name]
+    finally:
+        await leave(made)
+
+
 def test_an_answer_that_was_never_accepted_is_not_read_from_a_journal(tmp_path):
     """As earlier versions wrote it, with an infinite residual."""
     trial = prepare(tmp_path, RING)
@@ -217,15 +225,27 @@ def test_an_answer_that_was_never_accepted_is_not_read_from_a_journal(tmp_path):
         with journal_of(config) as journal:
             journal.put_arrays("answer/0", {name: np.array(value) for name, value in answer.items()})
 
-        async def until_it_ends() -> dict[str, Any]:
-            made.start()
-            try:
-                return await made.ends("p1")
-            finally:
-                await leave(made)
-
         with pytest.raises(JournalError, match="the answer of stage 0 is none that this party has accepted"):
-            raise run(until_it_ends())["p1"]
+            raise run(until_it_ends(made, "p1"))
+
+
+def test_a_state_that_is_not_finite_is_never_written(tmp_path, monkeypatch):
+    """It would be there again at every restart."""
+    state = Agreement.state
+
+    def broken(own: Agreement) -> dict[str, np.ndarray]:
+        spoilt = own.node.i == 1 and own.wakes > 3
+        return state(own) | ({"x": np.array([np.inf, 0.0])} if spoilt else {})
+
+    monkeypatch.setattr(Agreement, "state", broken)
+    with company(prepare(tmp_path, RING)) as made:
+        end = run(until_it_ends(made, "p1"))
+    with pytest.raises(JournalError, match="a state with numbers that are not finite is not written"):
+        raise end
+    with journal_of(made.configs["p1"]) as journal:
+        saved = journal.get_arrays("stage/0")
+    assert saved is not None
+    assert all(np.isfinite(array).all() for array in saved.values())
 
 
 def test_a_rollback_of_a_process(tmp_path):
