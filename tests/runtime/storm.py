@@ -229,8 +229,11 @@ class Storm:
         """The storm, then calm until all have ended; how long that took."""
         for name in NAMES:
             self.start(name)
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until and not all((self.folder(n) / "journal.sqlite.sock").exists() for n in NAMES):
+            time.sleep(0.05)
         until = time.monotonic() + seconds
-        following = time.monotonic() + 1.0
+        following = time.monotonic()
         while time.monotonic() < until and any(self.status(name) is None or name in self.due for name in NAMES):
             if time.monotonic() >= following:
                 self.blow("copy" if "copy" in self.poisonous() and not self.happened["copy"] else "")
