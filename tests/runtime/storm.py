@@ -31,6 +31,8 @@ from runtime.proxy import Proxies
 from runtime.trial import ACCURACY, Trial, prepare
 
 import sottovoce as sv
+from sottovoce.errors import InvalidInput
+from sottovoce.runtime.cluster import ask
 
 NETWORK = sv.Network.from_edges(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (1, 4)])
 NAMES = [f"p{i}" for i in range(NETWORK.n)]
@@ -52,7 +54,7 @@ class Storm:
         self.due: dict[str, float] = {}  # when the operator starts a party again
         self.stopped: dict[str, float] = {}  # until when a party stands still
         self.happened: Counter[str] = Counter()
-        self.copies: dict[str, Path] = {}  # backups that may be put back later
+        self.copies: dict[str, tuple[Path, int]] = {}  # backups that may be put back later, and their stage
         self.kept: dict[str, Path] = {}  # of journals before they rot
         self.told_to_stop: set[str] = set()  # by the operator, having their answer
         self.again = 0
@@ -157,21 +159,29 @@ class Storm:
             shutil.copy(path, self.folder(name))
         self.due[name] = time.monotonic() + 0.1
 
+    def stage(self, name: str) -> int | None:
+        """In which a party says that it is."""
+        with suppress(InvalidInput):
+            return int(ask(self.folder(name) / "journal.sqlite.sock", 1.0)["stage"])
+        return None
+
     def copy(self, name: str) -> bool:
         """A backup, of a party that does not run just then."""
-        if name in self.copies or not self.kill(name):
+        stage = self.stage(name)
+        if name in self.copies or stage is None or not self.kill(name):
             return False
-        self.copies[name] = self.backup(name)
+        self.copies[name] = self.backup(name), stage
         self.due[name] = time.monotonic() + 0.1
         return True
 
     def put_back(self, name: str) -> bool:
-        """And the journal as it was then."""
-        name = next(iter(self.copies), name)
-        if name not in self.copies or not self.kill(name):
-            return False
-        self.restore(name, self.copies.pop(name))
-        return True
+        """And the journal as it was then, one stage later: before, it does no harm."""
+        for name, (copy, then) in self.copies.items():
+            if (stage := self.stage(name)) is not None and stage > then and self.kill(name):
+                self.restore(name, copy)
+                del self.copies[name]
+                return True
+        return False
 
     def rot(self, name: str) -> bool:
         """Bits flip, or the end is missing. The party sees it, or does not need it; the operator has a copy."""
@@ -241,12 +251,12 @@ class Storm:
             self.tend()
             time.sleep(0.05)
         self.calm()
-        for what in self.poisonous():  # at least once each
-            if what != "copy" and not self.happened[what]:
-                self.happened[what] += any(getattr(self, what)(name) for name in self.dice.sample(NAMES, len(NAMES)))
         began = waiting = time.monotonic()
         while time.monotonic() < began + PATIENCE:
             self.tend()
+            for what in self.poisonous():  # at least once each
+                if not self.happened[what] and getattr(self, what)(self.dice.choice(NAMES)):
+                    self.happened[what] += 1
             if all(self.over(name) for name in NAMES) and not self.due:
                 break
             # Some wait for some that have ended: an operator starts all again, as the sentences say.
