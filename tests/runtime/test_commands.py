@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 
 from sottovoce.cli import app
 from sottovoce.errors import InvalidInput, PeerError
+from sottovoce.network_cli import _status_facts
 from sottovoce.node_command import log_to_stderr
 from sottovoce.runtime import cluster as cluster_module
 from sottovoce.runtime import identity, serve
@@ -348,6 +349,14 @@ def test_the_page_knows_what_the_software_says():
     ]
     assert len(said) > 40
     assert [part for sentence in said for part in sentence.split(" ... ") if part not in source] == []
+
+
+def test_status_names_who_has_not_agreed():
+    facts = _status_facts({"epoch": 7, "not_agreed": ["bern", "lyon"]})
+    assert facts["not agreed"] == "bern, lyon: epoch 7 waits for them"
+    many = _status_facts({"epoch": 7, "not_agreed": [f"p{i}" for i in range(1012)]})
+    assert many["not agreed"].endswith("p9 and 1,002 more: epoch 7 waits for them")
+    assert "not agreed" not in _status_facts({"not_agreed": []})
 
 
 # Processes

@@ -17,9 +17,9 @@ from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, status, wa
 import sottovoce as sv
 from sottovoce.errors import JournalError
 from sottovoce.runtime.agent import GIVE_UP, PARTING, Agent
-from sottovoce.runtime.agreement import JUMP, Contradiction
+from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction
 from sottovoce.runtime.config import read_node_file
-from sottovoce.runtime.frames import Snapshot, Value
+from sottovoce.runtime.frames import Body, Goodbye, Snapshot, Value
 
 RING = sv.Network.ring(5)
 HONEST = ("p1", "p2", "p3", "p4")
@@ -114,7 +114,7 @@ def test_counts_that_are_no_whole_numbers_are_no_answer(tmp_path):
 
 
 def test_a_dispute_ends_everybody(tmp_path):
-    """p0 wants something else. A neighbour that has seen that for half a minute ends, and the others at once with it."""
+    """p0 wants something else. A neighbour that has seen that for half a minute ends, and the others with it."""
     trial = prepare(tmp_path, RING)
     edit(trial.folder / "p0" / "node.toml", "theta = 0.8", "theta = 0.7")
     ended: dict[str, float] = {}
@@ -166,6 +166,25 @@ async def roll_back(made: Company, copy: Path, copied: Callable[..., bool], back
         await leave(made)
 
 
+def test_a_goodbye_that_is_lost_is_said_again(tmp_path):
+    """The connection breaks as p0 says that it gives up: to have sent it is not to have told it."""
+    lost: set[str] = set()
+    insisting = Once("p0", Value, 6, of_size(1e200), stage=1, always=True)
+
+    def lie(sender: str, receiver: str, body: Body) -> list[Body]:
+        if isinstance(body, Goodbye) and receiver == "p2" and len(lost) < 2 and sender not in lost:
+            lost.add(sender)
+            made.hub.cut(sender, receiver)
+            made.hub.heal(sender, receiver)
+            return []
+        return insisting(sender, receiver, body)
+
+    with company(prepare(tmp_path, RING), lie) as made:
+        ends = run(play(made))
+    assert lost == {"p1", "p3"}
+    assert {type(end) for end in ends.values()} == {Contradiction}
+
+
 @pytest.mark.parametrize(("copied", "back"), [((1, 6), (2, 3)), ((0, 2), (2, 3))], ids=["one stage", "two stages"])
 def test_a_journal_restored_from_an_older_copy(tmp_path, copied, back, caplog):
     """The party says what happened and what to do, its neighbours that it has ended, and nobody has an answer."""
@@ -189,6 +208,14 @@ def test_an_older_copy_of_the_same_stage_does_no_harm_before_anything_was_accept
     assert max(made.errors().values()) <= ACCURACY
 
 
+async def until_it_ends(made: Company, name: str) -> Any:
+    made.start()
+    try:
+        return (await made.ends(name))[name]
+    finally:
+        await leave(made)
+
+
 def test_an_answer_that_was_never_accepted_is_not_read_from_a_journal(tmp_path):
     """As earlier versions wrote it, with an infinite residual."""
     trial = prepare(tmp_path, RING)
@@ -198,15 +225,27 @@ def test_an_answer_that_was_never_accepted_is_not_read_from_a_journal(tmp_path):
         with journal_of(config) as journal:
             journal.put_arrays("answer/0", {name: np.array(value) for name, value in answer.items()})
 
-        async def until_it_ends() -> dict[str, Any]:
-            made.start()
-            try:
-                return await made.ends("p1")
-            finally:
-                await leave(made)
-
         with pytest.raises(JournalError, match="the answer of stage 0 is none that this party has accepted"):
-            raise run(until_it_ends())["p1"]
+            raise run(until_it_ends(made, "p1"))
+
+
+def test_a_state_that_is_not_finite_is_never_written(tmp_path, monkeypatch):
+    """It would be there again at every restart."""
+    state = Agreement.state
+
+    def broken(own: Agreement) -> dict[str, np.ndarray]:
+        spoilt = own.node.i == 1 and own.wakes > 3
+        return state(own) | ({"x": np.array([np.inf, 0.0])} if spoilt else {})
+
+    monkeypatch.setattr(Agreement, "state", broken)
+    with company(prepare(tmp_path, RING)) as made:
+        end = run(until_it_ends(made, "p1"))
+    with pytest.raises(JournalError, match="a state with numbers that are not finite is not written"):
+        raise end
+    with journal_of(made.configs["p1"]) as journal:
+        saved = journal.get_arrays("stage/0")
+    assert saved is not None
+    assert all(np.isfinite(array).all() for array in saved.values())
 
 
 def test_a_rollback_of_a_process(tmp_path):

@@ -71,10 +71,11 @@ def prepare(
     wake: str | float = '"eager"',
     party: str = "",
     proxies: Proxies | None = None,
+    ports: list[int] | None = None,
 ) -> Trial:
     """Folders for every party, as ``sottovoce plan --generate-keys`` makes them. ``party``: more lines of [party]."""
     rng = np.random.default_rng(5)
-    ports = free_ports(network.n)
+    ports = free_ports(network.n) if ports is None else ports
     lines = [f'[run]\nname = "trial"\nchannels = "{channels}"\ntheta = {theta}\nc = 0.4\nwake = {wake}']
     lines += [f"[network]\nedges = {[list(map(int, edge)) for edge in network.edges]}"]
     lines += [

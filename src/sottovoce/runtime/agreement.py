@@ -13,8 +13,8 @@ else *no*; verdicts are flooded, and when all have said ok the frozen ``x`` is t
 
 What cannot be true is not believed: a verdict in which this party accepts what it has not accepted, an epoch that
 everybody accepts though it was refused, an epoch far ahead, a state that was frozen twice, numbers larger than honest
-ones get (``sizes``). That a neighbour accepts, only the neighbour itself can say. So whatever others say, this party has
-no answer but one that it and all its neighbours accept: both sides of every edge that it has are right.
+ones get (``sizes``). That a neighbour accepts, only the neighbour itself can say. So whatever others say, this party
+has no answer but one that it and all its neighbours accept: both sides of every edge that it has are right.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ class Agreement:
             return
         if j in self.epoch.heard and not np.array_equal(self.epoch.heard[j], r):
             raise Contradiction(
-                f"has frozen two different states for epoch {epoch}. Its journal was restored from an older copy, or it "
-                "lies: ask it; if it has no newer copy, agree on a new run."
+                f"has frozen two different states for epoch {epoch}. Its journal was restored from an older copy, or "
+                "it lies: ask it; if it has no newer copy, agree on a new run."
             )
         self.epoch.heard[j] = r
         self.judge()
