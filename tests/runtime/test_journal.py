@@ -294,3 +294,11 @@ def test_killed_parties_go_on_from_it(trials, tmp_path):
         cluster.start()
         results_of(cluster)
         trial.check(cluster)
+
+
+def test_what_is_put_survives_a_power_cut(tmp_path):
+    """As far as SQLite can promise it: by default it waits for the disk (here no other test does)."""
+    code = "import sys; from sottovoce.runtime.journal import Journal; j = Journal(sys.argv[1], bytes(32)); "
+    code += "print(j.database.execute('PRAGMA synchronous').fetchone())"
+    command = [sys.executable, "-c", code, str(tmp_path / "journal.sqlite")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "(2,)"  # FULL

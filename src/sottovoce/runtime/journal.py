@@ -32,6 +32,7 @@ from ..errors import JournalError
 KIND = b"sottovoce journal "
 FORMAT = KIND + b"2"
 SEAL, MADE = "seal", "made"
+SYNCHRONOUS = "FULL"  # what is written survives power cuts; tests in one process, which have none, do not wait for it
 PAGE = 4096  # bytes, the least that a database has
 # One tree, whose rows are also its index: there is no second one that could tell something else.
 TABLE = "CREATE TABLE blobs (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
@@ -75,7 +76,7 @@ class Journal:
             with closing(sqlite3.connect(name, isolation_level=None)) as database:
                 database.execute(f"PRAGMA page_size={PAGE}")
                 database.execute("PRAGMA journal_mode=MEMORY")
-                database.execute("PRAGMA synchronous=FULL")
+                database.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
                 rows = {"format": FORMAT}
                 self._sums = {name: self._sum(name, value) for name, value in rows.items()}
                 database.execute("BEGIN")
@@ -103,7 +104,7 @@ class Journal:
             if found is not None and found[0] != FORMAT and re.fullmatch(KIND + b"[0-9]+", found[0]):
                 raise JournalError(f"{self.path}: this is a journal of another version of sottovoce.")
             self.database.execute("PRAGMA journal_mode=DELETE")
-            self.database.execute("PRAGMA synchronous=FULL")
+            self.database.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
             rows = self.database.execute("SELECT name, value FROM blobs")
             self._sums = {name: self._sum(name, value) for name, value in rows if name != SEAL}
             seal = self.database.execute("SELECT value FROM blobs WHERE name = ?", (SEAL,)).fetchone()
