@@ -18,8 +18,8 @@ import os
 import re
 import sqlite3
 import tempfile
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -45,6 +45,7 @@ class Journal:
     def __init__(self, path: str | Path, key: bytes) -> None:
         self.path, self._key = Path(path), key
         self._sums: dict[str, bytes] = {}  # of every row but the seal
+        self._waiting: dict[str, bytes] | None = None  # what is put together
         try:
             if not self.path.exists():
                 self._create()
@@ -137,7 +138,22 @@ class Journal:
             digest.update(sums[name])
         return digest.digest()
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Whatever is put inside is put at the end, at once; nothing, where it ends by an error. Others must not hear
+        of any of it before."""
+        waiting: dict[str, bytes] = {}
+        self._waiting = waiting
+        try:
+            yield
+        finally:
+            self._waiting = None
+        if waiting:
+            self.put(waiting)
+
     def get(self, name: str) -> bytes | None:
+        if self._waiting is not None and name in self._waiting:
+            return self._waiting[name]
         try:
             found = self.database.execute("SELECT value FROM blobs WHERE name = ?", (name,)).fetchone()
             if found is None and name not in self._sums:
@@ -150,6 +166,9 @@ class Journal:
 
     def put(self, blobs: Mapping[str, bytes]) -> None:
         """Write all of them, or none."""
+        if self._waiting is not None:
+            self._waiting |= blobs
+            return
         sums = self._sums | {name: self._sum(name, value) for name, value in blobs.items()}
         try:
             self.database.execute("BEGIN IMMEDIATE")
