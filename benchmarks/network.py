@@ -18,6 +18,7 @@ import numpy as np
 import sottovoce as sv
 
 from .measure import Group, Row, ratio_row
+from .starting import pads, starting
 
 TOL = 1e-9
 C, THETA = 0.4, 0.8
@@ -25,7 +26,9 @@ C, THETA = 0.4, 0.8
 
 def networking(quick: bool) -> Group:
     """Ten parties against the simulator, frames against a bare gRPC echo, many parties, and Paillier."""
-    return Group([*_staleness(quick), *_frames(quick), *_many(quick), *_cryptography(quick)])
+    return Group(
+        [*_staleness(quick), *_frames(quick), *_start(quick), *pads(quick), *_many(quick), *_cryptography(quick)]
+    )
 
 
 @contextmanager
@@ -208,6 +211,12 @@ async def _through_echo(count: int) -> tuple[float, float]:
             await call.done_writing()
         await server.stop(0)
     return spent
+
+
+def _start(quick: bool) -> list[Row]:
+    network = sv.Network.from_edges(2, [(0, 1)])
+    with _cluster(network, np.zeros((2, 1))) as cluster:
+        return starting(cluster.configs["party-001"].path.parent, quick)  # which listens
 
 
 def _many(quick: bool) -> list[Row]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from runtime.media import InMemory, Medium, OverGrpc
 
-from sottovoce.runtime import identity
+from sottovoce.runtime import identity, journal
 from sottovoce.runtime.identity import Identity
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_power_cuts() -> Iterator[None]:
+    """Journals of this process do not wait for the disk. (Parties that are processes do.)"""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "SYNCHRONOUS", "OFF")
+        yield
 
 
 @pytest.fixture(scope="session")

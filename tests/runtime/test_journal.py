@@ -9,8 +9,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 from runtime.trial import Trial, edit, journal_of, prepare, results_of, status, wait_for
 
@@ -294,3 +296,30 @@ def test_killed_parties_go_on_from_it(trials, tmp_path):
         cluster.start()
         results_of(cluster)
         trial.check(cluster)
+
+
+def test_what_is_put_survives_a_power_cut(tmp_path):
+    """As far as SQLite can promise it: by default it waits for the disk (here no other test does)."""
+    code = "import sys; from sottovoce.runtime.journal import Journal; j = Journal(sys.argv[1], bytes(32)); "
+    code += "print(j.database.execute('PRAGMA synchronous').fetchone())"
+    command = [sys.executable, "-c", code, str(tmp_path / "journal.sqlite")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "(2,)"  # FULL
+
+
+def test_what_is_put_together_is_written_together(tmp_path):
+    path, key = tmp_path / "journal.sqlite", bytes(32)
+    with Journal(path, key) as journal:
+        before = journal.database.total_changes
+        with journal.together():
+            journal.put({"a": b"1"})
+            journal.put_arrays("b", {"x": np.ones(2)})
+            journal.put({"a": b"2"})
+            assert journal.get("a") == b"2"
+            assert journal.database.total_changes == before
+        with suppress(ZeroDivisionError), journal.together():
+            journal.put({"a": b"3"})
+            raise ZeroDivisionError
+        assert journal.get("a") == b"2"
+    with Journal(path, key) as journal:
+        assert journal.get("a") == b"2"
+        np.testing.assert_array_equal(journal.get_arrays("b")["x"], np.ones(2))

@@ -84,12 +84,12 @@ def test_nearly_periodic_runs_do_not_fool_it(name, d):
     wrong (it is, at d = 1, in the last assertion). Who wakes when is known here, and decides."""
     fooled = 0
     for network in (TRIANGLE, sv.Network.from_edges(3, [(0, 1), (1, 2)]), RING):
-        for seed in range(4):
+        for seed in range(3):
             rng = np.random.default_rng(seed)
             problem, n = regression(network, rng, d), network.n
             schedule = None if name == "all at once" else sv.Trace(np.tile(rng.permutation(n), 100))
-            run = {"mask": sv.GaussianMask(1e4), "c": [1.0, 4.0, 15.0][seed % 3], "seed": seed, "schedule": schedule}
-            for j in range(n):
+            run = {"mask": sv.GaussianMask(1e4), "c": [1.0, 4.0, 15.0][seed], "seed": seed, "schedule": schedule}
+            for j in range(0, n, 1 if n == 3 else 3):
                 found = edge_attack(problem, corrupt={j}, **run)
                 errors = found.errors(problem)
                 alone = network.degrees == 1  # whose only neighbour is corrupt: every pair is clean

@@ -18,8 +18,8 @@ import os
 import re
 import sqlite3
 import tempfile
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -32,6 +32,7 @@ from ..errors import JournalError
 KIND = b"sottovoce journal "
 FORMAT = KIND + b"2"
 SEAL, MADE = "seal", "made"
+SYNCHRONOUS = "FULL"  # what is written survives power cuts; tests in one process, which have none, do not wait for it
 PAGE = 4096  # bytes, the least that a database has
 # One tree, whose rows are also its index: there is no second one that could tell something else.
 TABLE = "CREATE TABLE blobs (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
@@ -44,6 +45,7 @@ class Journal:
     def __init__(self, path: str | Path, key: bytes) -> None:
         self.path, self._key = Path(path), key
         self._sums: dict[str, bytes] = {}  # of every row but the seal
+        self._waiting: dict[str, bytes] | None = None  # what is put together
         try:
             if not self.path.exists():
                 self._create()
@@ -75,7 +77,7 @@ class Journal:
             with closing(sqlite3.connect(name, isolation_level=None)) as database:
                 database.execute(f"PRAGMA page_size={PAGE}")
                 database.execute("PRAGMA journal_mode=MEMORY")
-                database.execute("PRAGMA synchronous=FULL")
+                database.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
                 rows = {"format": FORMAT}
                 self._sums = {name: self._sum(name, value) for name, value in rows.items()}
                 database.execute("BEGIN")
@@ -103,7 +105,7 @@ class Journal:
             if found is not None and found[0] != FORMAT and re.fullmatch(KIND + b"[0-9]+", found[0]):
                 raise JournalError(f"{self.path}: this is a journal of another version of sottovoce.")
             self.database.execute("PRAGMA journal_mode=DELETE")
-            self.database.execute("PRAGMA synchronous=FULL")
+            self.database.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
             rows = self.database.execute("SELECT name, value FROM blobs")
             self._sums = {name: self._sum(name, value) for name, value in rows if name != SEAL}
             seal = self.database.execute("SELECT value FROM blobs WHERE name = ?", (SEAL,)).fetchone()
@@ -136,7 +138,22 @@ class Journal:
             digest.update(sums[name])
         return digest.digest()
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Whatever is put inside is put at the end, at once; nothing, where it ends by an error. Others must not hear
+        of any of it before."""
+        waiting: dict[str, bytes] = {}
+        self._waiting = waiting
+        try:
+            yield
+        finally:
+            self._waiting = None
+        if waiting:
+            self.put(waiting)
+
     def get(self, name: str) -> bytes | None:
+        if self._waiting is not None and name in self._waiting:
+            return self._waiting[name]
         try:
             found = self.database.execute("SELECT value FROM blobs WHERE name = ?", (name,)).fetchone()
             if found is None and name not in self._sums:
@@ -149,6 +166,9 @@ class Journal:
 
     def put(self, blobs: Mapping[str, bytes]) -> None:
         """Write all of them, or none."""
+        if self._waiting is not None:
+            self._waiting |= blobs
+            return
         sums = self._sums | {name: self._sum(name, value) for name, value in blobs.items()}
         try:
             self.database.execute("BEGIN IMMEDIATE")

@@ -47,7 +47,8 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     identity = load(config.identity)
     transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
     with Journal(config.journal, identity.derive("journal")) as journal:
-        agent = Agent(config, transport, identity, journal)
+        with journal.together():  # keys of all edges, and whose they are: one wait for the disk
+            agent = Agent(config, transport, identity, journal)
         halted = Halt()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
