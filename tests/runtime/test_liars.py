@@ -145,16 +145,18 @@ async def roll_back(made: Company, copy: Path, copied: Callable[..., bool], back
 
 @pytest.mark.parametrize(("copied", "back"), [((1, 6), (2, 3)), ((0, 2), (2, 3))], ids=["one stage", "two stages"])
 def test_a_journal_restored_from_an_older_copy(tmp_path, copied, back, caplog):
-    """The party says what happened and what to do, its neighbours that it has ended, and nobody has an answer."""
+    """The party says what happened and what to do, and so do its neighbours; nobody has an answer."""
     trial = prepare(tmp_path, sv.Network.ring(4), "least_squares")
     with company(trial) as made:
         ends = asyncio.run(roll_back(made, tmp_path / "copy", in_stage(*copied), in_stage(*back)))
     assert made.errors() == {}
     with pytest.raises(Contradiction, match="the journal here was restored from an older copy: restore the newest one"):
         raise ends.pop("p0")
-    for end in ends.values():
-        with pytest.raises(Contradiction, match=FOLLOWS):
-            raise end
+    for name in ("p1", "p3"):
+        with pytest.raises(Contradiction, match="The journal of p0 was restored from an older copy"):
+            raise ends[name]
+    with pytest.raises(Contradiction, match=FOLLOWS):
+        raise ends["p2"]
     assert "Traceback" not in caplog.text
 
 
@@ -208,5 +210,8 @@ def test_a_rollback_of_a_process(tmp_path):
         (error,) = [line for line in cluster.log("p0").splitlines() if line.startswith("error: ")]
         assert "the journal here was restored from an older copy" in error
         assert "Traceback" not in cluster.log("p0")
-        wait_for(lambda: all("p0 has ended" in cluster.log(name) for name in ("p1", "p2")))
+        for name in ("p1", "p2"):
+            assert cluster.processes[name].wait(10) == 2  # at once, and it says whose journal it is
+            assert "error: p0 has forgotten what it has said" in cluster.log(name)
+            assert "Traceback" not in cluster.log(name)
         assert not cluster.results()
