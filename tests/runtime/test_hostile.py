@@ -229,11 +229,9 @@ def test_replays_in_an_open_run(tmp_path):
             impostor.name = "p0"
             replays = 0
             for _ in range(20):
-                code, why = await impostor.say(recorded[:30], stay=1.0)
-                assert (code, "is not signed by its certificate, for this connection" in why) == (
-                    "INVALID_ARGUMENT",
-                    True,
-                )
+                code, why = await impostor.say(recorded[:2], stay=5.0)
+                assert code == "INVALID_ARGUMENT"
+                assert "is not signed by its certificate, for this connection" in why
                 replays += 1
             assert (await impostor.say([], stay=0.1))[0] == "open"
             assert status(cluster, "p1")["neighbours"]["p0"] == "up"

@@ -100,9 +100,10 @@ class Agent:
         state = self.journal.get_arrays(f"stage/{stage}") or {}
         sent, epoch = (int(state[name][0]) if name in state else 0 for name in ("sent", "epoch"))
         self.party.before = Progress(stage, max(sent, self._spent(stage)), epoch)
-        heard = {int(index): int(counter) for index, counter in state.get("counters", ())}
-        for name, link in self.party.links.items():
-            self.party.heard[name] = Progress(stage, heard.get(link.index, 0), 0)
+        names = {link.index: name for name, link in self.party.links.items()}
+        for index, counter in state.get("counters", ()):
+            if counter > 0:
+                self.party.heard[names[int(index)]] = Progress(stage, int(counter), 0)
 
     def _spent(self, stage: int) -> int:
         """Counters that were set aside."""
