@@ -18,7 +18,6 @@ import sottovoce as sv
 from sottovoce.errors import JournalError
 from sottovoce.runtime.agent import GIVE_UP, PARTING, Agent
 from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction
-from sottovoce.runtime.config import read_node_file
 from sottovoce.runtime.frames import Body, Goodbye, Snapshot, Value
 
 RING = sv.Network.ring(5)
@@ -223,10 +222,10 @@ def test_an_answer_that_was_never_accepted_is_not_read_from_a_journal(tmp_path):
     """As earlier versions wrote it, with an infinite residual."""
     trial = prepare(tmp_path, RING)
     answer = {"x": np.zeros(2), "epoch": [1.0], "wakes": [6.0], "residual": [np.inf]}
-    config = read_node_file(trial.folder / "p1" / "node.toml")
     with company(trial) as made:
-        with journal_of(config) as journal:
-            journal.put_arrays("answer/0", {name: np.array(value) for name, value in answer.items()})
+        for config in made.configs.values():  # of all: an answer that one alone has is noticed as they meet
+            with journal_of(config) as journal:
+                journal.put_arrays("answer/0", {name: np.array(value) for name, value in answer.items()})
 
         with pytest.raises(JournalError, match="the answer of stage 0 is none that this party has accepted"):
             raise run(until_it_ends(made, "p1"))
