@@ -33,7 +33,7 @@ from ..node import Node
 from ..solve import Result, Status
 from .agreement import Agreement, Contradiction, Final
 from .config import NodeConfig
-from .frames import Progress
+from .door import Door
 from .handshake import Disagreement, Handshake, LostJournal
 from .identity import Identity
 from .journal import Journal
@@ -65,11 +65,8 @@ class Agent:
         self.config, self.transport, self.journal = config, transport, journal
         self.started = time.time()
         self.turn = asyncio.Event()  # something has happened that may call for a wake
-        self.met = asyncio.Event()  # all neighbours' keys are known
         self.next_save, self.reserved = 0.0, 0
         self.unwritten = False  # whether the disk lacks something that others may hear of
-        self.disagreements: dict[str, str] = {}
-        self.disagreeing: dict[str, float] = {}  # since when
         self.contradicted: dict[tuple[str, str], float] = {}  # since when neighbours say what cannot be true
         self.parting = False  # whether nothing is left to do but to say so
         self.missing: dict[str, asyncio.TimerHandle] = {}  # neighbours that are away: when they will be missed
@@ -92,18 +89,9 @@ class Agent:
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
-        self._remember(self.party.stage + 1)
-        self._meet()
-
-    def _remember(self, stage: int) -> None:
-        """What was said and heard in the stage that was under way: neighbours compare it with what they know."""
-        state = self.journal.get_arrays(f"stage/{stage}") or {}
-        sent, epoch = (int(state[name][0]) if name in state else 0 for name in ("sent", "epoch"))
-        self.party.before = Progress(stage, max(sent, self._spent(stage)), epoch)
-        names = {link.index: name for name, link in self.party.links.items()}
-        for index, counter in state.get("counters", ()):
-            if counter > 0:
-                self.party.heard[names[int(index)]] = Progress(stage, int(counter), 0)
+        self.door = Door(self.party, journal, self.fail, self.mark)
+        self.door.remember(self.party.stage + 1, self._spent(self.party.stage + 1))
+        self.met = self.door.met
 
     def _spent(self, stage: int) -> int:
         """Counters that were set aside."""
@@ -126,11 +114,7 @@ class Agent:
     # transport.Handler
 
     def greet(self, neighbour: str) -> Handshake:
-        party = self.party
-        return Handshake(
-            party.links[neighbour], said=lambda: party.said, heard=lambda: party.heard_of(neighbour), keep=self._keep,
-            remember=not self.parting,
-        )  # fmt: skip
+        return self.door.greet(neighbour, remember=not self.parting)
 
     def refused(self, neighbour: str, error: PeerError) -> None:
         self.party.counts.refused += 1
@@ -140,28 +124,17 @@ class Agent:
         elif isinstance(error, LostJournal):  # it may find it again
             self.party.contradictions[neighbour, "hello"] = Contradiction(str(error))
             self.lose_patience()
-        elif isinstance(error, Disagreement):
-            self._dispute(neighbour, error)
+        elif isinstance(error, Disagreement):  # which ends the run, unless it has begun here, or somebody mends it
+            if self.door.disputed(neighbour, error) > GIVE_UP and not self.party.links[neighbour].secrets.met:
+                self.fail(Contradiction(str(error)))
         else:
             log.warning("refused a connection: %s", error, extra={"neighbour": neighbour})
-
-    def _dispute(self, neighbour: str, error: Disagreement) -> None:
-        """Another run is meant there. That ends this one, unless it has begun here, or somebody mends it."""
-        if self.disagreements.get(neighbour) != str(error):
-            log.error("%s", error, extra={"neighbour": neighbour})
-        now = asyncio.get_running_loop().time()
-        self.disagreements[neighbour] = str(error)
-        since = self.disagreeing.setdefault(neighbour, now)
-        if now - since > GIVE_UP and not self.party.links[neighbour].secrets.met:
-            self.fail(Contradiction(str(error)))
 
     def connected(self, neighbour: str, greeting: Greeting) -> None:
         assert isinstance(greeting, Handshake)
         log.info("connected", extra={"neighbour": neighbour})
         self.stop_missing(neighbour)
-        self.party.contradictions.pop((neighbour, "hello"), None)
-        self.disagreements.pop(neighbour, None)
-        self.disagreeing.pop(neighbour, None)
+        self.door.settled(neighbour)
         self.lose_patience()
         self.party.links[neighbour].begin(greeting.nonces)
         self.transport.notify(neighbour)
@@ -237,25 +210,6 @@ class Agent:
         """There may be news for everybody."""
         for neighbour in self.party.links:
             self.transport.notify(neighbour)
-
-    def _keep(self) -> None:
-        """In a handshake, before this party answers."""
-        if self.met.is_set():
-            return
-        try:
-            self._meet()
-        except JournalError as error:  # this party's trouble, not the neighbour's
-            self.fail(error)
-            raise PeerError("this party cannot write the key down; its log says why.") from None
-        self.mark()
-
-    def _meet(self) -> None:
-        """Write the neighbours' keys down as they come; with all of them, pads can be made."""
-        for link in self.party.links.values():
-            if link.secrets.fresh:
-                link.secrets.save(self.journal)
-        if all(link.secrets.met for link in self.party.links.values()):
-            self.met.set()
 
     # Agreements
 
@@ -431,7 +385,7 @@ class Agent:
             "seconds": time.time() - self.started,
             "neighbours": {name: self.transport.state(name) for name in self.party.links},
             "missed": sorted(self.missed),
-            "disagreements": self.disagreements | {name: str(said) for (name, _), said in contradictions.items()},
+            "disagreements": self.door.disagreements | {name: str(said) for (name, _), said in contradictions.items()},
         }
 
     def begin_to_miss(self, neighbours: Iterable[str] | None = None) -> None:
