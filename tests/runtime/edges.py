@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.link import Link, News
+from sottovoce.runtime.link import Link, News, canonical, digest
 from sottovoce.runtime.secrets import EdgeSecrets
 
 RUN = {"name": "a run", "parties": 3, "c": 0.4, "statistic": {"type": "mean", "columns": ["a", "b"]}}
 INDEX = {"ann": 0, "bob": 1, "cat": 2}
 
 
+class Shelf(dict[str, bytes]):
+    """A journal in memory."""
+
+    new, path = True, "a shelf"
+
+    def put(self, blobs: Mapping[str, bytes], drop: Iterable[str] = ()) -> None:
+        self.update(blobs)
+        for name in drop:
+            self.pop(name, None)
+
+
+@cache
+def shelf(me: str, other: str, run: str) -> Shelf:
+    """The disk of one end: every link that is made of it has the same keys. The larger name has met the other one, so
+    that it can say hello."""
+    disk = Shelf()
+    own = EdgeSecrets.saved(disk, digest(run), me, other)
+    if me > other:
+        own.meet(EdgeSecrets.saved(shelf(other, me, run), digest(run), other, me).offer)
+        own.save(disk)
+    return disk
+
+
+def secrets_of(me: str, other: str, run: dict[str, Any] = RUN) -> EdgeSecrets:
+    return EdgeSecrets.saved(shelf(me, other, canonical(run)), digest(canonical(run)), me, other)
+
+
 def link(identities: dict[str, Identity], me: str, other: str, *, run: dict[str, Any] = RUN, mac: bool = True) -> Link:
-    secrets = EdgeSecrets(run["name"], me, other, f"{me} {other}".encode().ljust(32, b"."))
+    secrets = secrets_of(me, other, run)
     return Link(identities[me], other, INDEX[other], identities[other].certificate, run, secrets, authenticate=mac)
 
 
@@ -21,5 +50,6 @@ def greet(one: Link, other: Link) -> None:
     """A new connection, up to both hellos."""
     for end in (one, other):
         end.forget()
-    for end, far in ((one, other), (other, one)):
+    first, second = sorted((one, other), key=lambda end: end.me.name)
+    for end, far in ((first, second), (second, first)):
         far.receive(end.next_frame(News()))

@@ -31,7 +31,7 @@ from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.frames import CHUNK, MAX_FRAME, Snapshot, Value, Verdict, encode
 from sottovoce.runtime.grpc_transport import METHOD, NAME_KEY, SERVICE
 from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.link import Link, digest, signed_part
+from sottovoce.runtime.link import Link, canonical, digest, signed_part
 from sottovoce.runtime.secrets import EdgeSecrets
 
 TRIANGLE = sv.Network.complete(3)
@@ -79,7 +79,7 @@ def edge_of(trial: Trial, name: str, other: str) -> Link:
     config = read_node_file(trial.folder / name / "node.toml")
     neighbour = next(neighbour for neighbour in config.neighbours if neighbour.name == other)
     with journal_of(config) as journal:
-        secrets = EdgeSecrets.saved(journal, config.run_name, name, other)
+        secrets = EdgeSecrets.saved(journal, digest(canonical(config.parameters())), name, other)
     own = identity.load(config.identity)
     mac = config.channels == "open"
     return Link(own, other, neighbour.index, neighbour.certificate, config.parameters(), secrets, authenticate=mac)
@@ -263,7 +263,7 @@ def broken(link: Link, chance: random.Random) -> dict[str, list[bytes]]:
         "another run": [signed(link, parameters='{"c":1.0}')],
         "another name": [signed(link, name="p2")],
         "a false signature": [encode(link.hello()._replace(signature=b"x" * 70))],
-        "another key": [signed(link, ephemeral=bytes(range(32)))],
+        "another key": [signed(link, ephemeral=link.hello().ephemeral[::-1])],
         "a goodbye of two lines": [hello, b"\x2a\x05\x0a\x03a\nb"],
         "a verdict of strangers": [hello, encode(Verdict(0, 1, False, b"\xff\xff"))],
         "a stage far ahead": [hello, encode(Value(9, 1, 0, 1, fine))],
@@ -340,9 +340,8 @@ def secrets_of(trial: Trial, config: NodeConfig, own: int) -> dict[str, list[byt
     found["keys"].append(key.splitlines()[1].encode())
     with journal_of(config) as journal:
         for neighbour in config.neighbours:
-            edge = EdgeSecrets.saved(journal, config.run_name, config.name, neighbour.name)
-            private = journal.get(f"edge/{config.run_name}/{neighbour.name}/private")
-            found["keys"] += [private, edge._shared, edge.mac_key, private.hex().encode()]
+            edge = EdgeSecrets.saved(journal, digest(canonical(config.parameters())), config.name, neighbour.name)
+            found["keys"] += [edge._chain, edge._root, edge.mac_key(b""), edge._chain.hex().encode()]
             for stage, length in ((0, 2), (1, 4)):
                 for holder in (config.name, neighbour.name):
                     found["pads"] += raw_forms(edge.pads(stage, holder, length, config.question.mask))

@@ -11,7 +11,7 @@ import pytest
 from runtime.edges import RUN, greet, link
 
 from sottovoce.errors import PeerError
-from sottovoce.runtime import frames
+from sottovoce.runtime import frames, hybrid
 from sottovoce.runtime.frames import Goodbye, Hello, Value, Verdict, decode, encode
 from sottovoce.runtime.link import VERSION, Disagreement, Link, News, canonical, digest, signed_part
 from sottovoce.runtime.party import FINISHED
@@ -93,7 +93,7 @@ def test_strange_parameters_make_one_short_line(identities, parameters):
 def test_impostors_and_confused_neighbours(identities):
     ann, bob, cat = (link(identities, a, b) for a, b in (("ann", "bob"), ("bob", "ann"), ("cat", "ann")))
     forged = decode(encode(bob.hello()))
-    forged = forged._replace(ephemeral=cat.secrets.public)
+    forged = forged._replace(ephemeral=cat.secrets.offer)
     wrong = {
         "is not signed by its certificate": encode(forged._replace(signature=identities["mallory"].sign(b"x"))),
         "a hello from 'cat' to 'ann' on the edge bob - ann": cat.next_frame(News()),
@@ -101,7 +101,7 @@ def test_impostors_and_confused_neighbours(identities):
         "do not have the hash that it gave": hello_of(
             bob, parameters=canonical(RUN | {"c": 1.0}), parameters_hash=bytes(32)
         ),
-        "no X25519 public key": hello_of(bob, ephemeral=bytes(32)),
+        "no X25519 public key": hello_of(bob, ephemeral=bytes(1120)),
     }
     for sentence, frame in wrong.items():
         with pytest.raises(PeerError, match=sentence):
@@ -120,9 +120,10 @@ def test_a_stranger_cannot_start_a_dispute(identities):
 
 def test_a_key_does_not_change_during_a_run(identities, pair):
     ann, bob = pair
-    bob.secrets = EdgeSecrets("a run", "bob", "ann", b"lost the journal".ljust(32, b"."))
+    bob.secrets = EdgeSecrets(bob.secrets.parameters_hash, "bob", "ann", hybrid.draw(first=False))
+    bob.secrets.meet(ann.secrets.offer)
     bob.forget()
-    with pytest.raises(PeerError, match="bob has another key for the run 'a run' than before: it has lost its journal"):
+    with pytest.raises(PeerError, match="bob has another key for this run than before: it has lost its journal"):
         ann.receive(bob.next_frame(News()))
 
 

@@ -219,7 +219,7 @@ def _hello_fault(hello: Hello) -> str | None:
         return f"a hello with parameters of more than {MAX_PARAMETERS} bytes"
     for field, value, sizes in (
         ("hash", hello.parameters_hash, (32, 32)),
-        ("key", hello.ephemeral, (32, 32)),
+        ("key", hello.ephemeral, (32, 1216)),
         ("signature", hello.signature, (1, 72)),
     ):
         if not sizes[0] <= len(value) <= sizes[1]:

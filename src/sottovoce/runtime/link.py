@@ -83,6 +83,8 @@ class Link:
     def next_frame(self, news: News) -> bytes | None:
         """The next frame, or None: a hello first, then verdicts, the snapshot, the value, each once, the newest."""
         if not self.greeted:
+            if not self.secrets.offer:  # the party with the larger name answers
+                return None
             self.greeted = True
             return encode(self.hello())
         if not self.ready:
@@ -109,13 +111,13 @@ class Link:
         return new
 
     def _sealed(self, body: Value | Snapshot | Verdict | Goodbye) -> bytes:
-        key = self.secrets.mac_key if self.authenticate else None
+        key = self.secrets.mac_key(b"") if self.authenticate else None
         return encode(body, mac_key=key, sender=self.me.name, receiver=self.name)
 
     def hello(self) -> Hello:
         """Who this is, what run it means, and its key for this edge, signed."""
         unsigned = Hello(
-            VERSION, self.me.name, self.name, digest(self.parameters), self.parameters, self.secrets.public, b""
+            VERSION, self.me.name, self.name, digest(self.parameters), self.parameters, self.secrets.offer, b""
         )
         return Hello(*unsigned[:-1], self.me.sign(signed_part(unsigned)))
 
@@ -123,7 +125,7 @@ class Link:
 
     def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | None:
         """What a frame completes, or None. ``PeerError`` where the neighbour breaks the protocol."""
-        key = self.secrets.mac_key if self.authenticate and self.ready else None
+        key = self.secrets.mac_key(b"") if self.authenticate and self.ready else None
         body = decode(frame, mac_key=key, sender=self.name, receiver=self.me.name)
         if isinstance(body, Hello):
             self._greeted_by(body)
