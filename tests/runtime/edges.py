@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from sottovoce.runtime.handshake import Handshake
@@ -13,8 +15,35 @@ RUN = {"name": "a run", "parties": 3, "c": 0.4, "statistic": {"type": "mean", "c
 INDEX = {"ann": 0, "bob": 1, "cat": 2}
 
 
+class Shelf(dict[str, bytes]):
+    """A journal in memory."""
+
+    new, path = True, "a shelf"
+
+    def put(self, blobs: Mapping[str, bytes], drop: Iterable[str] = ()) -> None:
+        self.update(blobs)
+        for name in drop:
+            self.pop(name, None)
+
+
+@cache
+def shelf(me: str, other: str, run: str) -> Shelf:
+    """The disk of one end: every link that is made of it has the same keys. The larger name has met the other one, so
+    that it can say hello."""
+    disk = Shelf()
+    own = EdgeSecrets.saved(disk, digest(run), me, other)
+    if me > other:
+        own.meet(EdgeSecrets.saved(shelf(other, me, run), digest(run), other, me).offer)
+        own.save(disk)
+    return disk
+
+
+def secrets_of(me: str, other: str, run: dict[str, Any] = RUN) -> EdgeSecrets:
+    return EdgeSecrets.saved(shelf(me, other, canonical(run)), digest(canonical(run)), me, other)
+
+
 def link(identities: dict[str, Identity], me: str, other: str, *, run: dict[str, Any] = RUN, mac: bool = True) -> Link:
-    secrets = EdgeSecrets(digest(canonical(run)), me, other, f"{me} {other}".encode().ljust(32, b"."))
+    secrets = secrets_of(me, other, run)
     return Link(identities[me], other, INDEX[other], identities[other].certificate, run, secrets, authenticate=mac)
 
 

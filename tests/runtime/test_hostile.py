@@ -287,7 +287,7 @@ def broken(link: Link, chance: random.Random) -> dict[str, Case]:
         "another run": (Liar(link, parameters='{"c":1.0}'), []),
         "another name": (Liar(link, name="p2"), []),
         "a false signature": (Liar(link, signature=b"x" * 70), []),
-        "another key": (Liar(link, offer=bytes(range(32))), []),
+        "another key": (Liar(link, offer=link.secrets.offer[::-1]), []),
     }
     after = {
         "another hello": [encode(Handshake(link).hello())],
@@ -373,10 +373,8 @@ def secrets_of(trial: Trial, config: NodeConfig, own: int) -> dict[str, list[byt
     found["keys"].append(key.splitlines()[1].encode())
     with journal_of(config) as journal:
         for neighbour in config.neighbours:
-            run = digest(canonical(config.parameters()))
-            edge = EdgeSecrets.saved(journal, run, config.name, neighbour.name)
-            private = journal.get(f"edge/{neighbour.name}/private")
-            found["keys"] += [private, edge._shared, edge._derive("check", "0"), private.hex().encode()]
+            edge = EdgeSecrets.saved(journal, digest(canonical(config.parameters())), config.name, neighbour.name)
+            found["keys"] += [edge._chain, edge._root, edge._key(0, "check"), edge._chain.hex().encode()]
             for stage, length in ((0, 2), (1, 4)):
                 for holder in (config.name, neighbour.name):
                     found["pads"] += raw_forms(edge.pads(stage, holder, length, config.question.mask))

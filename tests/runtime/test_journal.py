@@ -76,7 +76,7 @@ def test_flipped_bits_are_noticed_wherever_they_matter(trials, tmp_path, kind):
     """Some bits of every stretch of 16 bytes of the file: it tells what it told before, or nothing."""
     config = config_of(copy(trials[kind], tmp_path / "parties"))
     before, whole, dice = content(config), config.journal.read_bytes(), random.Random(1)
-    assert any(name.startswith("edge/") for name in before)
+    assert any(name.startswith("answer/") for name in before)
     refusals = 0
     for place in range(0, len(whole), 16):
         flipped = bytearray(whole)
@@ -159,11 +159,11 @@ SWAPPED = (
 )
 DAMAGES = {
     "swapped": SWAPPED,
-    "deleted": ("DELETE FROM blobs WHERE name = 'edge/trial/p1/private'",),
-    "renamed": ("UPDATE blobs SET name = 'edge/trial/p1/privatE' WHERE name = 'edge/trial/p1/private'",),
+    "deleted": ("DELETE FROM blobs WHERE name = 'edge/p1/mac'",),
+    "renamed": ("UPDATE blobs SET name = 'edge/p1/maC' WHERE name = 'edge/p1/mac'",),
     "added": ("INSERT INTO blobs VALUES ('answer/1/x', x'00')",),
-    "text": ("UPDATE blobs SET value = 'ten' WHERE name = 'salt'",),
-    "number": ("UPDATE blobs SET value = 1099511627776 WHERE name = 'salt'",),
+    "text": ("UPDATE blobs SET value = 'ten' WHERE name = 'data'",),
+    "number": ("UPDATE blobs SET value = 1099511627776 WHERE name = 'data'",),
     "no seal": ("DELETE FROM blobs WHERE name = 'seal'",),
     "a seal of a number": ("UPDATE blobs SET value = 7 WHERE name = 'seal'",),
     "a format of a number": ("UPDATE blobs SET value = 7 WHERE name = 'format'",),

@@ -33,6 +33,7 @@ from sottovoce.exact import on_grid
 from sottovoce.masks import GaussianMask
 from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import handshake as handshake_module
+from sottovoce.runtime import hybrid
 from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import free_ports
@@ -47,6 +48,7 @@ from sottovoce.statistics.agreements import Agreements
 from sottovoce.statistics.programs import run as run_statistic
 
 C, THETA, RUN = 0.4, 0.8, "two worlds"
+CAPSULES: dict[bytes, tuple[bytes, bytes]] = {}  # by encapsulation key, and so are these
 SIGNATURES: dict[tuple[str, bytes], bytes] = {}  # ECDSA signatures are random; both worlds have the same
 LITTLE = 100  # times tol
 ASKED = 0.4  # virtual seconds between two looks at status and metrics
@@ -138,7 +140,8 @@ class World:
         key = load(self.scene.identities / f"p{i}").derive("journal")
         with Journal(self.folder / f"p{i}" / "journal.sqlite", key) as journal:
             for j in self.scene.network.neighbours(i).tolist():
-                journal.put({f"edge/p{j}/private": hashlib.sha256(f"{i} {j}".encode()).digest()})
+                size = len(hybrid.draw(first=f"p{i}" < f"p{j}"))
+                journal.put({f"edge/p{j}/private": hashlib.shake_256(f"{i} {j}".encode()).digest(size)})
 
     def play(self) -> World:
         for i in range(self.scene.network.n):
@@ -237,6 +240,10 @@ class World:
             return hashlib.sha256(str((stage, sorted(edge[1]))).encode()).digest()[:16]
 
         patch.setattr(EdgeSecrets, "check", check)
+        encapsulate = hybrid.encapsulate
+        patch.setattr(
+            hybrid, "encapsulate", lambda key: CAPSULES.get(key) or CAPSULES.setdefault(key, encapsulate(key))
+        )
         pads, words, collapsed = EdgeSecrets.pads, EdgeSecrets.words, node_module.collapsed
 
         def moved_pads(own: EdgeSecrets, stage: int, holder: str, count: int, mask: GaussianMask) -> np.ndarray:

@@ -8,11 +8,9 @@ from the last saved state with the same pads.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import logging
 import math
-import os
 import random
 import time
 from collections.abc import Callable, Iterable
@@ -31,6 +29,7 @@ from ..masks import GaussianMask
 from ..node import Link as Edge
 from ..node import Node
 from ..solve import Result, Status
+from . import keeping
 from .agreement import Agreement, Contradiction, Final
 from .config import NodeConfig
 from .door import Door
@@ -76,8 +75,8 @@ class Agent:
         self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
         self.poisson = random.Random()  # of the clock; no secret
         self.recorder = Recorder(config.record, config) if config.record else None
-        self._own(journal)
-        links, parameters_hash = {}, digest(canonical(config.parameters()))
+        keeping.own(config, journal)
+        parameters_hash, links = digest(canonical(config.parameters())), {}
         for neighbour in config.neighbours:
             secrets = EdgeSecrets.saved(journal, parameters_hash, config.name, neighbour.name)
             links[neighbour.name] = Link(
@@ -89,6 +88,7 @@ class Agent:
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
+        self.party.over = dict.fromkeys(keeping.told(journal), self.party.stage)
         self.door = Door(self.party, journal, self.fail, self.mark)
         self.door.remember(self.party.stage + 1, self._spent(self.party.stage + 1))
         self.met = self.door.met
@@ -96,20 +96,6 @@ class Agent:
     def _spent(self, stage: int) -> int:
         """Counters that were set aside."""
         return int.from_bytes(self.journal.get(f"spent/{stage}") or b"", "little")
-
-    def _own(self, journal: Journal) -> None:
-        """A journal is for one run on one set of data: other data with the same pads would show their difference."""
-        parameters = canonical(self.config.parameters()).encode()
-        salt = journal.get("salt") or os.urandom(32)
-        data = hashlib.sha256(salt + self.config.data_bytes()).digest()
-        for name, value, what in (("parameters", parameters, "the [run] table"), ("data", data, "the data")):
-            saved = journal.get(name)
-            if saved is not None and saved != value:
-                raise JournalError(
-                    f"{journal.path}: {what} changed since this run began. Pads must not be used twice: give the run "
-                    "another name, agree on it with the others, and use a new journal; or restore what it was."
-                )
-        journal.put({"salt": salt, "parameters": parameters, "data": data})
 
     # transport.Handler
 
@@ -188,11 +174,12 @@ class Agent:
                 self.fail(said[name, kind])
 
     def next_frame(self, neighbour: str) -> bytes | None:
+        if self.unwritten or self.party.links[neighbour].secrets.fresh:
+            return None  # what could not be written down must not be said
         if self.parting:
             link = self.party.links[neighbour]
             return link.next_frame(News(self.party.news_for(link).pads))  # which may be why
-        # What could not be written down must not be said.
-        return None if self.unwritten else self.party.next_frame(neighbour)
+        return self.party.next_frame(neighbour)
 
     async def failure(self) -> None:
         """Waits for what goes wrong outside of an agreement, and raises it."""
@@ -211,11 +198,18 @@ class Agent:
         for neighbour in self.party.links:
             self.transport.notify(neighbour)
 
+    @property
+    def secrets(self) -> list[EdgeSecrets]:
+        return [link.secrets for link in self.party.links.values()]
+
     # Agreements
 
-    async def agree(self, stage: int, cost: Cost, mask: GaussianMask | None, tol: float, size: float = 1.0) -> Result:
-        """Optimise with everybody else: one stage. Without a mask the cost must be public already. ``size`` of what is
-        agreed on is public."""
+    async def agree(
+        self, stage: int, cost: Cost | Callable[[], Cost], mask: GaussianMask | None, tol: float, size: float = 1.0
+    ) -> Result:
+        """Optimise with everybody else: one stage. Without a mask the cost must be public already; it is made when all
+        neighbours are met, if it takes pads, and not at all where the stage is over. ``size`` of what is agreed on is
+        public."""
         saved = self.journal.get_arrays(f"answer/{stage}")
         if saved is not None:
             if not (residual := float(saved["residual"][0])) <= tol:
@@ -225,6 +219,7 @@ class Agent:
                 )
             return self.outcome(saved["x"], wakes=int(saved["wakes"][0]), residual=residual)
         await self.met.wait()
+        cost = cost() if callable(cost) else cost
         node = self.node(stage, cost, mask)
         sigma = 0.0 if mask is None else mask.sigma
         agreement = Agreement(node, self.config.parties, tol=tol, sigma=sigma, size=size)
@@ -249,7 +244,8 @@ class Agent:
             raise Contradiction(f"stage {stage} has ended with numbers that this party has not accepted.")
         numbers = {"epoch": agreement.epoch.number, "wakes": agreement.wakes, "residual": agreement.residual * tol}
         scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
-        self.journal.put_arrays(f"answer/{stage}", {"x": agreement.x, **scalars})
+        answer = {"x": agreement.x, **scalars}
+        keeping.stage_over(self.journal, self.secrets, stage, answer, keep=self.recorder is not None)
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})
         self.tell()
         return self.outcome(agreement.x, wakes=agreement.wakes, residual=agreement.residual * tol)
@@ -338,7 +334,7 @@ class Agent:
     def save(self) -> None:
         """Write the state of the agreement down."""
         agreement = self.party.agreement
-        if agreement is not None:
+        if agreement is not None and self.party.stage not in self.party.ended:  # of what is over nothing is kept
             began = time.monotonic()
             mark = {} if self.recorder is None else self.recorder.mark()
             self.unwritten = True
@@ -360,6 +356,7 @@ class Agent:
         self.result = result
         text = json.dumps(result, indent=1, allow_nan=False) + "\n"
         write_whole(self.config.result, lambda path: Path(path).write_text(text, encoding="utf-8"))
+        keeping.stages_over(self.journal, self.secrets, text.encode(), keep=self.recorder is not None)
 
     # What is told to the outside
 
@@ -411,14 +408,25 @@ class Agent:
     async def linger(self, seconds: float = LINGER) -> None:
         """Stay until the neighbours have heard the end, for those that were away."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        until, unaware = loop.time() + seconds, self.party.unaware
         while loop.time() < until and self.party.waited_for:
+            if self.party.unaware != unaware:
+                unaware = self.party.unaware
+                keeping.tell(self.journal, self.party.links.keys() - unaware)
             self.turn.clear()
             try:
                 await asyncio.wait_for(self.turn.wait(), min(1.0, until - loop.time()))
             except TimeoutError:
                 continue
         self.say_goodbye(FINISHED)
+        self.close()
+
+    def close(self) -> None:
+        """Keep the keys only where a neighbour may have to be told the end."""
+        if unaware := sorted(self.party.unaware):
+            log.warning("may not have heard the end: %s; start this party again if it waits", ", ".join(unaware))
+        else:
+            keeping.bury(self.journal, keep=self.recorder is not None)
 
     async def part(self) -> None:
         """Tell the neighbours that this run cannot be finished, also those that are being refused and dial again.

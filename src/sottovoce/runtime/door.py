@@ -51,6 +51,7 @@ class Door:
             if link.secrets.fresh:
                 link.secrets.save(self.journal)
         if all(link.secrets.met for link in self.party.links.values()):
+            self.journal.sweep()
             self.met.set()
 
     def remember(self, stage: int, spent: int) -> None:

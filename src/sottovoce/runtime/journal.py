@@ -9,6 +9,10 @@ is opened. The key comes from the party's private key and not from the file, so 
 not fit either. What a seal cannot see is a whole journal that is older than it should be: its neighbours can.
 
 There is no write-ahead log: where a bit of one flips, SQLite takes what follows for never written, in silence.
+
+What is dropped is gone from the file: SQLite overwrites it (``secure_delete``), but leaves copies behind where it moved
+rows from page to page, so that the file is written anew afterwards (``sweep``). What the medium keeps of blocks that
+were overwritten or freed, here or in the rollback journal, is beyond the reach of a program.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ import os
 import re
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 import numpy as np
@@ -30,13 +34,16 @@ from ..costs.base import Array
 from ..errors import JournalError
 
 KIND = b"sottovoce journal "
-FORMAT = KIND + b"2"
+FORMAT = KIND + b"3"
 SEAL, MADE = "seal", "made"
 SYNCHRONOUS = "FULL"  # what is written survives power cuts; tests in one process, which have none, do not wait for it
+UNSWEPT = "unswept"  # there while copies of what was dropped may be left in the file
 PAGE = 4096  # bytes, the least that a database has
 # One tree, whose rows are also its index: there is no second one that could tell something else.
 TABLE = "CREATE TABLE blobs (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 WRITE = "INSERT OR REPLACE INTO blobs VALUES (?, ?)"
+NONE: Mapping[str, bytes] = MappingProxyType({})
+DROP = "DELETE FROM blobs WHERE name = ?"
 
 
 class Journal:
@@ -99,6 +106,8 @@ class Journal:
             self.database.execute("PRAGMA locking_mode=EXCLUSIVE")
             self.database.execute("BEGIN EXCLUSIVE")
             self.database.execute("COMMIT")  # the lock stays
+            if self.path.stat().st_size % PAGE:  # to SQLite the rest of a page is zeros
+                raise self._damaged("it is cut short")
             if self.database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise self._damaged("the database is malformed")
             found = self.database.execute("SELECT value FROM blobs WHERE name = 'format'").fetchone()
@@ -106,6 +115,8 @@ class Journal:
                 raise JournalError(f"{self.path}: this is a journal of another version of sottovoce.")
             self.database.execute("PRAGMA journal_mode=DELETE")
             self.database.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
+            self.database.execute("PRAGMA secure_delete=ON")
+            self.database.execute("PRAGMA temp_store=MEMORY")  # of VACUUM: no second file with secrets
             rows = self.database.execute("SELECT name, value FROM blobs")
             self._sums = {name: self._sum(name, value) for name, value in rows if name != SEAL}
             seal = self.database.execute("SELECT value FROM blobs WHERE name = ?", (SEAL,)).fetchone()
@@ -119,6 +130,7 @@ class Journal:
             raise self._damaged("a row is malformed") from None
         if seal != (self._seal(self._sums),):
             raise self._damaged("its seal does not fit: something in it has changed, or it is another party's")
+        self.sweep()  # a crash may have come between
 
     def _damaged(self, why: str) -> JournalError:
         return JournalError(
@@ -164,36 +176,66 @@ class Journal:
             raise self._damaged(f"it cannot be read: {error}") from None
         raise self._damaged("a row has changed since it was opened")
 
-    def put(self, blobs: Mapping[str, bytes]) -> None:
-        """Write all of them, or none."""
+    def put(self, blobs: Mapping[str, bytes], drop: Iterable[str] = ()) -> None:
+        """Write all of them, and drop other rows, or nothing of it."""
         if self._waiting is not None:
+            assert not drop
             self._waiting |= blobs
             return
+        gone = {name for name in drop if name in self._sums} - blobs.keys()
+        blobs = {**blobs, UNSWEPT: b""} if gone else blobs
+        self._change(blobs, gone)
+
+    def under(self, *prefixes: str) -> list[str]:
+        """The names of rows that begin like this."""
+        return [name for name in self._sums if name.startswith(prefixes)]
+
+    def sweep(self) -> None:
+        """Write the file anew, without what SQLite has left of rows that were dropped."""
+        if UNSWEPT in self._sums:
+            try:
+                self.database.execute("VACUUM")
+            except sqlite3.Error as error:
+                raise self._unwritten(error) from None
+            self._change({}, {UNSWEPT})
+
+    def keyed(self, content: bytes) -> bytes:
+        """A digest by which nobody without the party's private key can try out what the content was."""
+        return hashlib.blake2b(content, key=self._key, digest_size=32, person=b"content").digest()
+
+    def _change(self, blobs: Mapping[str, bytes], gone: set[str]) -> None:
         sums = self._sums | {name: self._sum(name, value) for name, value in blobs.items()}
+        sums = {name: digest for name, digest in sums.items() if name not in gone}
         try:
             self.database.execute("BEGIN IMMEDIATE")
+            self.database.executemany(DROP, [(name,) for name in gone])
             self.database.executemany(WRITE, [*blobs.items(), (SEAL, self._seal(sums))])
             self.database.execute("COMMIT")
         except sqlite3.Error as error:
             if self.database.in_transaction:
                 self.database.execute("ROLLBACK")
-            raise JournalError(
-                f"{self.path}: the state cannot be written: {error}. The run stops here; make room and start it again."
-            ) from None
+            raise self._unwritten(error) from None
         self._sums = sums
+
+    def _unwritten(self, error: sqlite3.Error) -> JournalError:
+        return JournalError(
+            f"{self.path}: the state cannot be written: {error}. The run stops here; make room and start it again."
+        )
 
     def made(self) -> None:
         """From now on it is not new: a key that it lacks is never drawn again."""
         if self.new:
             self.put({MADE: b""})
 
-    def put_arrays(self, prefix: str, arrays: Mapping[str, Array], **more: bytes) -> None:
-        """Arrays under one prefix, replacing what was there, and other blobs in the same transaction."""
+    def put_arrays(
+        self, prefix: str, arrays: Mapping[str, Array], more: Mapping[str, bytes] = NONE, drop: Iterable[str] = ()
+    ) -> None:
+        """Arrays under one prefix, replacing what was there; more blobs, and rows to drop, in the same transaction."""
         index = "\n".join(f"{name} {','.join(str(size) for size in array.shape)}" for name, array in arrays.items())
         blobs = {
             f"{prefix}/{name}": np.ascontiguousarray(array, dtype="<f8").tobytes() for name, array in arrays.items()
         }
-        self.put({f"{prefix}#": index.encode(), **blobs, **more})
+        self.put({f"{prefix}#": index.encode(), **blobs, **more}, drop)
 
     def get_arrays(self, prefix: str) -> dict[str, Array] | None:
         """What ``put_arrays`` wrote last, or None."""

@@ -68,7 +68,8 @@ class Party:
     held: dict[str, Held] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
     over: dict[str, int] = field(default_factory=dict)  # the last stage whose end each neighbour knows
-    left: set[str] = field(default_factory=set)  # neighbours that have their answer and went
+    left: set[str] = field(default_factory=set)  # neighbours that went, and do not wait for anything
+    finished: set[str] = field(default_factory=set)  # those of them that have their answer
     # What a neighbour said that cannot be true, by the kind of its frame, until it says something better.
     contradictions: dict[tuple[str, str], Contradiction] = field(default_factory=dict)
     insists: Counter[str] = field(default_factory=Counter)  # how often each has said such things, in all
@@ -81,9 +82,14 @@ class Party:
         return (1 << self.n) - 1
 
     @property
+    def unaware(self) -> set[str]:
+        """Neighbours that may not know yet how the last stage ended. One that gave up may come back for it."""
+        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.finished
+
+    @property
     def waited_for(self) -> set[str]:
-        """Neighbours that may not know yet how the last stage ended."""
-        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.left
+        """Those of them that may still be there."""
+        return self.unaware - self.left
 
     @property
     def said(self) -> Progress:
@@ -171,6 +177,8 @@ class Party:
         if isinstance(said, Goodbye):
             if said.reason in (FINISHED, HOPELESS):
                 self.left.add(neighbour)
+            if said.reason == FINISHED:
+                self.finished.add(neighbour)
             if said.reason == HOPELESS:
                 self.contradictions[neighbour, "goodbye"] = Contradiction(
                     f"{neighbour} has ended, because this run cannot be finished; its log says why. Start all parties "
@@ -301,10 +309,10 @@ class Party:
     def news_for(self, link: Link) -> News:
         """All that this neighbour could be told now."""
         news = News()
-        ended = self.ended.get(link.lags) if link.lags is not None else None
-        if ended is not None:
-            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, self._bitmap(ended.ok)))
         agreement = self.agreement
+        over = self.stage if agreement is None else None  # a neighbour may stay until it knows that this party knows
+        for ended in (self.ended[stage] for stage in self.ended if stage in (link.lags, over)):
+            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, self._bitmap(ended.ok)))
         if agreement is not None:
             news.pads = Pads(self.stage, link.pads[self.stage])
         if agreement is not None and agreement.hopeless is None:

@@ -51,16 +51,18 @@ class NetworkAgreements(Agreements):
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         if isinstance(mask, GaussianMask):
             return self.optimise(Averaging(contributions[0]), mask)
-        self._wait(self.agent.met.wait())
-        integers, pads = np.rint(contributions[0]).astype(np.int64), []
-        for link in self.agent.party.links.values():
-            words = link.secrets.words(len(self.runs), len(integers), mask.bits)
-            link.pad(len(self.runs), words.astype("<u8").tobytes())
-            pads.append((1 if self.agent.config.index < link.index else -1, words))
-        limbs = masked_limbs(integers, pads, mask, self.parties)
-        # Uniform given the sums, the limbs are public: nothing is left to hide.
+
+        def covered() -> Cost:
+            """Uniform given the sums, the limbs are public: nothing is left to hide."""
+            integers, pads = np.rint(contributions[0]).astype(np.int64), []
+            for link in self.agent.party.links.values():
+                words = link.secrets.words(len(self.runs), len(integers), mask.bits)
+                link.pad(len(self.runs), words.astype("<u8").tobytes())
+                pads.append((1 if self.agent.config.index < link.index else -1, words))
+            return Averaging(masked_limbs(integers, pads, mask, self.parties))
+
         tol, size = min(self.tol, TOLERANCE), 2.0 ** limb_width(mask.bits, self.parties)
-        run = self._wait(self.agent.agree(len(self.runs), Averaging(limbs), None, tol, size))
+        run = self._wait(self.agent.agree(len(self.runs), covered, None, tol, size))
         try:
             mean = decode(run.x, mask, self.parties) / self.parties
         except NotConverged:

@@ -265,7 +265,10 @@ class _Past(Agent):
 
     brought: list[Holding]
 
-    async def agree(self, stage: int, cost: Cost, mask: GaussianMask | None, tol: float, size: float = 1.0) -> Result:
+    async def agree(
+        self, stage: int, cost: Cost | Callable[[], Cost], mask: GaussianMask | None, tol: float, size: float = 1.0
+    ) -> Result:
+        cost = cost() if callable(cost) else cost
         grid = 0.0 if mask is None else mask.grid
         self.brought.append(Holding(cost, self.edges(stage, cost.dim, mask), grid))
         if self.journal.get_arrays(f"answer/{stage}") is None:

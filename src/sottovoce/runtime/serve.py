@@ -21,6 +21,7 @@ from .config import NodeConfig
 from .grpc_transport import GrpcTransport
 from .identity import load
 from .journal import Journal
+from .keeping import is_over
 from .own_privacy import own_privacy
 from .prepare import prepare
 from .program import NetworkAgreements, answer
@@ -47,6 +48,8 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     identity = load(config.identity)
     transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
     with Journal(config.journal, identity.derive("journal")) as journal:
+        if is_over(config, journal):
+            return DONE
         with journal.together():  # keys of all edges, and whose they are: one wait for the disk
             agent = Agent(config, transport, identity, journal)
         halted = Halt()
@@ -69,7 +72,8 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
                 work.result()
                 return DONE
             if agent.result is not None:
-                log.info("told to stop; neighbours that have not finished may miss the end")
+                log.info("told to stop; the answer is there")
+                agent.close()
                 return DONE
             log.warning("told to stop before the end; start the same command to go on")
             return INTERRUPTED if halted.by == signal.SIGINT else UNFINISHED
