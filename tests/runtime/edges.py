@@ -27,23 +27,37 @@ class Shelf(dict[str, bytes]):
 
 
 @cache
-def shelf(me: str, other: str, run: str) -> Shelf:
-    """The disk of one end: every link that is made of it has the same keys. The larger name has met the other one, so
-    that it can say hello."""
-    disk = Shelf()
-    own = EdgeSecrets.saved(disk, digest(run), me, other)
-    if me > other:
-        own.meet(EdgeSecrets.saved(shelf(other, me, run), digest(run), other, me).offer)
-        own.save(disk)
-    return disk
+def disk(me: str, other: str, run: str) -> Shelf:
+    """Of one end, before it has met the other one: every link that is made of it has the same private keys."""
+    shelf = Shelf()
+    EdgeSecrets.saved(shelf, digest(run), me, other)
+    return shelf
 
 
-def secrets_of(me: str, other: str, run: dict[str, Any] = RUN) -> EdgeSecrets:
-    return EdgeSecrets.saved(shelf(me, other, canonical(run)), digest(canonical(run)), me, other)
+@cache
+def disks(small: str, large: str, run: str) -> dict[str, Shelf]:
+    """Of both ends, once they have met."""
+    ends = {}
+    for me, other in ((small, large), (large, small)):
+        shelf = Shelf(disk(me, other, run))
+        ends[me] = shelf, EdgeSecrets.saved(shelf, digest(run), me, other)
+    (_, first), (_, second) = ends.values()
+    second.meet(first.offer)
+    first.meet(second.offer)
+    for shelf, end in ends.values():
+        end.save(shelf)
+    return {me: shelf for me, (shelf, _) in ends.items()}
+
+
+def met(me: str, other: str, run: dict[str, Any] = RUN) -> EdgeSecrets:
+    """The secrets of a party that has met its neighbour before."""
+    text = canonical(run)
+    return EdgeSecrets.saved(disks(*sorted((me, other)), text)[me], digest(text), me, other)
 
 
 def link(identities: dict[str, Identity], me: str, other: str, *, run: dict[str, Any] = RUN, mac: bool = True) -> Link:
-    secrets = secrets_of(me, other, run)
+    text = canonical(run)
+    secrets = EdgeSecrets.saved(Shelf(disk(me, other, text)), digest(text), me, other)
     return Link(identities[me], other, INDEX[other], identities[other].certificate, run, secrets, authenticate=mac)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runtime.edges import INDEX, link, secrets_of, shake
+from runtime.edges import INDEX, link, met, shake
 
 import sottovoce as sv
 from sottovoce.errors import PeerError
@@ -45,7 +45,7 @@ class Triangle:
         """A new process of this party: its links know the keys, the rest comes from the disk."""
         links = {other: link(self.identities, name, other) for other in INDEX if other != name}
         for other, end in links.items():
-            end.secrets.meet(secrets_of(other, name).offer)
+            end.secrets = met(name, other)
         party = self.parties[name] = Party(INDEX[name], 3, links, lambda: self.save(name))
         stage = sum(of == name for of, _ in self.answers)
         if (state := self.saved.get((name, stage))) is not None:
