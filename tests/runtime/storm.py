@@ -168,7 +168,7 @@ class Storm:
     def copy(self, name: str) -> bool:
         """A backup, of a party that does not run just then."""
         stage = self.stage(name)
-        if name in self.copies or stage is None or not self.kill(name):
+        if name in self.copies or stage is None or stage < 0 or not self.kill(name):
             return False
         self.copies[name] = self.backup(name), stage
         self.due[name] = time.monotonic() + 0.1
