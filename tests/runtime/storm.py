@@ -41,7 +41,7 @@ LIES = ("all bits", "1e200", "1.7e308", "far epoch", "forged bits", "negative co
 POISONS = ("none", "rot", "rollback", "liar", "mixed", "lost")
 WAKES = 25.0  # a second: slow enough that there is something to disturb
 PATIENCE = 120.0  # seconds after the storm within which everybody has ended
-WAITS = 25.0  # seconds after which those that have ended without an answer are started again, with those that wait
+WAITS = 15.0  # seconds after which those that have ended without an answer are started again, with those that wait
 
 
 class Storm:
@@ -168,7 +168,7 @@ class Storm:
     def copy(self, name: str) -> bool:
         """A backup, of a party that does not run just then."""
         stage = self.stage(name)
-        if name in self.copies or stage is None or not self.kill(name):
+        if name in self.copies or stage is None or stage < 0 or not self.kill(name):
             return False
         self.copies[name] = self.backup(name), stage
         self.due[name] = time.monotonic() + 0.1
@@ -329,7 +329,9 @@ def quiet_ports(n: int) -> list[int]:
     raise RuntimeError("all ports are taken")
 
 
-def storm(seed: int, channels: str, seconds: float, poison: str, folder: Path) -> dict[str, Any]:
+def storm(
+    seed: int, channels: str, seconds: float, poison: str, folder: Path, wake: str | float = WAKES
+) -> dict[str, Any]:
     dice = random.Random(f"{seed} {poison}")
     poison, _, lie = poison.partition(":")
     if poison in ("liar", "mixed"):
@@ -341,7 +343,7 @@ def storm(seed: int, channels: str, seconds: float, poison: str, folder: Path) -
             NETWORK,
             "least_squares",
             channels=channels,
-            wake=WAKES,
+            wake=wake,
             proxies=proxies,
             ports=quiet_ports(NETWORK.n),
         )

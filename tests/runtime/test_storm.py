@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from runtime.storm import storm
 
 
-@pytest.mark.parametrize(("channels", "poison"), [("open", "mixed")])
-def test_a_short_storm(tmp_path, channels, poison):
-    found = storm(3, channels, 4.0, poison, tmp_path / "run")
+def test_a_short_storm(tmp_path):
+    """A few seconds, and no clock to slow the parties down; one of them lies once, and a journal rots."""
+    found = storm(1, "open", 2.0, "mixed", tmp_path / "run", wake='"eager"')
     assert found["wrong"] == []
     assert found["happened"]
-    assert found["answers"] == 5 or found["sentences"]
+    assert found["answers"] or found["sentences"]
