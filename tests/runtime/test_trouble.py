@@ -297,8 +297,11 @@ def test_a_party_that_missed_the_end_says_whom_to_start_again(tmp_path, monkeypa
 
         hub = Hub(faults)
 
+        told: list[str] = []
+
         def start(name: str, other: str) -> asyncio.Task[int]:
-            return asyncio.create_task(serve(configs[name], hub.transport(name, [other])))
+            transport = hub.transport(name, [other])
+            return asyncio.create_task(serve(configs[name], transport, lambda result: told.append(result["party"])))
 
         deaf = True
         first, second = start("p0", "p1"), start("p1", "p0")
@@ -313,7 +316,12 @@ def test_a_party_that_missed_the_end_says_whom_to_start_again(tmp_path, monkeypa
         assert agents["p0"].status()["missed"] == ["p1"]
         assert "p1 has been away for 0.5 s." in caplog.text
         assert "start it again if it has finished" in caplog.text
+        hub.cut("p0", "p1")
         second = start("p1", "p0")
+        while told != ["p1", "p1"]:
+            await asyncio.sleep(0.02)
+        assert not second.done()  # the answer is printed before the wait
+        hub.heal("p0", "p1")
         assert await first == 0
         assert agents["p0"].status()["missed"] == []
         second.cancel()
