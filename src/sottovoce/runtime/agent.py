@@ -26,15 +26,17 @@ import numpy as np
 from ..atomic import write_whole
 from ..costs import Cost
 from ..costs.base import Array
-from ..errors import JournalError, PeerError
+from ..errors import InvalidInput, JournalError, PeerError
 from ..masks import GaussianMask
 from ..node import Link as Edge
 from ..node import Node
 from ..solve import Result, Status
 from .agreement import Agreement, Contradiction
 from .config import NodeConfig
+from .departure import Departure, explanation
 from .identity import Identity
 from .journal import Journal
+from .leaving import Decision
 from .link import Disagreement, Link, News, canonical
 from .party import FINISHED, HOPELESS, Party
 from .recorder import RecordedNode, Recorder
@@ -52,6 +54,10 @@ GIVE_UP = 30.0  # seconds after which parties stop that mean different runs, or 
 PARTING = 5.0  # seconds to tell those that dial meanwhile that the run cannot be finished
 PATIENCE = 60.0  # seconds after which a neighbour that is away is missed
 LINGER = 600.0  # seconds to stay for neighbours that have not finished
+
+
+class Changed(Exception):
+    """A party has left for good: what an agreement is on must be made anew."""
 
 
 class Agent:
@@ -85,11 +91,13 @@ class Agent:
                 authenticate=config.channels == "open",
             )  # fmt: skip
         journal.made()
-        self.party = Party(config.index, config.parties, links, self.save)
+        self.departure = Departure(config, identity, journal)
+        self.decided: Decision | None = None  # what has been acted on
+        self.party = Party(config.index, config.parties, links, self.save, departure=self.departure)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
-        self._meet()
+        self.depart()
 
     def _own(self, journal: Journal) -> None:
         """A journal is for one run on one set of data: other data with the same pads would show their difference."""
@@ -127,6 +135,8 @@ class Agent:
             return
         try:
             changed = self.party.received(neighbour, frame)
+            if self.departure.news:
+                self.depart()
             if not self.met.is_set():
                 self._meet()
                 self.mark()
@@ -169,7 +179,7 @@ class Agent:
     def next_frame(self, neighbour: str) -> bytes | None:
         if self.parting:
             link = self.party.links[neighbour]
-            frame = link.next_frame(News())
+            frame = link.next_frame(News(leaves=self.departure.statements))
             self.parted |= {neighbour} if "goodbye" in link.told else set()
             return frame
         # What could not be written down must not be said.
@@ -177,6 +187,7 @@ class Agent:
 
     async def failure(self) -> None:
         """Waits for what goes wrong outside of an agreement, and raises it."""
+        self.departure.check()
         self.broken = asyncio.get_running_loop().create_future()
         await self.broken
 
@@ -199,14 +210,75 @@ class Agent:
                 link.secrets.save(self.journal)
                 self.disagreements.pop(name, None)
                 self.disagreeing.pop(name, None)
-        if all(link.secrets.met for link in self.party.links.values()):
+        if all(link.secrets.met for link in self.padded):
             self.met.set()
+
+    # Where a party leaves for good
+
+    @property
+    def parties(self) -> int:
+        """How many the answer is of."""
+        return self.config.parties - len(self.departure.dropped)
+
+    @property
+    def padded(self) -> list[Link]:
+        """The edges whose pads hide what this party brings."""
+        return [link for name, link in self.party.links.items() if name not in self.departure.dropped]
+
+    def drop(self, name: str, *, sure: bool) -> str:
+        """The operator says that a party has left for good; unless it is sure, what that means."""
+        self.departure.leaving.check(name)
+        if self.result is not None:
+            raise InvalidInput(f"this party has its answer already, and does not need {name} any more.")
+        if name in self.party.links and self.transport.state(name) == "up":
+            raise InvalidInput(f"{name} is there: this party is in contact with it. End it first, if it is to leave.")
+        if not sure:
+            return explanation(name, self.departure, self.party)
+        self.departure.sign(name, self.party)
+        log.warning("this party says that %s has left for good", name)
+        self.depart()
+        self.tell()
+        return f"This party has said that {name} has left for good. {self.departure.leaving.progress}"
+
+    def depart(self) -> None:
+        """Act on what the parties say of one that has left, once; also after a restart."""
+        self.departure.news = False
+        decision, agreement = self.departure.decision, self.party.agreement
+        self.party.gone = self.departure.gone
+        for name in self.party.gone & self.party.links.keys():
+            self.stop_missing(name)
+            self.party.held.pop(name, None)
+        if agreement is not None:
+            agreement.paused = self.departure.undecided
+        if decision is not None and decision is not self.decided:
+            self.decided = decision
+            log.warning("%s", decision.sentence, extra={"left": decision.leaver})
+            try:
+                self.departure.check()
+            except PeerError as error:
+                if self.broken is not None:  # or it is told when the run goes on
+                    self.fail(error)
+                return
+            self.party.absent = 1 << self.config.names.index(decision.leaver)
+            if agreement is not None and not agreement.done:
+                if self.party.stage == decision.stage and decision.kind in ("dropped", "adopted"):
+                    self.save()
+                    self.party.agreement = None  # until it is made anew; what is said meanwhile is held
+                    self.mark()
+                else:
+                    agreement.absent = self.party.absent
+                    if agreement.epoch is not None:
+                        agreement.unite(no=False, ok=0)
+            self.turn.set()
+        self._meet()
 
     # Agreements
 
-    async def agree(self, stage: int, cost: Cost, mask: GaussianMask | None, tol: float, size: float = 1.0) -> Result:
+    async def agree(
+        self, stage: int, cost: Cost, mask: GaussianMask | None, tol: float, size: float = 1.0, parties: int = 0
+    ) -> Result:
         """Optimise with everybody else: one stage. Without a mask the cost must be public already. ``size`` of what is
-        agreed on is public."""
+        agreed on is public. ``Changed``: a party has left, and the cost must be made anew, for so many ``parties``."""
         saved = self.journal.get_arrays(f"answer/{stage}")
         if saved is not None:
             if not (residual := float(saved["residual"][0])) <= tol:
@@ -215,10 +287,14 @@ class Agent:
                     "a new run, with new journals."
                 )
             return self.outcome(saved["x"], wakes=int(saved["wakes"][0]), residual=residual)
+        self.departure.check()
         await self.met.wait()
-        node = self.node(stage, cost, mask)
+        if parties not in (0, self.parties):
+            raise Changed
+        decision, node = self.decided, self.node(stage, cost, mask)
         sigma = 0.0 if mask is None else mask.sigma
         agreement = Agreement(node, self.config.parties, tol=tol, sigma=sigma, size=size)
+        self.departure.adapt(stage, agreement)
         state = self.journal.get_arrays(f"stage/{stage}")
         spent = int.from_bytes(self.journal.get(f"spent/{stage}") or b"", "little")
         if state is not None:
@@ -226,13 +302,21 @@ class Agent:
         else:
             node.sent = spent
         await self.public_time(self.since)
+        if self.decided is not decision:
+            raise Changed
         if self.recorder is not None:
             self.recorder.began(stage, node.sent, mask, state)
+            if decision is not None:
+                self.recorder.left(stage, decision.leaver)
         self.reserved = spent
         log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
+        agreement.paused = self.departure.undecided
+        self.departure.resume(stage, agreement)
         self.party.begin(stage, agreement)
         self.lose_patience()
         await self.drive(agreement)
+        if not agreement.done:
+            raise Changed
         self.mark()
         self.party.finish()
         assert agreement.epoch is not None
@@ -274,7 +358,7 @@ class Agent:
     def edges(self, stage: int, dim: int, mask: GaussianMask | None) -> dict[int, Edge]:
         """What this party knows of its edges in a stage; secret."""
         edges, zero = {}, np.zeros(dim)
-        for link in self.party.links.values():
+        for link in self.padded:
             held = written = zero
             if mask is not None:
                 held = link.secrets.pads(stage, self.config.name, dim, mask)
@@ -284,7 +368,7 @@ class Agent:
 
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
-        while not agreement.done:
+        while not agreement.done and self.party.agreement is agreement:
             if agreement.hopeless is not None:
                 self.fail(agreement.hopeless)
                 await asyncio.Event().wait()  # until this is cancelled
@@ -309,9 +393,10 @@ class Agent:
         until = loop.time() + HEARTBEAT
         while not agreement.done and (left := until - loop.time()) > 0:
             self.turn.clear()
-            present = {link.index for link in self.party.links.values() if link.ready}
+            expected = self.party.links.keys() - self.party.gone
+            present = {link.index for name, link in self.party.links.items() if link.ready and name in expected}
             if agreement.news and agreement.news >= present:
-                if len(present) < len(self.party.links):  # somebody is away: there is no hurry
+                if len(present) < len(expected):  # somebody is away: there is no hurry
                     await asyncio.sleep(TOGETHER)
                 return
             if agreement.news:  # somebody has spoken; the others may be slow
@@ -347,6 +432,7 @@ class Agent:
     def write_result(self, result: dict[str, Any]) -> None:
         """The result file, whole or not at all."""
         self.result = result
+        self.departure.close()
         text = json.dumps(result, indent=1, allow_nan=False) + "\n"
         write_whole(self.config.result, lambda path: Path(path).write_text(text, encoding="utf-8"))
 
@@ -373,6 +459,7 @@ class Agent:
             "seconds": time.time() - self.started,
             "neighbours": {name: self.transport.state(name) for name in self.party.links},
             "missed": sorted(self.missed),
+            "leaving": self.departure.status(),
             "disagreements": self.disagreements | {name: str(said) for (name, _), said in contradictions.items()},
         }
 
@@ -380,6 +467,8 @@ class Agent:
         """These, or all, are away. One that has finished and left may have to come back, to tell how the run ended."""
         for name in self.party.links if neighbours is None else neighbours:
             self.stop_missing(name)
+            if name in self.party.gone:
+                continue
             if self.transport.state(name) != "up" and not self.party.links[name].farewell:
                 self.missing[name] = asyncio.get_running_loop().call_later(PATIENCE, self._miss, name)
 
@@ -414,7 +503,8 @@ class Agent:
         self.say_goodbye(HOPELESS)
         loop = asyncio.get_running_loop()
         until = loop.time() + PARTING
-        while loop.time() < until and self.parted | self.party.left < self.party.links.keys():
+        waiting = self.party.links.keys() - self.party.gone
+        while loop.time() < until and not waiting <= self.parted | self.party.left:
             await asyncio.sleep(TOGETHER)
 
     def say_goodbye(self, reason: str) -> None:

@@ -81,6 +81,8 @@ class Agreement:
         self.early: dict[int, tuple[int, Array]] = {}  # snapshots of epochs not entered yet, the newest of each
         self.wakes = self.wait = 0
         self.done = False
+        self.absent = 0  # the bits of parties that have left for good
+        self.paused = False  # whether epochs stand still, while the parties agree on who has left
 
     # Ordinary iterations
 
@@ -124,7 +126,7 @@ class Agreement:
     @property
     def calm(self) -> bool:
         """Whether the last message of every neighbour was nearly the one before: time to ask the others."""
-        if self.done or len(self.moved) < len(self.node.neighbours) or self.wait > 0:
+        if self.done or self.paused or len(self.moved) < len(self.node.neighbours) or self.wait > 0:
             return False
         undecided = self.epoch is not None and not self.epoch.no
         return not undecided and self.moves <= 1
@@ -145,6 +147,14 @@ class Agreement:
                 self.epoch.heard[j] = r
         self.judge()
 
+    def resume(self, epoch: int) -> None:
+        """Go on without a party that has left. Epochs up to ``epoch`` froze states with it, and are void; the next one
+        is refused, so that nobody mistakes them."""
+        if self.epoch is None or self.epoch.number <= epoch:
+            self.done = False
+            self.enter(epoch + 1)
+            self.unite(no=True, ok=0)
+
     def hear(self, j: int, epoch: int, r: Array) -> None:
         """A neighbour's frozen message."""
         self._check_epoch(epoch)
@@ -153,7 +163,7 @@ class Agreement:
         if epoch == current and self.epoch is not None:
             self.epoch.heard[j] = r
             self.judge()
-        elif epoch > current and not self.done:
+        elif epoch > current and not self.done and not self.paused:
             self.early[j] = (epoch, r)
             self.enter(epoch)
 
@@ -161,7 +171,7 @@ class Agreement:
         """Say ok or no, once all neighbours' frozen messages are here."""
         epoch = self.epoch
         assert epoch is not None
-        if epoch.residual is not None or len(epoch.heard) < len(self.node.neighbours):
+        if self.paused or epoch.residual is not None or len(epoch.heard) < len(self.node.neighbours):
             return
         # By frozen numbers alone: by those of the moment a neighbour could make tau as large as it likes.
         messages = (*epoch.sent.values(), *epoch.heard.values())
@@ -188,9 +198,9 @@ class Agreement:
         accepted = self.epoch is not None and number == current and self.epoch.ok & own
         if number >= current and ok & own and not accepted:
             raise Contradiction(never_accepted(number))
-        if number > current:
+        if number > current and not self.paused:
             self.enter(number)
-        if number < current or self.epoch is None:
+        if self.epoch is None or number != self.epoch.number:
             return False
         return self.unite(no=no, ok=ok)
 
@@ -203,7 +213,7 @@ class Agreement:
         epoch.no, epoch.ok = epoch.no or no, epoch.ok | ok
         if failed:  # ask again soon, and ever later while it fails
             self.wait = min(PATIENCE, max(2, self.wakes // 20))
-        self.done = not epoch.no and epoch.ok == (1 << self.n) - 1
+        self.done = not epoch.no and epoch.ok | self.absent == (1 << self.n) - 1
         return before != (epoch.no, epoch.ok)
 
     def _check_epoch(self, number: int) -> None:

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from ..costs.base import Array
 from ..errors import PeerError
-from .frames import Assembly, Goodbye, Hello, Snapshot, Value, Verdict, chunks, decode, encode
+from .escrow import seal, unseal
+from .frames import Assembly, Escrow, Goodbye, Hello, Leave, Snapshot, Value, Verdict, chunks, decode, encode
 from .identity import Identity, verify
 from .secrets import EdgeSecrets
 
@@ -27,9 +28,9 @@ AHEAD = 16  # chunks, a million numbers, of a vector whose length is not known y
 
 @dataclass(frozen=True, eq=False)
 class Complete:
-    """A whole vector from a neighbour: a value and its counter, or a snapshot and its epoch."""
+    """A whole vector from a neighbour: a value and its counter, a snapshot and its epoch, or an escrow."""
 
-    kind: Literal["value", "snapshot"]
+    kind: Literal["value", "snapshot", "escrow"]
     stage: int
     number: int
     data: Array
@@ -42,6 +43,8 @@ class News:
     verdicts: list[Verdict] = field(default_factory=list)
     snapshot: tuple[int, int, Array] | None = None
     value: tuple[int, int, Array] | None = None
+    leaves: list[Leave] = field(default_factory=list)  # before all else: what follows may hang on them
+    escrow: tuple[int, Array] | None = None
 
 
 class Disagreement(PeerError):
@@ -76,7 +79,7 @@ class Link:
         self.greeted = self.ready = False
         self.told: dict[str, object] = {}
         self.parts: deque[bytes] = deque()
-        self.assemblies = {"value": Assembly(), "snapshot": Assembly()}
+        self.assemblies = {"value": Assembly(), "snapshot": Assembly(), "escrow": Assembly()}
 
     # What goes out
 
@@ -89,9 +92,17 @@ class Link:
             return None
         if self.parts:
             return self.parts.popleft()
+        for leave in news.leaves:
+            if self._once(f"leave {leave.signer}", leave):
+                return self._sealed(leave)
         for verdict in news.verdicts:
             if self._once(f"verdict {verdict.stage}", verdict):
                 return self._sealed(verdict)
+        if news.escrow is not None and self._once("escrow", news.escrow[0]):  # before the first value
+            stage, estate = news.escrow
+            sealed = seal(self.secrets.escrow_key(stage, self.me.name), stage, estate)
+            self.parts.extend(self._sealed(part) for part in sealed)
+            return self.parts.popleft()
         for kind, frame in (("snapshot", Snapshot), ("value", Value)):
             said = news.snapshot if kind == "snapshot" else news.value
             if said is not None and self._once(kind, said[:2]):
@@ -108,7 +119,7 @@ class Link:
         self.told[what] = content
         return new
 
-    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye) -> bytes:
+    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye | Escrow | Leave) -> bytes:
         key = self.secrets.mac_key if self.authenticate else None
         return encode(body, mac_key=key, sender=self.me.name, receiver=self.name)
 
@@ -121,7 +132,7 @@ class Link:
 
     # What comes in
 
-    def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | None:
+    def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | Leave | None:
         """What a frame completes, or None. ``PeerError`` where the neighbour breaks the protocol."""
         key = self.secrets.mac_key if self.authenticate and self.ready else None
         body = decode(frame, mac_key=key, sender=self.name, receiver=self.me.name)
@@ -130,8 +141,10 @@ class Link:
             return None
         if not self.ready:
             raise PeerError("a frame came before the hello.")
-        if isinstance(body, Verdict | Goodbye):
+        if isinstance(body, Verdict | Goodbye | Leave):
             return body
+        if isinstance(body, Escrow):
+            return self._entrusted(body)
         kind: Literal["value", "snapshot"] = "value" if isinstance(body, Value) else "snapshot"
         number = body.counter if isinstance(body, Value) else body.epoch
         dimension = self.expected.get(body.stage)
@@ -139,6 +152,13 @@ class Link:
             raise PeerError(f"a vector of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
         whole = self.assemblies[kind].add((body.stage, number), body.chunk, body.chunks, body.data, dimension)
         return None if whole is None else Complete(kind, body.stage, number, whole)
+
+    def _entrusted(self, body: Escrow) -> Complete | None:
+        if body.chunks > AHEAD and body.stage not in self.expected:
+            raise PeerError(f"an escrow of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
+        data = unseal(self.secrets.escrow_key(body.stage, self.name), body)
+        whole = self.assemblies["escrow"].add((body.stage, 0), body.chunk, body.chunks, data)
+        return None if whole is None else Complete("escrow", body.stage, 0, whole)
 
     def _greeted_by(self, hello: Hello) -> None:
         if (hello.name, hello.to) != (self.name, self.me.name):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from ..modular import TOLERANCE, ModularMask, decode, limb_width, masked_limbs
 from ..solve import Result
 from ..statistics.agreements import Agreements, resolution
 from ..statistics.programs import run as run_statistic
-from .agent import Agent
+from .agent import Agent, Changed
 from .agreement import Contradiction
 from .config import NodeConfig
 
@@ -37,17 +38,10 @@ class NetworkAgreements(Agreements):
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         if isinstance(mask, GaussianMask):
             return self.optimise(Averaging(contributions[0]), mask)
-        self._wait(self.agent.met.wait())
-        integers, pads = np.rint(contributions[0]).astype(np.int64), []
-        for link in self.agent.party.links.values():
-            words = link.secrets.words(len(self.runs), len(integers), mask.bits)
-            pads.append((1 if self.agent.config.index < link.index else -1, words))
-        limbs = masked_limbs(integers, pads, mask, self.parties)
-        # Uniform given the sums, the limbs are public: nothing is left to hide.
-        tol, size = min(self.tol, TOLERANCE), 2.0 ** limb_width(mask.bits, self.parties)
-        run = self._wait(self.agent.agree(len(self.runs), Averaging(limbs), None, tol, size))
+        run, planned = self._until_nobody_leaves(lambda: self._count(contributions[0], mask)), self.agent.config.parties
         try:
-            mean = decode(run.x, mask, self.parties) / self.parties
+            # Limbs are those of the planned number of parties, also where one has left since.
+            mean = decode(run.x * (self.parties / planned), mask, planned) / self.parties
         except NotConverged:
             raise Contradiction(
                 f"the counts of stage {len(self.runs)} do not add up to whole numbers: a party has not kept to the "
@@ -55,10 +49,29 @@ class NetworkAgreements(Agreements):
             ) from None
         return replace(run, x=mean)
 
+    def _count(self, contribution: Array, mask: ModularMask) -> Result:
+        self._wait(self.agent.met.wait())
+        integers, pads, planned = np.rint(contribution).astype(np.int64), [], self.agent.config.parties
+        self.parties = self.agent.parties
+        for link in self.agent.padded:
+            words = link.secrets.words(len(self.runs), len(integers), mask.bits)
+            pads.append((1 if self.agent.config.index < link.index else -1, words))
+        limbs = masked_limbs(integers, pads, mask, planned)
+        # Uniform given the sums, the limbs are public: nothing is left to hide.
+        tol, size = min(self.tol, TOLERANCE), 2.0 ** limb_width(mask.bits, planned)
+        return self._wait(self.agent.agree(len(self.runs), Averaging(limbs), None, tol, size, self.parties))
+
     def optimise(self, cost: Cost, mask: GaussianMask) -> Result:
         """One agreement on the optimum of all parties' costs."""
         size = max(1.0, resolution(mask) / (3 * self.tol))  # also of the public number that rides along
-        return self._wait(self.agent.agree(len(self.runs), cost, mask, self.tol, size))
+        return self._until_nobody_leaves(
+            lambda: self._wait(self.agent.agree(len(self.runs), cost, mask, self.tol, size))
+        )
+
+    def _until_nobody_leaves(self, agree: Callable[[], Result]) -> Result:
+        while True:
+            with suppress(Changed):
+                return agree()
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()

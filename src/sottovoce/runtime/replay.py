@@ -265,9 +265,11 @@ class _Past(Agent):
 
     brought: list[Holding]
 
-    async def agree(self, stage: int, cost: Cost, mask: GaussianMask | None, tol: float, size: float = 1.0) -> Result:
+    async def agree(
+        self, stage: int, cost: Cost, mask: GaussianMask | None, tol: float, size: float = 1.0, parties: int = 0
+    ) -> Result:
         grid = 0.0 if mask is None else mask.grid
         self.brought.append(Holding(cost, self.edges(stage, cost.dim, mask), grid))
         if self.journal.get_arrays(f"answer/{stage}") is None:
             raise _Unfinished
-        return await super().agree(stage, cost, mask, tol, size)
+        return await super().agree(stage, cost, mask, tol, size, parties)

@@ -113,6 +113,10 @@ class EdgeSecrets:
         stream = self._stream(8 * count, "modular", str(stage))
         return np.frombuffer(stream, "<u8").astype(np.uint64) & np.uint64(2**bits - 1)
 
+    def escrow_key(self, stage: int, sender: str) -> bytes:
+        """Seals what ``sender`` leaves with the other end in a stage (escrow.py)."""
+        return self._derive("escrow", str(stage), sender)
+
     def _stream(self, size: int, *purpose: str) -> bytes:
         # Every purpose has a key of its own, so that the nonce may be the same.
         return Cipher(ChaCha20(self._derive(*purpose), bytes(16)), mode=None).encryptor().update(bytes(size))

@@ -123,6 +123,7 @@ async def _work(agent: Agent, own: Array | PartyCost, tell: Tell) -> None:
             "party": agent.config.name,
             "run": agent.config.run_name,
             **told,
+            **agent.departure.result(),
             "messages_sent": counts.sent,
             "messages_received": counts.received,
             "bytes_sent": counts.bytes_sent,
