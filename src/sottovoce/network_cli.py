@@ -225,7 +225,7 @@ def _status_facts(told: dict[str, Any]) -> dict[str, Any]:
     }
     rows |= {f"neighbour {name}": state for name, state in told.get("neighbours", {}).items()}
     if leaving := told.get("leaving"):
-        rows[f"{leaving['party']} has left"] = f"say {', '.join(leaving['agreed'])}. {leaving['sentence']}"
+        rows[f"{leaving['party']} has left"] = f"as {', '.join(leaving['agreed'])} said. {leaving['sentence']}"
     if missed := told.get("missed", []):
         rows["missed"] = f"{', '.join(missed)}: start again, also if it has finished"
     return rows | {f"dispute {name}": why for name, why in told.get("disagreements", {}).items()}

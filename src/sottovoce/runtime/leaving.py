@@ -49,16 +49,16 @@ class Decision:
         if self.kind == "dropped":
             return f"{gone}, before it said anything of its data: the answer is that of the others."
         if self.kind == "adopted":
-            return f"{gone}, in the last stage, and {self.heir} stands in for it: the answer is that of all."
+            return f"{gone}, in the last agreement, and {self.heir} stands in for it: the answer is that of all."
         if self.kind == "complete":
-            return f"{gone}, after the last stage: the answer is that of all."
+            return f"{gone}, after the last agreement: the answer is that of all."
         why = "the others need data that only it has"
         if self.begun == self.stages:
-            why = "nobody who is left holds its escrow of the last stage"
+            why = "nobody who is left holds its escrow of the last agreement"
         return (
-            f"{gone}, after it had brought its numbers to {self.begun} of {self.stages} stages, and this run cannot be "
-            f"finished: {why}. A new run without {self.leaver} can be. But the difference to what is known from this "
-            f"one discloses what {self.leaver} brought (its number of rows; its sums): decide that knowingly."
+            f"{gone}, after it had brought its numbers to {self.begun} of {self.stages} agreements, and this run "
+            f"cannot be finished: {why}. A new run without {self.leaver} can be. But the difference to what is known "
+            f"from this one discloses what {self.leaver} brought (its number of rows; its sums): decide that knowingly."
         )
 
 
