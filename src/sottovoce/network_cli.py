@@ -128,7 +128,7 @@ def node(
             print_json(result)
         else:
             _print_facts(_answer_facts(result["answer"]))
-            for gone in result["left"]:
+            for gone in result.get("left", []):
                 typer.echo(f"\n{gone['party']} left for good: the answer is {gone['answer']}.")
             typer.echo(f"\nAll of it is in {config.result}")
         sys.stdout.flush()

@@ -21,6 +21,7 @@ from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import Cluster
+from sottovoce.runtime.drop import drop
 from sottovoce.runtime.memory import Faults, Hub
 from sottovoce.runtime.program import NetworkAgreements
 
@@ -101,7 +102,7 @@ class Stage:
     def drop(self, leaver: str, *signers: str) -> None:
         for name in signers:
             if not self.tasks[name].done():
-                self.agents[name].drop(leaver, sure=True)
+                drop(self.agents[name], leaver, sure=True)
 
     async def until(self, condition: Callable[[], Any], step: float = 0.002) -> None:
         for _ in range(200_000):

@@ -17,6 +17,7 @@ import sottovoce as sv
 from sottovoce.cli import app
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.runtime.agreement import Contradiction
+from sottovoce.runtime.drop import drop
 from sottovoce.runtime.frames import Leave
 from sottovoce.runtime.leaving import Departed, Leaving, decide
 
@@ -149,16 +150,16 @@ def test_what_cannot_be_said(tmp_path):
         await asyncio.sleep(1.0)
         for name in ("p9", "p0", "p1"):
             with pytest.raises(InvalidInput) as error:
-                stage.agents["p0"].drop(name, sure=True)
+                drop(stage.agents["p0"], name, sure=True)
             refused[name] = str(error.value)
-        told = stage.agents["p0"].drop("p2", sure=False)
+        told = drop(stage.agents["p0"], "p2", sure=False)
         assert "0 of 2 agreements are over; p2 was not heard here" in told
         assert stage.agents["p0"].status()["leaving"] is None  # asking says nothing
         stage.drop("p2", "p0")
         assert stage.agents["p0"].status()["leaving"]["missing"] == ["p1", "p3"]
         for name in ("p2", "p3"):
             with pytest.raises(InvalidInput) as error:
-                stage.agents["p0"].drop(name, sure=True)
+                drop(stage.agents["p0"], name, sure=True)
             refused[f"{name} then"] = str(error.value)
         stage.drop("p2", "p1", "p3")
 

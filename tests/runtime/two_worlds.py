@@ -36,6 +36,7 @@ from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.config import PACE, Neighbour, NodeConfig
+from sottovoce.runtime.drop import drop
 from sottovoce.runtime.identity import Identity, load
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.memory import Faults, Hub
@@ -193,8 +194,8 @@ class World:
             gone.cancel()
             await asyncio.gather(gone, return_exceptions=True)
             for name in sorted(self.agents.keys() - {f"p{leaver}"}):
-                self.logs.append(self.agents[name].drop(f"p{leaver}", sure=False))
-                self.logs.append(self.agents[name].drop(f"p{leaver}", sure=True))
+                self.logs.append(drop(self.agents[name], f"p{leaver}", sure=False))
+                self.logs.append(drop(self.agents[name], f"p{leaver}", sure=True))
                 await asyncio.sleep(0.1)
         assert await asyncio.wait_for(asyncio.gather(*parties), 900.0) == [0] * len(parties)
         watch.cancel()

@@ -26,14 +26,15 @@ import numpy as np
 from ..atomic import write_whole
 from ..costs import Cost
 from ..costs.base import Array
-from ..errors import InvalidInput, JournalError, PeerError
+from ..errors import JournalError, PeerError
 from ..masks import GaussianMask
 from ..node import Link as Edge
 from ..node import Node
 from ..solve import Result, Status
 from .agreement import Agreement, Contradiction
 from .config import NodeConfig
-from .departure import Departure, explanation
+from .departure import Departure
+from .drop import act
 from .identity import Identity
 from .journal import Journal
 from .leaving import Decision
@@ -97,7 +98,7 @@ class Agent:
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
-        self.depart()
+        act(self)
 
     def _own(self, journal: Journal) -> None:
         """A journal is for one run on one set of data: other data with the same pads would show their difference."""
@@ -136,7 +137,7 @@ class Agent:
         try:
             changed = self.party.received(neighbour, frame)
             if self.departure.news:
-                self.depart()
+                act(self)
             if not self.met.is_set():
                 self._meet()
                 self.mark()
@@ -224,53 +225,6 @@ class Agent:
     def padded(self) -> list[Link]:
         """The edges whose pads hide what this party brings."""
         return [link for name, link in self.party.links.items() if name not in self.departure.dropped]
-
-    def drop(self, name: str, *, sure: bool) -> str:
-        """The operator says that a party has left for good; unless it is sure, what that means."""
-        self.departure.leaving.check(name)
-        if self.result is not None:
-            raise InvalidInput(f"this party has its answer already, and does not need {name} any more.")
-        if name in self.party.links and self.transport.state(name) == "up":
-            raise InvalidInput(f"{name} is there: this party is in contact with it. End it first, if it is to leave.")
-        if not sure:
-            return explanation(name, self.departure, self.party)
-        self.departure.sign(name, self.party)
-        log.warning("this party says that %s has left for good", name)
-        self.depart()
-        self.tell()
-        return f"This party has said that {name} has left for good. {self.departure.leaving.progress}"
-
-    def depart(self) -> None:
-        """Act on what the parties say of one that has left, once; also after a restart."""
-        self.departure.news = False
-        decision, agreement = self.departure.decision, self.party.agreement
-        self.party.gone = self.departure.gone
-        for name in self.party.gone & self.party.links.keys():
-            self.stop_missing(name)
-            self.party.held.pop(name, None)
-        if agreement is not None:
-            agreement.paused = self.departure.undecided
-        if decision is not None and decision is not self.decided:
-            self.decided = decision
-            log.warning("%s", decision.sentence, extra={"left": decision.leaver})
-            try:
-                self.departure.check()
-            except PeerError as error:
-                if self.broken is not None:  # or it is told when the run goes on
-                    self.fail(error)
-                return
-            self.party.absent = 1 << self.config.names.index(decision.leaver)
-            if agreement is not None and not agreement.done:
-                if self.party.stage == decision.stage and decision.kind in ("dropped", "adopted"):
-                    self.save()
-                    self.party.agreement = None  # until it is made anew; what is said meanwhile is held
-                    self.mark()
-                else:
-                    agreement.absent = self.party.absent
-                    if agreement.epoch is not None:
-                        agreement.unite(no=False, ok=0)
-            self.turn.set()
-        self._meet()
 
     # Agreements
 

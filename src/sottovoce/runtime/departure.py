@@ -206,26 +206,6 @@ class Departure:
         return {"covers": covers, "left": left}
 
 
-def explanation(leaver: str, departure: Departure, party: Party) -> str:
-    """What an operator should know before it says that a party has left."""
-    at, stages = departure.position(leaver, party), departure.stages
-    others = [name for name in departure.config.names if name not in (leaver, departure.config.name)]
-    heard = f"{leaver} was heard in agreement {at['heard']}" if at["heard"] else f"{leaver} was not heard here"
-    kept = f"its escrow of agreement {at['escrow']} is here" if at["escrow"] else "none of its escrow is here"
-    return (
-        f"This party says, signed and for good, that {leaver} has left; from then on it does not listen to {leaver}.\n"
-        f"Nothing happens until all others have said so too: {', '.join(others)}.\n\n"
-        f"What this party knows: {at['over']} of {stages} agreements are over; {heard}; {kept}.\n\n"
-        "What follows from what all of you know:\n"
-        f"* Nobody has heard {leaver} in any agreement: it is dropped. The answer is that of the others, exactly. The\n"
-        f"  pads that its neighbours share with it protect nothing any more: count {leaver} among the corrupt.\n"
-        f"* {leaver} was heard in the last agreement: a neighbour with its escrow stands in for it. The answer is\n"
-        "  that of all, its rows included, and shows nothing else.\n"
-        "* Anything else: there is no answer, and all end. A new run without it would disclose, by the difference,\n"
-        f"  what {leaver} has brought to this one.\n"
-    )
-
-
 def _fits(estate: Array, agreement: Agreement) -> bool:
     """Whether it could be the estate of a party in this agreement."""
     d = len(agreement.node.x)

@@ -19,6 +19,7 @@ from ..files.cost_table import PartyCost
 from .agent import Agent
 from .agreement import Contradiction
 from .config import NodeConfig
+from .drop import drop
 from .grpc_transport import GrpcTransport
 from .identity import load
 from .journal import Journal
@@ -174,7 +175,7 @@ def _told(agent: Agent, line: bytes) -> dict[str, Any]:
     if wanted != "drop":
         return {"error": f"this party does not know what {wanted!r:.40} means; another version may have asked."}
     try:
-        return {"told": agent.drop(name, sure=sure)}
+        return {"told": drop(agent, name, sure=sure)}
     except InvalidInput as error:
         return {"error": str(error)}
     except JournalError as error:
