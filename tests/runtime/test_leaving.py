@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,12 @@ from sottovoce.cli import app
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.runtime.agreement import Contradiction
 from sottovoce.runtime.drop import drop
-from sottovoce.runtime.frames import Leave
+from sottovoce.runtime.frames import Leave, decode, encode
 from sottovoce.runtime.leaving import Departed, Leaving, decide
+from sottovoce.runtime.question import Question
+from sottovoce.statistics.agreements import Agreements
+from sottovoce.statistics.programs import Spec
+from sottovoce.statistics.programs import run as run_statistic
 
 RING = sv.Network.ring(4)
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
@@ -237,6 +243,28 @@ def test_everybody_decides_alike(stages, of, kind, more):
     assert decision.sentence.startswith("p3 has left for good, ")
 
 
+class Alone(Agreements):
+    """Agrees with itself."""
+
+    def agree(self, contributions: np.ndarray, mask: Any) -> Any:
+        return SimpleNamespace(x=contributions, status=sv.Status.CONVERGED)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kind", ["mean", "variance", "covariance", "histogram", "least_squares"])
+def test_the_number_of_stages_is_known_beforehand(rng, kind, intercept):
+    """Whether the stage under way is the last one decides what becomes of a run."""
+    columns = ("a",) if kind == "histogram" else ("a", "b")
+    more: dict[str, Any] = {"bins": [-1.0, 1.0]} if kind == "histogram" else {}
+    if kind == "least_squares":
+        more["intercept"] = intercept
+    spec, alone = Spec(kind, columns, **more), Alone(1, ["p0"], 1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run_statistic(spec, alone, rng.normal(size=(20, len(columns))))
+    assert Question(spec, None, sv.GaussianMask(1.0), 3).stages == len(alone.runs)
+
+
 @pytest.fixture
 def leavings(identities) -> dict[str, Leaving]:
     names = ("ann", "bob", "cat")
@@ -269,6 +297,17 @@ def test_statements_are_checked_before_they_count(leavings, identities):
     assert ann.decision is None
     ann.sign("cat", **STAND)
     assert ann.decision.kind == "dropped"
+
+
+@pytest.mark.parametrize(
+    "fault", [{"leaver": ""}, {"signer": "a b"}, {"over": 2**32}, {"epoch": 2**53}, {"certificate": "x" * 5000},
+              {"signature": b""}, {"signature": b"x" * 73}],
+)  # fmt: skip
+def test_a_frame_is_bounded(leavings, fault):
+    statement = leavings["bob"].sign("cat", **STAND)
+    assert decode(encode(statement)) == statement
+    with pytest.raises(InvalidInput, match="this party was about to send a leave"):
+        encode(statement._replace(**fault))
 
 
 def test_two_statements_of_one_party_are_a_contradiction(leavings):
