@@ -1,4 +1,4 @@
-"""The commands that run between machines: ``keygen``, ``plan``, ``fingerprints``, ``node`` and ``status``."""
+"""The commands that run between machines: ``keygen``, ``plan``, ``fingerprints``, ``node``, ``status``, ``drop``."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def register(app: typer.Typer, tidy: Tidy) -> None:
     app.command(short_help="Show what to compare with the neighbours over the telephone.")(tidy(fingerprints))
     app.command(short_help="Run one party on the network.")(tidy(node))
     app.command(short_help="Ask a running party how it is.")(tidy(status))
+    app.command(short_help="Say that another party has left the run for good.")(tidy(drop))
 
 
 def keygen(
@@ -160,6 +161,36 @@ def status(file: NodeFile, json: Json = False) -> int | None:
     return 0
 
 
+def drop(
+    file: NodeFile,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The party that will not come back.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether that is meant.")] = False,
+) -> int | None:
+    """Tell the party that runs on this machine that another one has left the run for good.
+
+    Nothing happens until the operators of all other parties have said so too. Then the run goes on: without it if it
+    has not said anything yet, with what it has left behind if it was lost in the last stage; or it ends.
+
+    \b
+    Examples:
+      sottovoce drop node.toml hospital-3
+      sottovoce drop node.toml hospital-3 --yes
+
+    Exit status: 0 said; 1 not confirmed; 2 it cannot be said, or the party does not run.
+    """
+    from .runtime import cluster
+    from .runtime.config import read_node_file
+
+    path = read_node_file(file).socket
+    explained = cluster.drop(path, name, sure=False)
+    if not yes:
+        typer.echo(explained)
+        if not typer.confirm(f"Has {name} left for good? This cannot be taken back."):
+            return 1
+    typer.echo(cluster.drop(path, name, sure=True))
+    return 0
+
+
 # What they print
 
 
@@ -192,6 +223,8 @@ def _status_facts(told: dict[str, Any]) -> dict[str, Any]:
     if waited_for := told.get("not_agreed", []):
         more = f" and {len(waited_for) - SHOWN:,} more" if len(waited_for) > SHOWN else ""
         rows["not agreed"] = f"{', '.join(waited_for[:SHOWN])}{more}: epoch {told.get('epoch')} waits for them"
+    if leaving := told.get("leaving"):
+        rows[f"{leaving['party']} has left"] = f"as {', '.join(leaving['agreed'])} said. {leaving['sentence']}"
     if missed := told.get("missed", []):
         rows["missed"] = f"{', '.join(missed)}: start again, also if it has finished"
     return rows | {f"dispute {name}": why for name, why in told.get("disagreements", {}).items()}

@@ -78,10 +78,9 @@ class Node:
         self.nu = np.zeros(cost.dim)
         self.curvature = UNKNOWN_CURVATURE
         self.size = 0.0  # of w_i, which hides q_i; nothing is said of other costs
+        self.form: Quadratic | None = None  # Q_i and w_i
         if cost.quadratic is not None:
-            cost = collapsed(cost, links, grid)
-            self.curvature = smallest_curvature(cost.Q)
-            self.size = float(np.abs(cost.q).max(initial=0.0))
+            cost = self.form = collapsed(cost, links, grid)
         else:
             for j in self.neighbours:
                 self.nu = self.nu + adjoint(self.A[j], links[j].held)
@@ -91,6 +90,13 @@ class Node:
         self.sent = 0
         self.x = np.zeros(cost.dim)
         self.step = cost.bind(penalty(c, self.A.values()))
+        if self.form is not None:
+            self._take(self.form)
+
+    def _take(self, form: Quadratic) -> None:
+        self.form, self.step = form, form.bind(penalty(self.c, self.A.values()))
+        self.curvature = smallest_curvature(form.Q)
+        self.size = float(np.abs(form.q).max(initial=0.0))
 
     def wake(self) -> list[Message]:
         """Minimise, and say what every neighbour should know (eqs. 2 and 3)."""
@@ -121,6 +127,37 @@ class Node:
         self.newest[j] = counter
         self.D[j] = (1 - self.theta) * self.D[j] + self.theta * r
         return True
+
+    # Where a party leaves for good (THEORY 8). At a fixed point an edge adds -A_ij e_ij to the sum of all gradients and
+    # so takes its pads out of the sum of all w. Once it is cut, somebody must take them out instead: the heir.
+
+    @property
+    def estate(self) -> Array | None:
+        """What an heir needs to stand in for this node: ``Q_i`` and ``w_i - sum_j A_ij' e_ij``, a function of
+        ``(w_i, e)``; None where the cost has no quadratic form."""
+        if self.form is None:
+            return None
+        terms = [self.form.q[0], *(-adjoint(self.A[j], self.e[j]) for j in self.neighbours)]
+        rest = [math.fsum(entry) for entry in np.stack(terms).T.tolist()]
+        return np.concatenate([self.form.Q.ravel(), rest])
+
+    def cut(self, j: int) -> None:
+        """The edge to ``j`` is no more; its pads stay in ``w_i``."""
+        assert self.form is not None
+        self.neighbours.remove(j)
+        for of in (self.A, self.b, self.e, self.D, self.newest):
+            of.pop(j)
+        self._take(self.form)
+
+    def inherit(self, estate: Array) -> None:
+        """Bring to the sum what another node brought, all of whose edges are cut."""
+        assert self.form is not None
+        d = len(self.x)
+        own, other = self.form.Q, estate[:-d].reshape((1,) if len(estate) == d + 1 else (1, d, d))
+        if own.ndim != other.ndim:
+            own, other = (Q[:, None, None] * np.eye(d) if Q.ndim == 1 else Q for Q in (own, other))
+        q = self.form.q + estate[-d:]
+        self._take(Quadratic._make(self.form.shape, Q=own + other, q=q, r=np.zeros(1)))
 
 
 def collapsed(cost: Cost, links: Mapping[int, Link], grid: float) -> Quadratic:

@@ -54,6 +54,8 @@ def run_node(file: Path, json: bool, quiet: bool) -> int:
             width = max(map(len, rows), default=0)
             for name, value in rows.items():
                 print(f"{name:<{width}}  {value}")
+            for gone in result.get("left", []):
+                print(f"\n{gone['party']} left for good: the answer is {gone['answer']}.")
             print(f"\nAll of it is in {config.result}")
         sys.stdout.flush()
 

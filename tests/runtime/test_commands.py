@@ -256,7 +256,8 @@ def answering(path: Path, answer: bytes | None) -> Iterator[None]:
 
         def serve_one() -> None:
             connection, _ = server.accept()
-            with connection:
+            with connection, connection.makefile("rb") as asked:
+                assert json.loads(asked.readline()) == {"ask": "status"}
                 if answer is None:
                     connection.recv(1)  # until the other side gives up
                 else:

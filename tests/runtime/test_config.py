@@ -296,6 +296,23 @@ def test_ones_own_certificate_must_be_valid(write, tmp_path):
         read(write, '"ann"', '"ann"\nidentity = "old"')
 
 
+def test_fingerprints_are_those_of_the_certificates(write, identities):
+    """They say who may sign that a party has left; all parties compare them."""
+    own = identity.load(write().parent / "identity").fingerprint
+    pins = [identities["bob"].fingerprint, identities["cat"].fingerprint, own, "SHA256:of dan, whom nobody here knows"]
+
+    def of(fingerprints: list[str]) -> NodeConfig:
+        return read(write, "c = 0.4", f"c = 0.4\nfingerprints = {fingerprints!r}")
+
+    assert of(pins).parameters()["fingerprints"] == pins
+    assert "fingerprints" not in read(write).parameters()
+    with pytest.raises(InvalidInput, match="must be one for each of the 4 parties; got 3"):
+        of(pins[:3])
+    for i, name in ((1, "cat"), (2, "ann")):
+        with pytest.raises(InvalidInput, match=f"fingerprints has SHA256:else for {name}, but SHA256:"):
+            of([*pins[:i], "SHA256:else", *pins[i + 1 :]])
+
+
 def test_a_key_that_others_can_read_is_refused(write, tmp_path):
     path = write()
     os.chmod(tmp_path / "identity" / "key.pem", 0o644)

@@ -24,6 +24,7 @@ COLUMNS = ["a", "b", "y"]
 STATISTICS = {
     "mean": {"type": "mean", "columns": COLUMNS},
     "least_squares": {"type": "least_squares", "features": ["a", "b"], "target": "y"},
+    "histogram": {"type": "histogram", "columns": ["a"], "bins": [0.0, 2.0, 4.0]},
 }
 # The variance is 1e8: THEORY 5 puts the floor of floats at about eps sigma = 2e-12, and the stopping rule accepts 16
 # roundings of messages of some sigma, 2e-10.
@@ -81,7 +82,7 @@ def prepare(
     lines += [
         "[statistic]",
         *(f"{key} = {value!r}" for key, value in STATISTICS[kind].items()),
-        "[mask]\nvariance = 1e8",
+        "[mask]\nbits = 30" if kind == "histogram" else "[mask]\nvariance = 1e8",
     ]
     lines += [f'[[party]]\nname = "p{i}"\naddress = "127.0.0.1:{port}"' for i, port in enumerate(ports)]
     folder.mkdir(exist_ok=True)

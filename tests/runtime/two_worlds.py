@@ -38,6 +38,7 @@ from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.config import PACE, Neighbour, NodeConfig
+from sottovoce.runtime.drop import drop
 from sottovoce.runtime.identity import Identity, load
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.memory import Faults, Hub
@@ -77,6 +78,7 @@ class Scene:
     events: tuple[Event, ...] = ()
     faults: Callable[[], Faults] | None = None
     own_data: dict[str, Callable[[int], Any]] = field(default_factory=dict)  # by world, instead of reading the CSV file
+    leaver: tuple[float, int] | None = None  # when who leaves for good; then the others say so
 
 
 class Unlucky(Exception):
@@ -125,6 +127,8 @@ class World:
             wake=scene.wake, pace=PACE, record=folder / "trace.jsonl",
             metrics=f"127.0.0.1:{free_ports(1)[0]}" if i == 0 else None, run_name=RUN, run_id="0" * 32,
             channels=scene.channels, c=C, theta=THETA, tol=scene.tol, question=scene.question, neighbours=tuple(around),
+            fingerprints=tuple(load(scene.identities / f"p{k}").fingerprint for k in range(scene.network.n))
+            if scene.leaver else (),
         )  # fmt: skip
         if scene.own_data:
             config.__dict__["given"] = scene.own_data[self.name](i)
@@ -185,7 +189,19 @@ class World:
             await asyncio.sleep(event.away)
             parties[event.party] = start(event.party)
             self.restarts += 1
-        assert await asyncio.wait_for(asyncio.gather(*parties), 900.0) == [0] * n
+        if self.scene.leaver is not None:
+            when, leaver = self.scene.leaver
+            await asyncio.sleep(when - loop.time())
+            hub.kill(f"p{leaver}")
+            self.agents[f"p{leaver}"].save = lambda: None
+            gone = parties.pop(leaver)
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+            for name in sorted(self.agents.keys() - {f"p{leaver}"}):
+                self.logs.append(drop(self.agents[name], f"p{leaver}", sure=False))
+                self.logs.append(drop(self.agents[name], f"p{leaver}", sure=True))
+                await asyncio.sleep(0.1)
+        assert await asyncio.wait_for(asyncio.gather(*parties), 900.0) == [0] * len(parties)
         watch.cancel()
 
     async def watch(self, metrics: str) -> None:
@@ -263,6 +279,7 @@ class World:
             stage = len(own.runs)
             key = own.agent.config.name, stage
             contributions = contributions + self.moves.get(key, 0.0)
+            self.brought[key] = (contributions, mask, None)  # all that is known of one that leaves
             run = agree(own, contributions, mask)
             self.brought[key] = (contributions, mask, run)
             return run
@@ -354,7 +371,7 @@ class Foretold(Agreements):
     def agree(self, contributions: np.ndarray, mask: Any) -> Any:
         stage = len(self.runs)
         self.foretold[self.name, stage] = contributions[0].copy()
-        return self.first.brought[self.name, stage][2]
+        return self.first.brought[self.name, stage][2] or self.first.brought["p0", stage][2]
 
 
 # Programs that take no time

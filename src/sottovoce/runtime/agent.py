@@ -32,10 +32,13 @@ from ..solve import Result, Status
 from . import keeping
 from .agreement import Agreement, Contradiction, Final
 from .config import NodeConfig
+from .departure import Departure
 from .door import Door
+from .drop import act
 from .handshake import Disagreement, Handshake, LostJournal
 from .identity import Identity
 from .journal import Journal
+from .leaving import Decision
 from .link import Link, News, canonical, digest
 from .party import FINISHED, HOPELESS, Party
 from .recorder import RecordedNode, Recorder
@@ -55,6 +58,10 @@ INSISTS = 5  # times, and then too, whatever else it says
 PARTING = 5.0  # seconds to tell those that dial meanwhile that the run cannot be finished
 PATIENCE = 60.0  # seconds after which a neighbour that is away is missed
 LINGER = 600.0  # seconds to stay for neighbours that have not finished
+
+
+class Changed(Exception):
+    """A party has left for good: what an agreement is on must be made anew."""
 
 
 class Agent:
@@ -84,7 +91,9 @@ class Agent:
                 authenticate=config.channels == "open",
             )  # fmt: skip
         journal.made()
-        self.party = Party(config.index, config.parties, links, self.save)
+        self.departure = Departure(config, identity, journal)
+        self.decided: Decision | None = None  # what has been acted on
+        self.party = Party(config.index, config.parties, links, self.save, departure=self.departure)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
@@ -92,6 +101,7 @@ class Agent:
         self.door = Door(self.party, journal, self.fail, self.mark)
         self.door.remember(self.party.stage + 1, self._spent(self.party.stage + 1))
         self.met = self.door.met
+        act(self)
 
     def _spent(self, stage: int) -> int:
         """Counters that were set aside."""
@@ -138,6 +148,8 @@ class Agent:
             return
         try:
             changed = self.party.received(neighbour, frame)
+            if self.departure.news:
+                act(self)
         except Final as error:
             log.error("%s", error, extra={"neighbour": neighbour})
             self.fail(error)
@@ -178,11 +190,13 @@ class Agent:
             return None  # what could not be written down must not be said
         if self.parting:
             link = self.party.links[neighbour]
-            return link.next_frame(News(self.party.news_for(link).pads))  # which may be why
+            news = self.party.news_for(link)
+            return link.next_frame(News(news.pads, leaves=news.leaves))  # which may be why
         return self.party.next_frame(neighbour)
 
     async def failure(self) -> None:
         """Waits for what goes wrong outside of an agreement, and raises it."""
+        self.departure.check()
         self.broken = asyncio.get_running_loop().create_future()
         await self.broken
 
@@ -200,7 +214,20 @@ class Agent:
 
     @property
     def secrets(self) -> list[EdgeSecrets]:
-        return [link.secrets for link in self.party.links.values()]
+        """Of all neighbours that were met: of one that left before that there are none."""
+        return [link.secrets for link in self.party.links.values() if link.secrets.met]
+
+    # Where a party leaves for good
+
+    @property
+    def parties(self) -> int:
+        """How many the answer is of."""
+        return self.config.parties - len(self.departure.dropped)
+
+    @property
+    def padded(self) -> list[Link]:
+        """The edges whose pads hide what this party brings."""
+        return self.party.padded
 
     # Agreements
 
@@ -209,7 +236,7 @@ class Agent:
     ) -> Result:
         """Optimise with everybody else: one stage. Without a mask the cost must be public already; it is made when all
         neighbours are met, if it takes pads, and not at all where the stage is over. ``size`` of what is agreed on is
-        public."""
+        public. ``Changed``: a party has left, and the cost must be made anew."""
         saved = self.journal.get_arrays(f"answer/{stage}")
         if saved is not None:
             if not (residual := float(saved["residual"][0])) <= tol:
@@ -218,11 +245,13 @@ class Agent:
                     "a new run, with new journals."
                 )
             return self.outcome(saved["x"], wakes=int(saved["wakes"][0]), residual=residual)
+        self.departure.check()
         await self.met.wait()
         cost = cost() if callable(cost) else cost
-        node = self.node(stage, cost, mask)
+        decision, node = self.decided, self.node(stage, cost, mask)
         sigma = 0.0 if mask is None else mask.sigma
         agreement = Agreement(node, self.config.parties, tol=tol, sigma=sigma, size=size)
+        self.departure.adapt(stage, agreement)
         state = self.journal.get_arrays(f"stage/{stage}")
         spent = self._spent(stage)
         if state is not None:
@@ -230,13 +259,21 @@ class Agent:
         else:
             node.sent = spent
         await self.public_time(self.since)
+        if self.decided is not decision:
+            raise Changed
         if self.recorder is not None:
             self.recorder.began(stage, node.sent, mask, state)
+            if decision is not None:
+                self.recorder.left(stage, decision.leaver)
         self.reserved = spent
         log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
+        agreement.paused = self.departure.undecided
+        self.departure.resume(stage, agreement)
         self.party.begin(stage, agreement)
         self.lose_patience()
         await self.drive(agreement)
+        if not agreement.done:
+            raise Changed
         self.mark()
         self.party.finish()
         assert agreement.epoch is not None
@@ -245,7 +282,8 @@ class Agent:
         numbers = {"epoch": agreement.epoch.number, "wakes": agreement.wakes, "residual": agreement.residual * tol}
         scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
         answer = {"x": agreement.x, **scalars}
-        keeping.stage_over(self.journal, self.secrets, stage, answer, keep=self.recorder is not None)
+        others = self.departure.outdated(stage)
+        keeping.stage_over(self.journal, self.secrets, stage, answer, others, keep=self.recorder is not None)
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})
         self.tell()
         return self.outcome(agreement.x, wakes=agreement.wakes, residual=agreement.residual * tol)
@@ -279,7 +317,7 @@ class Agent:
     def edges(self, stage: int, dim: int, mask: GaussianMask | None) -> dict[int, Edge]:
         """What this party knows of its edges in a stage; secret."""
         edges, zero = {}, np.zeros(dim)
-        for link in self.party.links.values():
+        for link in self.padded:
             held = written = zero
             if mask is not None:
                 held = link.secrets.pads(stage, self.config.name, dim, mask)
@@ -291,7 +329,7 @@ class Agent:
 
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
-        while not agreement.done:
+        while not agreement.done and self.party.agreement is agreement:
             if agreement.hopeless is not None:
                 self.fail(agreement.hopeless)
                 await asyncio.Event().wait()  # until this is cancelled
@@ -316,9 +354,10 @@ class Agent:
         until = loop.time() + HEARTBEAT
         while not agreement.done and (left := until - loop.time()) > 0:
             self.turn.clear()
-            present = {link.index for link in self.party.links.values() if link.ready}
+            expected = self.party.links.keys() - self.party.gone
+            present = {link.index for name, link in self.party.links.items() if link.ready and name in expected}
             if agreement.news and agreement.news >= present:
-                if len(present) < len(self.party.links):  # somebody is away: there is no hurry
+                if len(present) < len(expected):  # somebody is away: there is no hurry
                     await asyncio.sleep(TOGETHER)
                 return
             if agreement.news:  # somebody has spoken; the others may be slow
@@ -354,6 +393,7 @@ class Agent:
     def write_result(self, result: dict[str, Any]) -> None:
         """The result file, whole or not at all."""
         self.result = result
+        self.departure.close()
         text = json.dumps(result, indent=1, allow_nan=False) + "\n"
         write_whole(self.config.result, lambda path: Path(path).write_text(text, encoding="utf-8"))
         keeping.stages_over(self.journal, self.secrets, text.encode(), keep=self.recorder is not None)
@@ -382,6 +422,7 @@ class Agent:
             "seconds": time.time() - self.started,
             "neighbours": {name: self.transport.state(name) for name in self.party.links},
             "missed": sorted(self.missed),
+            "leaving": self.departure.status(),
             "disagreements": self.door.disagreements | {name: str(said) for (name, _), said in contradictions.items()},
         }
 
@@ -389,6 +430,8 @@ class Agent:
         """These, or all, are away. One that has finished and left may have to come back, to tell how the run ended."""
         for name in self.party.links if neighbours is None else neighbours:
             self.stop_missing(name)
+            if name in self.party.gone:
+                continue
             if self.transport.state(name) != "up" and not self.party.links[name].farewell:
                 self.missing[name] = asyncio.get_running_loop().call_later(PATIENCE, self._miss, name)
 
@@ -436,7 +479,8 @@ class Agent:
         self.say_goodbye(HOPELESS)
         loop = asyncio.get_running_loop()
         until = loop.time() + PARTING
-        while loop.time() < until and self.party.left < self.party.links.keys():
+        waiting = self.party.links.keys() - self.party.gone
+        while loop.time() < until and not waiting <= self.party.left:
             await asyncio.sleep(TOGETHER)
 
     def say_goodbye(self, reason: str) -> None:

@@ -88,6 +88,8 @@ class Agreement:
         self.epoch: Epoch | None = None
         self.wakes = self.wait = 0
         self.done = False
+        self.absent = 0  # the bits of parties that have left for good
+        self.paused = False  # whether epochs stand still, while the parties agree on who has left
 
     # Ordinary iterations
 
@@ -131,7 +133,7 @@ class Agreement:
     @property
     def calm(self) -> bool:
         """Whether the last message of every neighbour was nearly the one before: time to ask the others."""
-        if self.done or len(self.moved) < len(self.node.neighbours) or self.wait > 0:
+        if self.done or self.paused or len(self.moved) < len(self.node.neighbours) or self.wait > 0:
             return False
         undecided = self.epoch is not None and not self.epoch.no
         return not undecided and self.moves <= 1
@@ -146,11 +148,19 @@ class Agreement:
         self.wake()
         self.epoch = Epoch(number, self.node.x.copy(), D, dict(self.newest))
 
+    def resume(self, epoch: int) -> None:
+        """Go on without a party that has left. Epochs up to ``epoch`` froze states with it, and are void; the next one
+        is refused, so that nobody mistakes them."""
+        if self.epoch is None or self.epoch.number <= epoch:
+            self.done = False
+            self.enter(epoch + 1)
+            self.unite(no=True, ok=0)
+
     def hear(self, j: int, epoch: int, r: Array) -> None:
         """A neighbour's frozen message."""
         self._check_epoch(epoch)
         self._check_size(r)
-        if epoch > self.current and not self.done:
+        if epoch > self.current and not self.done and not self.paused:
             self.enter(epoch)
         if self.epoch is None or epoch != self.epoch.number:
             return
@@ -166,7 +176,7 @@ class Agreement:
         """Say ok or no, once all neighbours' frozen messages are here."""
         epoch = self.epoch
         assert epoch is not None
-        if epoch.residual is not None or len(epoch.heard) < len(self.node.neighbours):
+        if self.paused or epoch.residual is not None or len(epoch.heard) < len(self.node.neighbours):
             return
         # By frozen numbers alone: by those of the moment a neighbour could make tau as large as it likes.
         messages = (*epoch.sent.values(), *epoch.heard.values())
@@ -195,13 +205,15 @@ class Agreement:
         if number >= self.current and ok & own and not accepted:
             raise Contradiction(never_accepted(number))
         if number < self.current:
-            if ok == self.everybody and not no:
+            if ok | self.absent == self.everybody and not no:
                 raise Contradiction(
                     f"says that everybody has accepted epoch {number}, and this party knows that it was refused. A "
                     f"party has said both, or {ROLLED_BACK}"
                 )
             return False
         if number > self.current:
+            if self.paused:
+                return False
             self.enter(number)
         return self.unite(no=no, ok=ok & ~self.neighbours | ok & 1 << j)
 
@@ -219,7 +231,7 @@ class Agreement:
         epoch.no, epoch.ok = epoch.no or no, epoch.ok | ok
         if failed:  # ask again soon, and ever later while it fails
             self.wait = min(PATIENCE, max(2, self.wakes // 20))
-        self.done = not epoch.no and epoch.ok == self.everybody
+        self.done = not epoch.no and epoch.ok | self.absent == self.everybody
         return before != (epoch.no, epoch.ok)
 
     def _check_epoch(self, number: int) -> None:

@@ -133,12 +133,23 @@ class Cluster:
         self._end(self.processes)
 
 
-def ask(path: str | Path, timeout: float = 5.0) -> dict[str, Any]:
-    """The status of the party that listens on this Unix socket: one JSON object, ended by a newline."""
+def drop(path: str | Path, party: str, *, sure: bool) -> str:
+    """Tell the party that listens on this Unix socket that another one has left for good; unless ``sure``, only ask
+    what that would mean. Returns what the party says to that; ``InvalidInput`` where it refuses."""
+    told = ask(path, {"ask": "drop", "party": party, "sure": sure})
+    if "told" not in told:
+        raise InvalidInput(str(told.get("error", "the party that runs here is of a version that cannot do this.")))
+    return str(told["told"])
+
+
+def ask(path: str | Path, asked: dict[str, Any] | None = None, timeout: float = 5.0) -> dict[str, Any]:
+    """What the party that listens on this Unix socket answers, its status unless something else is asked for: one JSON
+    object, ended by a newline."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(timeout)
             connection.connect(str(path))
+            connection.sendall(json.dumps(asked or {"ask": "status"}).encode() + b"\n")
             with connection.makefile("rb") as answers:
                 line = answers.readline(ANSWER + 1)
     except (FileNotFoundError, ConnectionRefusedError):  # a party that crashed leaves its socket behind

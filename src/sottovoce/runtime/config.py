@@ -26,7 +26,7 @@ from .question import KINDS, Question, as_table, one_of_them, read_mask, read_qu
 PARTY_KEYS = (
     "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
 )  # fmt: skip
-RUN_KEYS = ("name", "id", "parties", "channels", "c", "theta", "tol", *KINDS)
+RUN_KEYS = ("name", "id", "parties", "fingerprints", "channels", "c", "theta", "tol", *KINDS)
 NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
 CHANNELS = ("encrypted", "open")
 # At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (THEORY 3): x is right, but
@@ -75,6 +75,7 @@ class NodeConfig:
     tol: float
     question: Question
     neighbours: tuple[Neighbour, ...]
+    fingerprints: tuple[str, ...] = ()  # of all parties, in the order of their names; without them nobody can leave
 
     @property
     def parties(self) -> int:
@@ -107,6 +108,7 @@ class NodeConfig:
             "name": self.run_name,
             "id": self.run_id,
             "parties": list(self.names),
+            **({"fingerprints": list(self.fingerprints)} if self.fingerprints else {}),
             "channels": self.channels,
             "c": self.c,
             "theta": self.theta,
@@ -187,6 +189,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
         tol=settings["tol"],
         question=_question(file, len(names)),
         neighbours=_neighbours(file, name, names),
+        fingerprints=_fingerprints(run, names),
     )
     _check_files(party, config)
     _check_identity(party, config)
@@ -233,6 +236,14 @@ def _names(run: Table) -> tuple[str, ...]:
     for name in names:
         run.call(check_name, name, at="parties")
     return tuple(names)
+
+
+def _fingerprints(run: Table, names: tuple[str, ...]) -> tuple[str, ...]:
+    """What all parties are known by, so that everybody can check what anybody has signed (leaving.py)."""
+    found = run.strings("fingerprints") if "fingerprints" in run else []
+    if found and len(found) != len(names):
+        raise run.refuse("fingerprints", f"must be one for each of the {len(names)} parties; got {len(found)}.")
+    return tuple(found)
 
 
 def _neighbours(file: TomlFile, name: str, names: tuple[str, ...]) -> tuple[Neighbour, ...]:
@@ -288,6 +299,13 @@ def _check_identity(party: Table, config: NodeConfig) -> None:
             f"= {str(config.identity)!r} is that of {me.name!r}, but name is {config.name!r}. They must agree.",
         )
     party.call(check_certificate, me.certificate, me.name, me.fingerprint, at="identity")
+    known = {me.name: me.fingerprint} | {other.name: other.fingerprint for other in config.neighbours}
+    for name, pinned in zip(config.names, config.fingerprints, strict=False):
+        if known.get(name, pinned) != pinned:
+            raise InvalidFile(
+                f"{config.path}: [run] fingerprints has {pinned} for {name}, but {known[name]} is the one of its "
+                "certificate. Use the files of one plan."
+            )
 
 
 def read_limits(table: Table) -> dict[str, Any]:

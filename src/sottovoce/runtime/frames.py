@@ -23,6 +23,8 @@ CHUNK = 65_536  # numbers in one frame; longer vectors travel in chunks
 MAX_CHUNKS = 1024
 MAX_PARAMETERS = 2**19  # bytes
 MAX_REASON = 200  # characters
+MAX_CERTIFICATE = 4096  # characters
+SEAL = 12 + 16  # bytes that sealing adds: a nonce and a tag
 MAX_PARTIES = 65_536
 NUMBERS = 2**53  # counters stay below, so that a float can keep them
 MAC_MARK = b"\x7a\x10"  # field 15, 16 bytes
@@ -115,9 +117,33 @@ class Goodbye(NamedTuple):
     reason: str
 
 
-Body = Hello | Value | Snapshot | Verdict | Goodbye | Opening | Pads
+class Escrow(NamedTuple):
+    """A chunk of what a guardian keeps (escrow.py), sealed."""
+
+    stage: int
+    chunk: int
+    chunks: int
+    data: bytes
+
+
+class Leave(NamedTuple):
+    """A party's statement that another one has left for good (leaving.py); signed, and passed on to everybody."""
+
+    leaver: str
+    signer: str
+    over: int
+    heard: int
+    escrow: int
+    epoch: int
+    accepted: bool
+    seen: bool
+    certificate: str
+    signature: bytes
+
+
+Body = Hello | Value | Snapshot | Verdict | Goodbye | Opening | Pads | Escrow | Leave
 # In the order of their field numbers, which are 1, 2, ...; a field's tag is 8 number + 2, where 2 means "with length".
-KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye, Opening, Pads)
+KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye, Opening, Pads, Escrow, Leave)
 BARE = (Hello, Opening)  # without a MAC: they come before there is a key
 
 
@@ -245,6 +271,12 @@ def _fault(body: Body) -> str | None:
     if isinstance(body, Pads):
         fine = 0 <= body.stage < 2**32 and len(body.tag) == TAG
         return None if fine else f"a tag of the pads of stage {body.stage}, of {len(body.tag)} bytes"
+    if isinstance(body, Leave):
+        return _leave_fault(body)
+    if isinstance(body, Escrow):
+        fine = 0 <= body.stage < 2**32 and 0 <= body.chunk < body.chunks <= MAX_CHUNKS
+        fine = fine and 8 <= len(body.data) - SEAL <= 8 * CHUNK and (len(body.data) - SEAL) % 8 == 0
+        return None if fine else f"an escrow of {len(body.data)} bytes that cannot be one"
     number = body.counter if isinstance(body, Value) else body.epoch
     least = 1 if isinstance(body, Value) else 0  # the first message has counter 1 (node.py)
     if not (0 <= body.stage < 2**32 and least <= number < NUMBERS):
@@ -272,6 +304,17 @@ def _hello_fault(hello: Hello) -> str | None:
     for stage, *numbers in (hello.said, hello.heard):
         if not (0 <= stage < 2**32 and all(0 <= number < NUMBERS for number in numbers)):
             return f"a hello of stage {stage} with numbers {numbers}: out of range"
+    return None
+
+
+def _leave_fault(leave: Leave) -> str | None:
+    if not (NAME.fullmatch(leave.leaver) and NAME.fullmatch(leave.signer)):
+        return f"a leave with the names {leave.leaver!r:.64} and {leave.signer!r:.64}"
+    counts = (leave.over, leave.heard, leave.escrow)
+    if not (all(0 <= count < 2**32 for count in counts) and 0 <= leave.epoch < NUMBERS):
+        return f"a leave with the numbers {counts} and {leave.epoch}: out of range"
+    if len(leave.certificate) > MAX_CERTIFICATE or not 1 <= len(leave.signature) <= 72:
+        return "a leave whose certificate or signature has a wrong length"
     return None
 
 

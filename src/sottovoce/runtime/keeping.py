@@ -43,13 +43,19 @@ def own(config: NodeConfig, journal: Journal) -> None:
 
 
 def stage_over(
-    journal: Journal, edges: Iterable[EdgeSecrets], stage: int, answer: Mapping[str, Array], *, keep: bool
+    journal: Journal,
+    edges: Iterable[EdgeSecrets],
+    stage: int,
+    answer: Mapping[str, Array],
+    others: Iterable[str] = (),
+    *,
+    keep: bool,
 ) -> None:
-    """Write the answer of a stage, and drop in the same transaction what it was come by."""
+    """Write the answer of a stage, and drop in the same transaction what it was come by, and rows that ``others`` left."""
     rows: dict[str, bytes] = {}
     gone: list[str] = []
     if not keep:
-        gone = [*journal.under(f"stage/{stage}#", f"stage/{stage}/"), f"spent/{stage}"]
+        gone = [*journal.under(f"stage/{stage}#", f"stage/{stage}/"), f"spent/{stage}", *others]
         for edge in edges:
             rows |= edge.next_stage(stage)
     journal.put_arrays(f"answer/{stage}", answer, rows, gone)

@@ -16,18 +16,34 @@ from typing import Any, Literal
 
 from ..costs.base import Array
 from ..errors import PeerError
-from .frames import Assembly, Goodbye, Hello, Opening, Pads, Snapshot, Value, Verdict, chunks, decode, encode
+from .escrow import seal, unseal
+from .frames import (
+    Assembly,
+    Escrow,
+    Goodbye,
+    Hello,
+    Leave,
+    Opening,
+    Pads,
+    Snapshot,
+    Value,
+    Verdict,
+    chunks,
+    decode,
+    encode,
+)  # fmt: skip
 from .identity import Identity
 from .secrets import EdgeSecrets
 
+STAGES = 16  # more than any run has
 AHEAD = 16  # chunks, a million numbers, of a vector whose length is not known yet
 
 
 @dataclass(frozen=True, eq=False)
 class Complete:
-    """A whole vector from a neighbour: a value and its counter, or a snapshot and its epoch."""
+    """A whole vector from a neighbour: a value and its counter, a snapshot and its epoch, or an escrow."""
 
-    kind: Literal["value", "snapshot"]
+    kind: Literal["value", "snapshot", "escrow"]
     stage: int
     number: int
     data: Array
@@ -41,6 +57,8 @@ class News:
     verdicts: list[Verdict] = field(default_factory=list)
     snapshot: tuple[int, int, Array] | None = None
     value: tuple[int, int, Array] | None = None
+    leaves: list[Leave] = field(default_factory=list)  # before all else: what follows may hang on them
+    escrow: tuple[int, Array] | None = None
 
 
 class Link:
@@ -74,7 +92,7 @@ class Link:
         self.their_pads: Pads | None = None
         self.told: dict[str, object] = {}
         self.parts: deque[bytes] = deque()
-        self.assemblies = {"value": Assembly(), "snapshot": Assembly()}
+        self.assemblies = {"value": Assembly(), "snapshot": Assembly(), "escrow": Assembly()}
 
     def begin(self, nonces: bytes) -> None:
         """The handshake is done; both sides' nonces make the MACs of this connection its own."""
@@ -94,11 +112,19 @@ class Link:
             return None
         if self.parts:
             return self.parts.popleft()
+        for leave in news.leaves:
+            if self._once(f"leave {leave.signer}", leave):
+                return self._sealed(leave)
         if news.pads is not None and self._once("pads", news.pads):
             return self._sealed(news.pads)
         for verdict in news.verdicts:
             if self._once(f"verdict {verdict.stage}", verdict):
                 return self._sealed(verdict)
+        if news.escrow is not None and self._once("escrow", news.escrow[0]):  # before the first value
+            stage, estate = news.escrow
+            sealed = seal(self.secrets.escrow_key(stage, self.me.name), stage, estate)
+            self.parts.extend(self._sealed(part) for part in sealed)
+            return self.parts.popleft()
         for kind, frame in (("snapshot", Snapshot), ("value", Value)):
             said = news.snapshot if kind == "snapshot" else news.value
             if said is not None and self._once(kind, said[:2]):
@@ -115,12 +141,12 @@ class Link:
         self.told[what] = content
         return new
 
-    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye | Pads) -> bytes:
+    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye | Pads | Escrow | Leave) -> bytes:
         return encode(body, mac_key=self.mac_key, sender=self.me.name, receiver=self.name)
 
     # What comes in
 
-    def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | Pads | None:
+    def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | Pads | Leave | None:
         """What a frame completes, or None. ``PeerError`` where the neighbour breaks the protocol."""
         if not self.ready:
             raise PeerError("a frame came before the hello.")
@@ -129,8 +155,10 @@ class Link:
             raise PeerError(f"the {type(body).__name__.lower()} came again.")
         if isinstance(body, Pads):
             self.their_pads = body
-        if isinstance(body, Verdict | Goodbye | Pads):
+        if isinstance(body, Verdict | Goodbye | Pads | Leave):
             return body
+        if isinstance(body, Escrow):
+            return self._entrusted(body)
         if self.their_pads is None or self.their_pads.stage != body.stage:
             raise PeerError(f"a {type(body).__name__.lower()} of stage {body.stage} before the tag of its pads.")
         kind: Literal["value", "snapshot"] = "value" if isinstance(body, Value) else "snapshot"
@@ -140,6 +168,17 @@ class Link:
             raise PeerError(f"a vector of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
         whole = self.assemblies[kind].add((body.stage, number), body.chunk, body.chunks, body.data, dimension)
         return None if whole is None else Complete(kind, body.stage, number, whole)
+
+    def _entrusted(self, body: Escrow) -> Complete | None:
+        if self.secrets.forgotten(body.stage):  # it is over here; nobody has to be stood in for
+            return None
+        if body.stage >= STAGES:  # keys are made one after the other
+            raise PeerError(f"an escrow of stage {body.stage}, which no run has.")
+        if body.chunks > AHEAD and body.stage not in self.expected:
+            raise PeerError(f"an escrow of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
+        data = unseal(self.secrets.escrow_key(body.stage, self.name), body)
+        whole = self.assemblies["escrow"].add((body.stage, 0), body.chunk, body.chunks, data)
+        return None if whole is None else Complete("escrow", body.stage, 0, whole)
 
 
 def canonical(parameters: Mapping[str, Any]) -> str:

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from ..costs.base import Array
 from ..errors import PeerError
 from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, never_accepted
-from .frames import Goodbye, Pads, Progress, Verdict
+from .departure import Departure
+from .escrow import guardians
+from .frames import Goodbye, Leave, Pads, Progress, Verdict
 from .link import Complete, Link, News
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
@@ -75,16 +77,25 @@ class Party:
     insists: Counter[str] = field(default_factory=Counter)  # how often each has said such things, in all
     before: Progress = NOTHING  # what this party may have said before a restart
     heard: dict[str, Progress] = field(default_factory=dict)  # the newest of each neighbour
+    departure: Departure | None = None  # None: nobody can leave for good
+    gone: set[str] = field(default_factory=set)  # neighbours that have, and are not listened to
+    absent: int = 0  # the bits of those without whom a stage ends
 
     @property
     def everybody(self) -> int:
-        """The bits of all parties."""
-        return (1 << self.n) - 1
+        """The bits of all parties that are left."""
+        return (1 << self.n) - 1 & ~self.absent
+
+    @property
+    def padded(self) -> list[Link]:
+        """The edges whose pads hide what this party brings: all but those of a party that was dropped."""
+        dropped = set() if self.departure is None else self.departure.dropped
+        return [link for name, link in self.links.items() if name not in dropped]
 
     @property
     def unaware(self) -> set[str]:
         """Neighbours that may not know yet how the last stage ended. One that gave up may come back for it."""
-        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.finished
+        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.finished - self.gone
 
     @property
     def waited_for(self) -> set[str]:
@@ -174,6 +185,10 @@ class Party:
     def _heard(self, neighbour: str, frame: bytes) -> bool:
         link = self.links[neighbour]
         said = link.receive(frame)
+        if isinstance(said, Leave):
+            return self._told_of(neighbour, said)
+        if neighbour in self.gone:
+            return False
         if isinstance(said, Goodbye):
             if said.reason in (FINISHED, HOPELESS):
                 self.left.add(neighbour)
@@ -190,6 +205,10 @@ class Party:
             return False
         if said is None:
             return False
+        if isinstance(said, Complete) and said.kind == "escrow":
+            if self.departure is not None:
+                self.departure.keep(neighbour, said.stage, said.data)
+            return False
         kind = "verdict" if isinstance(said, Verdict) else said.kind
         try:
             changed = self._said(neighbour, link, said)
@@ -198,6 +217,7 @@ class Party:
         if said.stage <= self.stage:  # what is held for later may not fit
             self._note(neighbour, _progress(said))
         self.contradictions.pop((neighbour, "goodbye"), None)
+        self.contradictions.pop((neighbour, "leave"), None)
         if said.stage == self.stage:  # and all that it says before this, after every connect
             for earlier in SAID[: SAID.index(kind) + 1]:
                 self.contradictions.pop((neighbour, earlier), None)
@@ -219,9 +239,20 @@ class Party:
             )
             raise self.agreement.hopeless
 
+    def _told_of(self, neighbour: str, said: Leave) -> bool:
+        if self.departure is None:
+            raise PeerError(f"{neighbour} says that {said.leaver} has left; in this run nobody can.")
+        try:
+            return self.departure.hear(said)
+        except Contradiction as error:
+            self.contradictions[neighbour, "leave"] = named = Contradiction(f"{neighbour} {error}")
+            raise named from None
+
     def _said(self, neighbour: str, link: Link, said: Complete | Verdict) -> bool:
         if isinstance(said, Verdict) and int.from_bytes(said.ok, "little") >> self.n:
             raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
+        if self.departure is not None and said.stage <= self.stage + 1:
+            self.departure.note(neighbour, said.stage)
         if said.stage in self.ended:
             link.lags = said.stage  # tell it how that stage ended
             self._ends(neighbour, said)
@@ -241,7 +272,7 @@ class Party:
 
     def _ends(self, neighbour: str, said: Complete | Verdict) -> None:
         """Whether a neighbour knows that a stage is over."""
-        if isinstance(said, Verdict) and not said.no and int.from_bytes(said.ok, "little") == self.everybody:
+        if isinstance(said, Verdict) and not said.no and self.everybody & ~int.from_bytes(said.ok, "little") == 0:
             self.over[neighbour] = max(said.stage, self.over.get(neighbour, -1))
 
     def _value(self, link: Link, counter: int, r: Array) -> bool:
@@ -308,7 +339,9 @@ class Party:
 
     def news_for(self, link: Link) -> News:
         """All that this neighbour could be told now."""
-        news = News()
+        news = News() if self.departure is None else News(leaves=self.departure.statements)
+        if link.name in self.gone:
+            return news
         agreement = self.agreement
         over = self.stage if agreement is None else None  # a neighbour may stay until it knows that this party knows
         for ended in (self.ended[stage] for stage in self.ended if stage in (link.lags, over)):
@@ -320,6 +353,8 @@ class Party:
                 epoch = agreement.epoch
                 news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, self._bitmap(epoch.ok)))
                 news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
+            if self.departure is not None and link.index in guardians(agreement.node.neighbours):
+                news.escrow = self.departure.escrow(self.stage, agreement.node)
             if agreement.newest and not agreement.done:
                 news.value = (self.stage, agreement.node.sent, agreement.newest[link.index])
         return news

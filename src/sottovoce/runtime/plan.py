@@ -233,6 +233,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
     """The text of party ``i``'s node file."""
     party, question = plan.parties[i], plan.prospect.question
     run = {**plan.settings, "id": plan.id, "parties": [party.name for party in plan.parties]}
+    run["fingerprints"] = [fingerprint(pem) for pem in certificates]  # to check what any of them signs
     own = {
         "name": party.name,
         "listen": listen(party.address),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -19,9 +20,10 @@ from ..modular import TOLERANCE, Integers, ModularMask, decode, limb_width, mask
 from ..solve import Result
 from ..statistics.agreements import Agreements, resolution
 from ..statistics.programs import run as run_statistic
-from .agent import Agent
+from .agent import Agent, Changed
 from .agreement import Contradiction
 from .config import NodeConfig
+from .limits import Limits
 
 T = TypeVar("T")
 
@@ -34,9 +36,14 @@ class NetworkAgreements(Agreements):
         super().__init__(config.parties, [config.name], config.tol)
         self.agent, self.loop = agent, loop
 
+    @property
+    def limits(self) -> Limits:
+        """Of those who are left."""
+        return replace(self.agent.config.limits, n=self.parties)
+
     def mean(self, contributions: Array, mask: GaussianMask, degree: int = 1) -> Array:
         """Refused where it would show more than was planned, whatever others have agreed on before."""
-        limits = self.agent.config.limits
+        limits = self.limits
         limits.check_contribution(contributions, degree)
         with said():  # what the limits allow is what the plan has audited
             agreed = super().mean(contributions, mask, degree)
@@ -45,26 +52,29 @@ class NetworkAgreements(Agreements):
 
     def total(self, counts: Integers, mask: ModularMask) -> Integers:
         total = super().total(counts, mask)
-        self.agent.config.limits.check_total(total, counts[0])
+        self.limits.check_total(total, counts[0])
         return total
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         if isinstance(mask, GaussianMask):
             return self.optimise(Averaging(contributions[0]), mask)
+        planned = self.agent.config.parties
 
         def covered() -> Cost:
             """Uniform given the sums, the limbs are public: nothing is left to hide."""
             integers, pads = np.rint(contributions[0]).astype(np.int64), []
-            for link in self.agent.party.links.values():
+            for link in self.agent.padded:
                 words = link.secrets.words(len(self.runs), len(integers), mask.bits)
                 link.pad(len(self.runs), words.astype("<u8").tobytes())
                 pads.append((1 if self.agent.config.index < link.index else -1, words))
-            return Averaging(masked_limbs(integers, pads, mask, self.parties))
+            return Averaging(masked_limbs(integers, pads, mask, planned))
 
-        tol, size = min(self.tol, TOLERANCE), 2.0 ** limb_width(mask.bits, self.parties)
-        run = self._wait(self.agent.agree(len(self.runs), covered, None, tol, size))
+        tol, size = min(self.tol, TOLERANCE), 2.0 ** limb_width(mask.bits, planned)
+        run = self._until_nobody_leaves(lambda: self.agent.agree(len(self.runs), covered, None, tol, size))
+        self.parties = self.agent.parties  # a party is dropped in the first agreement, or not at all
         try:
-            mean = decode(run.x, mask, self.parties) / self.parties
+            # Limbs are those of the planned number of parties, also where one has left since.
+            mean = decode(run.x * (self.parties / planned), mask, planned) / self.parties
         except NotConverged:
             raise Contradiction(
                 f"the counts of stage {len(self.runs)} do not add up to whole numbers: a party has not kept to the "
@@ -75,7 +85,12 @@ class NetworkAgreements(Agreements):
     def optimise(self, cost: Cost, mask: GaussianMask) -> Result:
         """One agreement on the optimum of all parties' costs."""
         size = max(1.0, resolution(mask) / (3 * self.tol))  # also of the public number that rides along
-        return self._wait(self.agent.agree(len(self.runs), cost, mask, self.tol, size))
+        return self._until_nobody_leaves(lambda: self.agent.agree(len(self.runs), cost, mask, self.tol, size))
+
+    def _until_nobody_leaves(self, agree: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        while True:
+            with suppress(Changed):
+                return self._wait(agree())
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()

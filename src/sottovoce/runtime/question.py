@@ -56,6 +56,14 @@ class Question:
         of = {"mean": d, "variance": 2 * d, "covariance": d + products, "least_squares": means + products + 1}
         return of.get(self.statistic.type, 0)
 
+    @property
+    def stages(self) -> int:
+        """How many agreements it takes."""
+        if self.statistic is None:
+            return 1
+        of = {"histogram": 1, "mean": 2, "variance": 3, "covariance": 3, "least_squares": 3 + self.statistic.intercept}
+        return of[self.statistic.type]
+
     def spread(self, prior: float) -> float:
         """The variance of those numbers, their mean, if a value in units of ``scale`` has the variance ``prior``.
 

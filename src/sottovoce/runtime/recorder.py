@@ -81,6 +81,10 @@ class Recorder:
             entry["after"] = int(state["trace"][0]) if "trace" in state else None
         self.write(entry)
 
+    def left(self, stage: int, party: str) -> None:
+        """A party has left for good, and from here on others stand in for it."""
+        self.write({"stage": stage, "left": party})
+
     def mark(self) -> dict[str, Array]:
         """To be saved with a state: where in the trace it belongs."""
         return {"trace": np.array([float(self.lines)])}
@@ -215,10 +219,10 @@ def read_trace(path: str | Path) -> Trace:
 
 
 def _event(path: Path, k: int, line: bytes, neighbours: Mapping[str, int]) -> Event:
-    where = f"{path}, line {k + 2}"
+    where, gone = f"{path}, line {k + 2}", None
     try:
         entry = json.loads(line)
-        stage = int(entry["stage"])
+        stage, gone = int(entry["stage"]), entry.get("left")
         if "wake" in entry:
             return Woke(stage, int(entry["wake"]), {neighbours[name]: str(r) for name, r in entry["sent"].items()})
         if "heard" in entry:
@@ -228,6 +232,10 @@ def _event(path: Path, k: int, line: bytes, neighbours: Mapping[str, int]) -> Ev
         if after is not None:
             after = int(after) - 1
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        if gone is not None:
+            raise InvalidFile(
+                f"{where}: {gone!r:.80} left this run for good. What the others made of it then is not replayed."
+            ) from None
         raise InvalidFile(f"{where}: this is no line of a trace: {line.decode(errors='replace')!r:.80}.") from None
     if after is None:
         raise InvalidFile(f"{where}: the recording began when the stage was under way; what it came from is not known.")

@@ -145,6 +145,14 @@ class EdgeSecrets:
         stream = self._stream(8 * count, stage, "modular")
         return np.frombuffer(stream, "<u8").astype(np.uint64) & np.uint64(2**bits - 1)
 
+    def escrow_key(self, stage: int, sender: str) -> bytes:
+        """Seals what ``sender`` leaves with the other end in a stage (escrow.py)."""
+        return self._key(stage, "escrow", sender)
+
+    def forgotten(self, stage: int) -> bool:
+        """Whether the keys of a stage are deleted."""
+        return stage < self._stage or not self._chain
+
     def _stream(self, size: int, stage: int, *purpose: str) -> bytes:
         # Every purpose has a key of its own, so that the nonce may be the same.
         return Cipher(ChaCha20(self._key(stage, *purpose), bytes(16)), mode=None).encryptor().update(bytes(size))

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ..costs.base import Array
-from ..errors import JournalError, PeerError, SottovoceError
+from ..errors import InvalidInput, JournalError, PeerError, SottovoceError
 from ..files.cost_table import PartyCost
 from .agent import Agent
 from .config import NodeConfig
+from .drop import drop
 from .grpc_transport import GrpcTransport
 from .identity import load
 from .journal import Journal
@@ -30,6 +31,7 @@ from .transport import Transport
 log = logging.getLogger(__name__)
 
 DONE, UNFINISHED, INTERRUPTED = 0, 1, 130
+ASKING = 1.0  # seconds to wait for what is asked on the local socket
 
 
 Tell = Callable[[dict[str, Any]], None]  # what to do with the result, once it is written
@@ -129,6 +131,7 @@ async def _work(agent: Agent, own: Array | PartyCost, tell: Tell) -> None:
             "party": agent.config.name,
             "run": agent.config.run_name,
             **told,
+            **agent.departure.result(),
             "messages_sent": counts.sent,
             "messages_received": counts.received,
             "bytes_sent": counts.bytes_sent,
@@ -144,11 +147,14 @@ async def _work(agent: Agent, own: Array | PartyCost, tell: Tell) -> None:
 
 
 async def _status_server(path: Path, agent: Agent) -> asyncio.AbstractServer:
-    """Answers every connection to a local socket, mode 600, with one line of JSON."""
+    """Answers a line of JSON on a local socket, mode 600, with another one."""
 
-    async def tell(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
-            writer.write(json.dumps(agent.status(), allow_nan=False).encode() + b"\n")
+            line = b""
+            with suppress(TimeoutError, ValueError):  # too slow, too long
+                line = await asyncio.wait_for(reader.readline(), ASKING)
+            writer.write(json.dumps(_told(agent, line), allow_nan=False).encode() + b"\n")
             await writer.drain()
         writer.close()
 
@@ -161,6 +167,26 @@ async def _status_server(path: Path, agent: Agent) -> asyncio.AbstractServer:
         raise SottovoceError(f"{path}: the status socket cannot be made: {error.strerror or error}.") from None
     finally:
         os.umask(before)
+
+
+def _told(agent: Agent, line: bytes) -> dict[str, Any]:
+    """What the operator asks for: how the party is, or that it says that another one has left for good."""
+    try:
+        asked = json.loads(line or b"{}")
+        wanted, name, sure = asked.get("ask", "status"), str(asked.get("party")), asked.get("sure") is True
+    except (ValueError, AttributeError, RecursionError):
+        return {"error": "what was asked is no JSON object."}
+    if wanted == "status":
+        return agent.status()
+    if wanted != "drop":
+        return {"error": f"this party does not know what {wanted!r:.40} means; another version may have asked."}
+    try:
+        return {"told": drop(agent, name, sure=sure)}
+    except InvalidInput as error:
+        return {"error": str(error)}
+    except JournalError as error:
+        agent.fail(error)
+        return {"error": str(error)}
 
 
 def _metrics(address: str | None, agent: Agent) -> Any:

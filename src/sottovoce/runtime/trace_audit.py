@@ -33,6 +33,7 @@ from ..privacy.report import Guarantee
 from ..privacy.secrets import secrets_of
 from ..problem import Problem, averaging
 from ..schedules import Synchronous
+from .escrow import guardians
 from .recorder import Began, Trace, numbers
 from .replay import Holding, play, together
 
@@ -54,7 +55,7 @@ def audit_trace(
     if adversary is not None and Coalition(corrupt).corrupt:
         raise InvalidInput("give one of corrupt and adversary: each says who is corrupt.")
     view = _View(traces, stage, found, prior)
-    functionals = [functional for functional, _ in view.messages()]
+    functionals = [functional for functional, _ in view.messages()] + view.entrusted()
     told = f"the recorded transcript of stage {stage}, one number of a contribution"
     if found.sees_all(view.case.channels):
         for functional in functionals:
@@ -143,6 +144,13 @@ class _View:
         units = np.eye(unknowns)
         model = Problem(network, Quadratic.many(secrets.Q, units[:n]))
         self.nodes = nodes_of(model, c=self.c, theta=self.theta, z0=units[n:])
+        begun = {trace.index for trace in self.traces for event in trace.events if event.stage == stage}
+        corrupt = set(adversary.corrupt)
+        # Whose escrow a corrupt party keeps; there are none in runs that nobody can leave.
+        self.guarded = [
+            node.i for node in self.nodes
+            if "fingerprints" in run and node.i in begun - corrupt and corrupt & set(guardians(node.neighbours))
+        ]  # fmt: skip
 
     def modulo(self, p: int) -> FieldRun:
         """What the coalition's own edges showed, over a prime field."""
@@ -153,7 +161,14 @@ class _View:
             heard = [message.r for message in said if run.seen[self.place[message.receiver, message.sender]]]
             if heard:
                 run.learned.add(np.array(heard))
+        if self.guarded:
+            run.learned.add(np.array([nodes[i].estate for i in self.guarded]))
         return run
+
+    def entrusted(self) -> list[Array]:
+        """The escrows that corrupt guardians keep, as functionals."""
+        estates = [self.nodes[i].estate for i in self.guarded]
+        return [estate[-len(self.known.W) :] for estate in estates if estate is not None]
 
     def messages(self) -> Iterator[tuple[Array, str]]:
         """Every message that is seen: its functional, and what the trace says of its value."""
@@ -176,6 +191,10 @@ class _FieldNode:
         self.e = {j: own - written for j, (own, written) in pads.items()}
         self.D = {j: np.zeros_like(run.q[i]) for j in pads}
         self.newest, self.sent = dict.fromkeys(pads, 0), 0
+
+    @property
+    def estate(self) -> Array:
+        return np.asarray((self.w - sum(self.signs[j] * e for j, e in self.e.items())) % self.run.p)
 
     def wake(self) -> list[Message]:
         run = self.run

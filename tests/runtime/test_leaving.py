@@ -1,0 +1,386 @@
+"""A party leaves for good: the others go on without it, or stand in for it, or end with a sentence; never silently, and
+never with a wrong answer."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from runtime.leavers import Stage
+from runtime.trial import ACCURACY, Trial, prepare, status, wait_for
+from typer.testing import CliRunner, Result
+
+import sottovoce as sv
+from sottovoce.cli import app
+from sottovoce.errors import InvalidInput, PeerError
+from sottovoce.runtime.agreement import Contradiction
+from sottovoce.runtime.drop import drop
+from sottovoce.runtime.frames import Leave, decode, encode
+from sottovoce.runtime.leaving import Departed, Leaving, decide
+from sottovoce.runtime.question import Question
+from sottovoce.statistics.agreements import Agreements
+from sottovoce.statistics.programs import Spec
+from sottovoce.statistics.programs import run as run_statistic
+
+RING = sv.Network.ring(4)
+HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
+
+
+def check(stage: Stage, results: dict[str, Any], leaver: str, how: str) -> None:
+    rest = [name for name in stage.configs if name != leaver]
+    assert sorted(results) == rest, stage.refused
+    without = [leaver] if how == "dropped" else []
+    for name in rest:
+        result = results[name]
+        np.testing.assert_allclose(result["answer"]["mean"], stage.mean(*without), rtol=0, atol=ACCURACY)
+        assert result["covers"] == [other for other in stage.configs if other not in without]
+        assert [entry["party"] for entry in result["left"]] == [leaver]
+        assert result["left"][0]["how"] == how
+        assert result["left"][0]["answer"] == ("without its rows" if without else "with its rows")
+
+
+@pytest.mark.parametrize("network", [RING, HOUSE], ids=["ring", "house"])
+def test_one_that_never_came_is_dropped(tmp_path, network):
+    async def plot(stage: Stage) -> None:
+        rest = [name for name in stage.configs if name != "p2"]
+        stage.start(*rest)
+        await asyncio.sleep(3.0)
+        for name in rest:
+            stage.drop("p2", name)
+            await asyncio.sleep(0.3)
+
+    stage = Stage(tmp_path, network)
+    check(stage, stage.play(plot), "p2", "dropped")
+
+
+@pytest.mark.parametrize(("network", "after"), [(RING, 0.0), (HOUSE, 0.03), (RING, 0.1)])
+def test_one_that_leaves_in_the_last_stage_is_adopted(tmp_path, network, after):
+    async def plot(stage: Stage) -> None:
+        stage.start()
+        await stage.until(lambda: stage.heard("p2") == 2)
+        await asyncio.sleep(after)
+        await stage.kill("p2")
+        for name in stage.tasks:
+            stage.drop("p2", name)
+            await asyncio.sleep(0.3)
+
+    stage = Stage(tmp_path, network)
+    check(stage, stage.play(plot), "p2", "adopted")
+
+
+def test_one_that_leaves_too_early_ends_the_run(tmp_path):
+    async def plot(stage: Stage) -> None:
+        stage.start()
+        await stage.until(lambda: stage.heard("p2") == 1)
+        await stage.kill("p2")
+        stage.drop("p2", *stage.tasks)
+
+    stage = Stage(tmp_path, RING)
+    assert stage.play(plot) == {}
+    for error in stage.refused.values():
+        assert isinstance(error, Departed)
+        assert "p2 has left for good, after it had brought its numbers to 1 of 2 agreements" in str(error)
+        assert "discloses what p2 brought" in str(error)
+
+
+def test_one_that_comes_back_is_told_and_ends(tmp_path):
+    """From the statements themselves, which it can check: no neighbour could feign that."""
+
+    async def plot(stage: Stage) -> None:
+        stage.start()
+        await stage.until(lambda: stage.heard("p2") == 2)
+        await stage.kill("p2")
+        stage.drop("p2", *stage.tasks)
+        await asyncio.sleep(0.1)
+        stage.start("p2")
+
+    stage = Stage(tmp_path, RING)
+    check(stage, stage.play(plot), "p2", "adopted")
+    assert list(stage.refused) == ["p2"]
+    assert "all other parties have agreed that this one has left for good" in str(stage.refused["p2"])
+
+
+def test_crashes_while_the_others_agree(tmp_path):
+    """Statements, what was heard, and escrows survive on the disk: also the heir's own crash."""
+
+    async def plot(stage: Stage) -> None:
+        stage.start()
+        await stage.until(lambda: stage.heard("p2") == 2)
+        await stage.kill("p2")
+        for name in ("p1", "p3", "p0"):
+            stage.drop("p2", name)
+            await asyncio.sleep(0.01)
+            await stage.kill(name)
+            stage.start(name)
+            await asyncio.sleep(0.6)
+        await asyncio.sleep(0.3)
+        await stage.kill("p1")
+        await asyncio.sleep(0.1)
+        stage.start("p1")
+
+    stage = Stage(tmp_path, RING)
+    check(stage, stage.play(plot), "p2", "adopted")
+    assert stage.agents["p0"].decided.heir == "p1"
+
+
+def test_two_leavers_are_one_too_many(tmp_path):
+    """Nobody can agree then; it ends with a sentence, not with silence."""
+
+    async def plot(stage: Stage) -> None:
+        stage.start("p0", "p1", "p3")
+        await asyncio.sleep(1.0)
+        stage.hub.cut("p0", "p1")
+        stage.hub.cut("p0", "p3")
+        await asyncio.sleep(0.1)
+        stage.drop("p2", "p1", "p3")
+        stage.drop("p3", "p0")
+        stage.hub.heal("p0", "p1")
+        stage.hub.heal("p0", "p3")
+
+    stage = Stage(tmp_path, RING)
+    assert stage.play(plot) == {}
+    assert len(stage.refused) == 3
+    assert any("a run can lose one party" in str(error) for error in stage.refused.values())
+
+
+def test_what_cannot_be_said(tmp_path):
+    refused = {}
+
+    async def plot(stage: Stage) -> None:
+        stage.start("p0", "p1", "p3")
+        await asyncio.sleep(1.0)
+        for name in ("p9", "p0", "p1"):
+            with pytest.raises(InvalidInput) as error:
+                drop(stage.agents["p0"], name, sure=True)
+            refused[name] = str(error.value)
+        told = drop(stage.agents["p0"], "p2", sure=False)
+        assert "0 of 2 agreements are over; p2 was not heard here" in told
+        assert stage.agents["p0"].status()["leaving"] is None  # asking says nothing
+        stage.drop("p2", "p0")
+        assert stage.agents["p0"].status()["leaving"]["missing"] == ["p1", "p3"]
+        for name in ("p2", "p3"):
+            with pytest.raises(InvalidInput) as error:
+                drop(stage.agents["p0"], name, sure=True)
+            refused[f"{name} then"] = str(error.value)
+        stage.drop("p2", "p1", "p3")
+
+    stage = Stage(tmp_path, RING)
+    check(stage, stage.play(plot), "p2", "dropped")
+    assert "'p9' is none of the parties of the run: p0, p1, p2, p3" in refused["p9"]
+    assert "p0 is this party itself" in refused["p0"]
+    assert "p1 is there" in refused["p1"]
+    assert "already said that p2 has left. It waits for the same command at: p1, p3" in refused["p2 then"]
+    assert "already lost p2" in refused["p3 then"]
+
+
+@pytest.mark.parametrize("leaver_spoke", [False, True])
+def test_a_histogram_has_one_stage(tmp_path, leaver_spoke):
+    """Counts of the rest, or of all: limbs that are public, and an estate of them."""
+
+    async def plot(stage: Stage) -> None:
+        if leaver_spoke:
+            stage.start()
+            await stage.until(lambda: stage.heard("p2") == 1)
+            await stage.kill("p2")
+        else:
+            stage.start("p0", "p1", "p3")
+            await asyncio.sleep(1.0)
+        stage.drop("p2", *stage.tasks)
+
+    stage = Stage(tmp_path, RING, "histogram")
+    results = stage.play(plot)
+    shards = [rows for i, rows in enumerate(stage.trial.shards) if leaver_spoke or i != 2]
+    counts, _ = np.histogram(np.concatenate(shards)[:, 0], [0.0, 2.0, 4.0])
+    assert sorted(results) == ["p0", "p1", "p3"]
+    for result in results.values():
+        assert result["answer"]["counts"] == counts.tolist()
+        assert result["left"][0]["how"] == ("adopted" if leaver_spoke else "dropped")
+
+
+# The decision alone
+
+
+def said(signer: str, **more: Any) -> Leave:
+    numbers = {"over": 0, "heard": 0, "escrow": 0, "epoch": 0, "accepted": False, "seen": False} | more
+    return Leave("p3", signer, **numbers, certificate="", signature=b"")
+
+
+NAMES = ("p0", "p1", "p2", "p3")
+
+
+@pytest.mark.parametrize(
+    ("stages", "of", "kind", "more"),
+    [
+        (2, [{}, {}, {}], "dropped", {"stage": 0, "epoch": 0}),
+        (2, [{}, {"epoch": 7}, {}], "dropped", {"epoch": 7}),
+        (2, [{}, {"heard": 1, "escrow": 1}, {}], "hopeless", {"begun": 1}),
+        (1, [{}, {"heard": 1, "escrow": 1}, {"escrow": 1}], "adopted", {"heir": "p1", "stage": 0}),
+        (1, [{}, {"heard": 1}, {}], "hopeless", {"begun": 1}),
+        (2, [{"over": 1}, {"over": 1, "heard": 1}, {"over": 1}], "hopeless", {"stage": 1, "begun": 1}),
+        (2, [{"over": 1}, {"over": 1, "heard": 2, "escrow": 1}, {"over": 1}], "hopeless", {"begun": 2}),
+        (2, [{"over": 1, "epoch": 3}, {"heard": 2, "epoch": 9}, {"over": 1, "escrow": 2}], "adopted", {"epoch": 3}),
+        (2, [{"over": 2}, {"over": 1, "heard": 2, "escrow": 2}, {"over": 1}], "complete", {}),
+        # All have accepted, and somebody knows that the leaver has: the stage ends by itself.
+        (1, [{"epoch": 3, "accepted": True, "seen": i == 1, "escrow": 1} for i in range(3)], "complete", {}),
+        (2, [{"epoch": 3, "accepted": True, "seen": i == 1} for i in range(3)], "hopeless", {"stage": 1, "begun": 1}),
+        # Nobody knows, or not all have accepted: it does not.
+        (1, [{"epoch": 3, "accepted": True, "heard": 1, "escrow": 1} for i in range(3)], "adopted", {"epoch": 3}),
+        (1, [{"epoch": 3, "accepted": i < 2, "seen": True, "heard": 1, "escrow": 1} for i in range(3)], "adopted", {}),
+    ],
+)
+def test_everybody_decides_alike(stages, of, kind, more):
+    statements = [said(f"p{i}", **numbers) for i, numbers in enumerate(of)]
+    decisions = {decide(order, stages, NAMES) for order in itertools.permutations(statements)}
+    assert len(decisions) == 1
+    (decision,) = decisions
+    assert decision.kind == kind
+    assert {key: getattr(decision, key) for key in more} == more
+    assert decision.sentence.startswith("p3 has left for good, ")
+
+
+class Alone(Agreements):
+    """Agrees with itself."""
+
+    def agree(self, contributions: np.ndarray, mask: Any) -> Any:
+        return SimpleNamespace(x=contributions, status=sv.Status.CONVERGED)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kind", ["mean", "variance", "covariance", "histogram", "least_squares"])
+def test_the_number_of_stages_is_known_beforehand(rng, kind, intercept):
+    """Whether the stage under way is the last one decides what becomes of a run."""
+    columns = ("a",) if kind == "histogram" else ("a", "b")
+    more: dict[str, Any] = {"bins": [-1.0, 1.0]} if kind == "histogram" else {}
+    if kind == "least_squares":
+        more["intercept"] = intercept
+    spec, alone = Spec(kind, columns, **more), Alone(1, ["p0"], 1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run_statistic(spec, alone, rng.normal(size=(20, len(columns))))
+    assert Question(spec, None, sv.GaussianMask(1.0), 3).stages == len(alone.runs)
+
+
+@pytest.fixture
+def leavings(identities) -> dict[str, Leaving]:
+    names = ("ann", "bob", "cat")
+    pins = [identities[name].fingerprint for name in names]
+    return {name: Leaving(identities[name], names, pins, b"h" * 32, 2) for name in names}
+
+
+STAND = {"over": 0, "heard": 0, "escrow": 0, "epoch": 0, "accepted": False, "seen": False}
+
+
+def test_statements_are_checked_before_they_count(leavings, identities):
+    ann, bob = leavings["ann"], leavings["bob"]
+    statement = bob.sign("cat", **STAND)
+    wrong = [
+        statement._replace(heard=1),
+        statement._replace(leaver="ann"),
+        statement._replace(signer="cat", leaver="ann"),
+        statement._replace(signer="mallory"),
+        statement._replace(certificate=identities["mallory"].certificate),
+        statement._replace(certificate="rubbish"),
+        statement._replace(signature=identities["mallory"].sign(b"...")),
+        Leaving(bob.me, bob.names, bob.fingerprints, b"g" * 32, 2).sign("cat", **STAND),  # of another run
+    ]
+    for lie in wrong:
+        with pytest.raises(PeerError, match="passed on"):
+            ann.hear(lie)
+    assert not ann.statements
+    assert ann.hear(statement)
+    assert not ann.hear(statement)
+    assert ann.decision is None
+    ann.sign("cat", **STAND)
+    assert ann.decision.kind == "dropped"
+
+
+@pytest.mark.parametrize(
+    "fault", [{"leaver": ""}, {"signer": "a b"}, {"over": 2**32}, {"epoch": 2**53}, {"certificate": "x" * 5000},
+              {"signature": b""}, {"signature": b"x" * 73}],
+)  # fmt: skip
+def test_a_frame_is_bounded(leavings, fault):
+    statement = leavings["bob"].sign("cat", **STAND)
+    assert decode(encode(statement)) == statement
+    with pytest.raises(InvalidInput, match="this party was about to send a leave"):
+        encode(statement._replace(**fault))
+
+
+def test_two_statements_of_one_party_are_a_contradiction(leavings):
+    """However each was passed on; so no two parties can act on different ones and end."""
+    ann, bob = leavings["ann"], leavings["bob"]
+    other = Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 2)
+    ann.hear(bob.sign("cat", **STAND))
+    with pytest.raises(Contradiction, match="bob, who has signed two that differ"):
+        ann.hear(other.sign("cat", **STAND | {"heard": 1}))
+    again = Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 2).sign("cat", **STAND)
+    assert not ann.hear(again)  # the same words, signed again
+
+
+def test_a_run_without_fingerprints_keeps_everybody(identities):
+    alone = Leaving(identities["ann"], ("ann", "bob", "cat"), (), b"h" * 32, 2)
+    with pytest.raises(InvalidInput, match=r"no fingerprints in its \[run\] table"):
+        alone.check("bob")
+    pair = Leaving(identities["ann"], ("ann", "bob"), ("x", "y"), b"h" * 32, 2)
+    with pytest.raises(InvalidInput, match="nobody is left to agree with"):
+        pair.check("bob")
+
+
+# Real parties
+
+
+def run(trial: Trial, command: str, name: str, *more: str, answer: str | None = None) -> Result:
+    """A command, as an operator gives it."""
+    return CliRunner().invoke(app, [command, str(trial.folder / name / "node.toml"), *more], input=answer)
+
+
+def test_killed_in_the_last_stage(tmp_path):
+    trial = prepare(tmp_path, RING, wake=60.0)
+    with trial.cluster() as cluster:
+        cluster.start()
+        for name in cluster.names:
+            wait_for(lambda name=name: status(cluster, name).get("stage") == 1, what="the last stage")
+        wait_for(lambda: status(cluster, "p1")["wakes"] > 20)
+        cluster.kill("p3")
+        asked = run(trial, "drop", "p0", "p3", answer="n\n")
+        assert asked.exit_code == 1
+        assert "p3 was heard in agreement 2; its escrow of agreement 2 is here" in asked.output
+        assert run(trial, "drop", "p0", "p3", "--yes").exit_code == 0
+        wait_for(lambda: status(cluster, "p1")["leaving"], what="the statement")
+        assert "as p0 said. It waits for the same command at: p1, p2." in run(trial, "status", "p1").output
+        assert run(trial, "drop", "p1", "p3", answer="y\n").exit_code == 0
+        again = run(trial, "drop", "p1", "p3", "--yes")
+        assert again.exit_code == 2
+        assert "already said that p3 has left. It waits for the same command at: p2" in again.output
+        assert "the answer is that of all" in run(trial, "drop", "p2", "p3", "--yes").output
+        left = {name: process for name, process in cluster.processes.items() if name != "p3"}
+        assert [process.wait(60) for process in left.values()] == [0, 0, 0]
+        results = cluster.results()
+        assert sorted(results) == ["p0", "p1", "p2"]
+        for name, result in results.items():
+            np.testing.assert_allclose(result["answer"]["mean"], trial.answer, rtol=0, atol=ACCURACY)
+            assert result["covers"] == cluster.names
+            assert "p3 left for good: the answer is with its rows" in cluster.log(name)
+
+
+def test_dropped_before_it_came(tmp_path):
+    trial = prepare(tmp_path, sv.Network.complete(3))
+    with trial.cluster() as cluster:
+        cluster.start(["p0", "p1"])
+        for name in ("p0", "p1"):
+            wait_for(lambda name=name: "up" in status(cluster, name).get("neighbours", {}).values())
+        assert "p1 is there" in run(trial, "drop", "p0", "p1", "--yes").output
+        for name in ("p0", "p1"):
+            assert run(trial, "drop", name, "p2", "--yes").exit_code == 0
+        assert [process.wait(60) for process in cluster.processes.values()] == [0, 0]
+        for result in cluster.results().values():
+            rest = np.concatenate(trial.shards[:2]).mean(axis=0)
+            np.testing.assert_allclose(result["answer"]["mean"], rest, rtol=0, atol=ACCURACY)
+            assert result["covers"] == ["p0", "p1"]
+    nobody = run(trial, "drop", "p0", "p2", "--yes")
+    assert nobody.exit_code == 2
+    assert "The party does not run" in nobody.output
