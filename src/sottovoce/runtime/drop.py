@@ -54,7 +54,7 @@ def act(agent: Agent) -> None:
         if agreement is not None and not agreement.done:
             if agent.party.stage == decision.stage and decision.kind in ("dropped", "adopted"):
                 agent.save()
-                agent.party.agreement = None  # until it is made anew; what is said meanwhile is held
+                agent.party.set_aside()
                 agent.mark()
             else:
                 agreement.absent = agent.party.absent

@@ -51,7 +51,7 @@ def stage_over(
     *,
     keep: bool,
 ) -> None:
-    """Write the answer of a stage, and drop in the same transaction what it was come by, and rows that ``others`` left."""
+    """Write the answer of a stage, and drop in the same transaction what it was come by, and what ``others`` left."""
     rows: dict[str, bytes] = {}
     gone: list[str] = []
     if not keep:
@@ -83,7 +83,7 @@ def bury(journal: Journal, *, keep: bool) -> None:
     if keep:
         log.info("record is set: the journal keeps its keys and states for the replay. Delete it as soon as you can")
         return
-    journal.put({OVER: b""}, journal.under(EDGE, TOLD))
+    journal.put({OVER: b""}, journal.under(EDGE, TOLD, "heard/"))
     journal.sweep()
     log.info("all neighbours know the end; the keys of this run are deleted")
 

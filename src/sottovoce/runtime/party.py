@@ -126,7 +126,7 @@ class Party:
     def begin(self, stage: int, agreement: Agreement) -> None:
         """Enter a stage, with what neighbours already said about it."""
         self.stage, self.agreement = stage, agreement
-        for link in self.links.values():
+        for link in self.padded:
             link.expected = {stage: len(agreement.node.x)}
             link.pads = {stage: link.pads.get(stage) or link.secrets.check(stage, b"")}  # which may have none
             with suppress(Final):  # the agreement knows
@@ -162,6 +162,10 @@ class Party:
         self.contradictions[neighbour, kind] = named = Contradiction(f"{neighbour} {error}")
         self.insists[neighbour] += 1
         return named
+
+    def set_aside(self) -> None:
+        """The agreement is made anew; what is said meanwhile is held, and what was said in it stays said."""
+        self.before, self.agreement = self.said, None
 
     def finish(self) -> None:
         """The agreement is over."""
