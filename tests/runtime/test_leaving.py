@@ -368,6 +368,8 @@ def test_statements_are_checked_before_they_count(leavings, identities):
         statement._replace(signer="mallory"),
         statement._replace(certificate=identities["mallory"].certificate),
         statement._replace(certificate="rubbish"),
+        Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 9).sign("cat", **STAND | {"over": 3}),  # has 2 stages
+        Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 2).sign("cat", **STAND | {"epoch": 2**50}),
         statement._replace(signature=identities["mallory"].sign(b"...")),
         Leaving(bob.me, bob.names, bob.fingerprints, b"g" * 32, 2).sign("cat", **STAND),  # of another run
     ]
