@@ -36,13 +36,14 @@ class Stage:
     network: sv.Network
     kind: str = "mean"
     faults: Faults | None = None
-    more: dict[str, Any] = field(default_factory=dict)
+    rows: int | None = None  # of every party; None: some
+    channels: str = "encrypted"
     agents: dict[str, Agent] = field(default_factory=dict)
     tasks: dict[str, asyncio.Task[int]] = field(default_factory=dict)
     refused: dict[str, Exception] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.trial = prepare(self.folder, self.network, self.kind, **self.more)
+        self.trial = prepare(self.folder, self.network, self.kind, channels=self.channels, rows=self.rows)
         self.configs = Cluster(self.trial.folder).configs
 
     def play(self, plot: Callable[[Stage], Awaitable[None]]) -> dict[str, dict[str, Any]]:

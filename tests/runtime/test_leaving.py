@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from runtime.leavers import Stage
-from runtime.trial import ACCURACY, Trial, prepare, status, wait_for
+from runtime.trial import ACCURACY, COLUMNS, Trial, prepare, status, wait_for
 from typer.testing import CliRunner, Result
 
 import sottovoce as sv
 from sottovoce.cli import app
 from sottovoce.errors import InvalidInput, PeerError
-from sottovoce.runtime.agreement import Contradiction
+from sottovoce.runtime.agreement import Agreement, Contradiction
 from sottovoce.runtime.drop import drop
 from sottovoce.runtime.frames import Leave, decode, encode
 from sottovoce.runtime.leaving import Departed, Leaving, decide
@@ -28,6 +28,7 @@ from sottovoce.statistics.programs import Spec
 from sottovoce.statistics.programs import run as run_statistic
 
 RING = sv.Network.ring(4)
+HELLO = 8 * 1 + 2  # how its frames begin
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
 
 
@@ -178,6 +179,54 @@ def test_what_cannot_be_said(tmp_path):
     assert "already lost p2" in refused["p3 then"]
 
 
+def silent(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
+    """Of p2 only its hello arrives."""
+    return [(0.0, frame)] if sender != "p2" or frame[0] == HELLO else []
+
+
+@pytest.mark.parametrize("kind", ["mean", "averaging"])
+def test_one_that_met_the_others_but_never_spoke_is_dropped(tmp_path, kind):
+    """They have begun with pads that they share with it, modular ones or Gaussian ones, and begin anew without."""
+
+    async def plot(stage: Stage) -> None:
+        stage.start()
+        await stage.until(lambda: stage.agents.get("p1") and stage.agents["p1"].status()["wakes"] > 5)
+        await stage.kill("p2")
+        stage.drop("p2", *stage.tasks)
+
+    stage = Stage(tmp_path, HOUSE, kind, faults=silent)
+    results = stage.play(plot)
+    for result in results.values():
+        answer = result["answer"]
+        found = answer["mean"] if kind == "mean" else [answer[column] for column in COLUMNS]
+        np.testing.assert_allclose(found, stage.mean("p2"), rtol=0, atol=ACCURACY)
+        assert (result["covers"], len(result["left"])) == (["p0", "p1", "p3", "p4"], 1)
+    assert sorted(results) == ["p0", "p1", "p3", "p4"]
+
+
+@pytest.mark.parametrize("kind", ["averaging", "huber"])
+def test_a_cost_has_one_stage_and_an_heir_if_it_is_quadratic(tmp_path, kind):
+    async def plot(stage: Stage) -> None:
+        stage.start()
+        await stage.until(lambda: stage.heard("p2") == 1)
+        await asyncio.sleep(0.02)
+        await stage.kill("p2")
+        stage.drop("p2", *stage.tasks)
+
+    stage = Stage(tmp_path, RING, kind, rows=1, channels="open")
+    results = stage.play(plot)
+    if kind == "huber":
+        assert results == {}
+        assert len(stage.refused) == 3
+        assert all("nobody who is left holds its escrow" in str(error) for error in stage.refused.values())
+        return
+    assert sorted(results) == ["p0", "p1", "p3"]
+    for result in results.values():
+        found = [result["answer"][column] for column in COLUMNS]
+        np.testing.assert_allclose(found, stage.mean(), rtol=0, atol=ACCURACY)
+        assert result["left"][0]["how"] == "adopted"
+
+
 @pytest.mark.parametrize("leaver_spoke", [False, True])
 def test_a_histogram_has_one_stage(tmp_path, leaver_spoke):
     """Counts of the rest, or of all: limbs that are public, and an estate of them."""
@@ -200,6 +249,40 @@ def test_a_histogram_has_one_stage(tmp_path, leaver_spoke):
     for result in results.values():
         assert result["answer"]["counts"] == counts.tolist()
         assert result["left"][0]["how"] == ("adopted" if leaver_spoke else "dropped")
+
+
+# One agreement
+
+
+def test_no_epoch_mixes_states_from_before_and_after():
+    """Paused, a party neither enters nor accepts one; afterwards those from before are void."""
+    node = sv.nodes_of(sv.averaging(sv.Network.complete(3), [1.0, 2.0, 6.0]), c=0.4, theta=0.8)[0]
+    agreement = Agreement(node, 3, tol=1e-6)
+    r = np.zeros(1)
+    agreement.hear(1, 1, r)
+    assert agreement.epoch.number == 1
+    agreement.paused = True
+    agreement.hear(2, 1, r)
+    assert agreement.epoch.residual is None  # it could judge now
+    agreement.hear(1, 2, r)
+    assert not agreement.verdict(2, no=False, ok=0b110)
+    assert agreement.epoch.number == 1
+    agreement.verdict(1, no=False, ok=0b110)
+    assert agreement.epoch.ok == 0b110  # what others say is passed on all the same
+    agreement.paused, agreement.absent = False, 0b100
+    agreement.resume(4)
+    assert (agreement.epoch.number, agreement.epoch.no, agreement.done) == (5, True, False)
+    assert not agreement.verdict(4, no=False, ok=0b111)  # from before; nor is it a lie about this party
+    agreement.verdict(5, no=False, ok=0b110)
+    assert not agreement.done
+    agreement.resume(4)  # after a restart, once more
+    assert agreement.epoch.number == 5
+    agreement.hear(1, 6, agreement.epoch.D[1])
+    agreement.epoch.heard |= agreement.epoch.D
+    agreement.judge()
+    assert agreement.epoch.ok == 0b001
+    agreement.verdict(6, no=False, ok=0b010)
+    assert agreement.done  # without the one that left
 
 
 # The decision alone
@@ -285,6 +368,8 @@ def test_statements_are_checked_before_they_count(leavings, identities):
         statement._replace(signer="mallory"),
         statement._replace(certificate=identities["mallory"].certificate),
         statement._replace(certificate="rubbish"),
+        Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 9).sign("cat", **STAND | {"over": 3}),  # has 2 stages
+        Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 2).sign("cat", **STAND | {"epoch": 2**50}),
         statement._replace(signature=identities["mallory"].sign(b"...")),
         Leaving(bob.me, bob.names, bob.fingerprints, b"g" * 32, 2).sign("cat", **STAND),  # of another run
     ]

@@ -26,6 +26,7 @@ STATISTICS = {
     "least_squares": {"type": "least_squares", "features": ["a", "b"], "target": "y"},
     "histogram": {"type": "histogram", "columns": ["a"], "bins": [0.0, 2.0, 4.0]},
 }
+COSTS = {"averaging": {"type": "averaging", "columns": COLUMNS}, "huber": {"type": "huber", "columns": ["a"]}}
 # The variance is 1e8: THEORY 5 puts the floor of floats at about eps sigma = 2e-12, and the stopping rule accepts 16
 # roundings of messages of some sigma, 2e-10.
 ACCURACY = 1e-9
@@ -73,6 +74,7 @@ def prepare(
     party: str = "",
     proxies: Proxies | None = None,
     ports: list[int] | None = None,
+    rows: int | None = None,
 ) -> Trial:
     """Folders for every party, as ``sottovoce plan --generate-keys`` makes them. ``party``: more lines of [party]."""
     rng = np.random.default_rng(5)
@@ -80,18 +82,18 @@ def prepare(
     lines = [f'[run]\nname = "trial"\nchannels = "{channels}"\ntheta = {theta}\nc = 0.4\nwake = {wake}']
     lines += [f"[network]\nedges = {[list(map(int, edge)) for edge in network.edges]}"]
     lines += [
-        "[statistic]",
-        *(f"{key} = {value!r}" for key, value in STATISTICS[kind].items()),
+        "[statistic]" if kind in STATISTICS else "[cost]",
+        *(f"{key} = {value!r}" for key, value in (STATISTICS | COSTS)[kind].items()),
         "[mask]\nbits = 30" if kind == "histogram" else "[mask]\nvariance = 1e8",
     ]
     lines += [f'[[party]]\nname = "p{i}"\naddress = "127.0.0.1:{port}"' for i, port in enumerate(ports)]
     folder.mkdir(exist_ok=True)
     (folder / "plan.toml").write_text("\n".join(lines) + "\n")
     write_plan(read_plan(folder / "plan.toml"), folder / "parties", generate_keys=True)
-    trial = Trial(folder / "parties", kind, [rng.normal(size=(4 + i % 3, 3)) + 2 for i in range(network.n)])
-    for i, rows in enumerate(trial.shards):
+    trial = Trial(folder / "parties", kind, [rng.normal(size=(rows or 4 + i % 3, 3)) + 2 for i in range(network.n)])
+    for i, shard in enumerate(trial.shards):
         with open(trial.folder / f"p{i}" / "data.csv", "w", newline="") as file:
-            csv.writer(file).writerows([COLUMNS, *rows.tolist()])
+            csv.writer(file).writerows([COLUMNS, *shard.tolist()])
         edit(trial.folder / f"p{i}" / "node.toml", "[party]\n", f"[party]\n{party}\n")
     for i, j in network.edges.tolist() if proxies is not None else []:
         proxy = trial.through[i, j] = proxies.to(ports[j])  # p_i dials, as its name is the smaller one

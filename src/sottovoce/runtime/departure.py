@@ -205,12 +205,16 @@ class Departure:
 
     def result(self) -> dict[str, Any]:
         """Whose rows are in the answer, and who has left."""
-        left, covers = [], list(self.config.names)
+        left: list[dict[str, Any]] = []
+        covers = list(self.config.names)
         if (decision := self.decision) is not None:
             if decision.kind == "dropped":
                 covers.remove(decision.leaver)
             rows = "without its rows" if decision.kind == "dropped" else "with its rows"
-            left.append({"party": decision.leaver, "stage": decision.stage, "how": decision.kind, "answer": rows})
+            entry = {"party": decision.leaver, "stage": decision.stage, "how": decision.kind, "answer": rows}
+            if decision.kind == "dropped":
+                entry["privacy"] = f"pads that were shared with {decision.leaver} hide nothing: it counts as corrupt"
+            left.append(entry)
         return {"covers": covers, "left": left}
 
 

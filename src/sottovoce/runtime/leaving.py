@@ -23,6 +23,8 @@ from .agreement import Contradiction
 from .frames import Leave
 from .identity import Identity, fingerprint, verify
 
+LATE = 2**40  # epochs that no run comes to
+
 Kind = Literal["dropped", "adopted", "complete", "hopeless"]
 
 
@@ -148,7 +150,8 @@ class Leaving:
         known = self.statements.get(said.signer)
         if known is not None and known[:-1] == said[:-1]:
             return False
-        if said.signer not in self.names or said.leaver not in self.names or said.signer == said.leaver:
+        who = said.signer in self.names and said.leaver in self.names and said.signer != said.leaver
+        if not who or max(said.over, said.heard, said.escrow) > self.stages or said.epoch > LATE:
             raise PeerError(f"passed on a statement of {said.signer} that {said.leaver} has left; that cannot be.")
         self._verify(said)
         if known is not None:
