@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import json
 import logging
 import random
 import sqlite3
@@ -205,9 +206,9 @@ def test_a_neighbour_that_has_not_heard_is_told_without_the_keys_of_stages(sums,
 # After the end
 
 
-def again(config: NodeConfig) -> int:
+def again(config: NodeConfig, tell: Any = print) -> int:
     """Another start, on a network where nobody may be spoken to."""
-    return asyncio.run(asyncio.wait_for(serve(config, Silent()), 10.0))
+    return asyncio.run(asyncio.wait_for(serve(config, Silent(), tell), 10.0))
 
 
 class Silent:
@@ -221,7 +222,9 @@ def test_another_start_says_that_it_is_over(sums, caplog):
     play(trial)
     config = config_of(trial)
     before = config.result.read_bytes()
-    assert again(config) == 0
+    told: list[dict[str, Any]] = []
+    assert again(config, told.append) == 0
+    assert told == [json.loads(before)]
     assert f"this run is over, and all neighbours know; the result is in {config.result}" in caplog.text
     config.result.unlink()
     assert again(config) == 0

@@ -12,9 +12,11 @@ that they hid. A party that is recorded keeps all of it, for the replay.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..atomic import write_whole
 from ..costs.base import Array
@@ -88,11 +90,11 @@ def bury(journal: Journal, *, keep: bool) -> None:
     log.info("all neighbours know the end; the keys of this run are deleted")
 
 
-def is_over(config: NodeConfig, journal: Journal) -> bool:
-    """Whether there is nothing left to do, also not for others. The result file is as the run has left it."""
+def finished(config: NodeConfig, journal: Journal) -> dict[str, Any] | None:
+    """The result, if there is nothing left to do, also not for others. The result file is as the run has left it."""
     result = journal.get(RESULT)
     if journal.get(OVER) is None or result is None:
-        return False
+        return None
     own(config, journal)
     try:
         found = config.result.read_bytes() if config.result.exists() else None
@@ -106,4 +108,4 @@ def is_over(config: NodeConfig, journal: Journal) -> bool:
             "has the result."
         )
     log.info("this run is over, and all neighbours know; the result is in %s", config.result)
-    return True
+    return dict(json.loads(result))

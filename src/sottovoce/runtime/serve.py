@@ -22,7 +22,7 @@ from .drop import drop
 from .grpc_transport import GrpcTransport
 from .identity import load
 from .journal import Journal
-from .keeping import is_over
+from .keeping import finished
 from .own_privacy import own_privacy
 from .prepare import prepare
 from .program import NetworkAgreements, answer
@@ -50,7 +50,8 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     identity = load(config.identity)
     transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
     with Journal(config.journal, identity.derive("journal")) as journal:
-        if is_over(config, journal):
+        if (result := finished(config, journal)) is not None:
+            tell(result)
             return DONE
         with journal.together():  # keys of all edges, and whose they are: one wait for the disk
             agent = Agent(config, transport, identity, journal)
