@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import json
 import logging
 import random
 import sqlite3
