@@ -1,12 +1,11 @@
 """A second implementation of docs/protocol.md, written from that page, with nothing of the package: the dialling end of
-one edge, for the statistic ``mean``. It knows no restarts and keeps no pace, and that is all it lacks as the only
-neighbour of a party.
+one edge, for the statistic ``mean``. It knows no restarts and keeps no pace, and nobody can leave its runs for good
+(they have no ``fingerprints``): that is all it lacks as the only neighbour of a party.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 import math
 import os
@@ -21,18 +20,11 @@ import grpc
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
-from runtime.mini_quantile import quantile
+from runtime.mini_secrets import Secrets, concluded, grid, len32, offered
 
 HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS = 1, 2, 3, 4, 5, 6, 7
 ECDSA = ec.ECDSA(hashes.SHA256())
 Fields = dict[int, int | bytes]
-
-
-def len32(data: bytes) -> bytes:
-    return struct.pack("<I", len(data)) + data
 
 
 # Frames
@@ -93,49 +85,7 @@ def mac(key: bytes, sender: str, receiver: str, data: bytes) -> bytes:
     return digest.digest()
 
 
-# Secrets
-
-
-@dataclass
-class Secrets:
-    """What two parties share."""
-
-    run: bytes  # the hash of the parameters
-    keys: dict[str, bytes]  # offers by name
-    shared: bytes
-
-    def key(self, *purpose: str | bytes) -> bytes:
-        """HKDF-SHA256 without salt, of 32 bytes: one block."""
-        names = [part for name in sorted(self.keys) for part in (name.encode(), self.keys[name])]
-        words = [word.encode() if isinstance(word, str) else word for word in purpose]
-        parts = [b"sottovoce 2", self.run, *names, *words]
-        secret = hmac.digest(bytes(32), self.shared, "sha256")
-        return hmac.digest(secret, b"".join(len32(part) for part in parts) + b"\x01", "sha256")
-
-    def stream(self, size: int, *purpose: str) -> bytes:
-        return Cipher(ChaCha20(self.key(*purpose), bytes(16)), mode=None).encryptor().update(bytes(size))
-
-    def pads(self, stage: int, holder: str, count: int, variance: float) -> list[float]:
-        sigma = math.sqrt(variance)
-        g = grid(variance)
-        stream = self.stream(12 * count, "gaussian", str(stage), holder)
-        pads = []
-        for u, v in zip(
-            struct.unpack_from(f"<{count}Q", stream), struct.unpack_from(f"<{count}I", stream, 8 * count), strict=True
-        ):
-            high = sigma * (1.0 if u % 2 else -1.0) * quantile((float(u >> 1) + 0.5) * 2.0**-64)
-            pads.append(2**20 * g * round(high / (2**20 * g)) + g * (v % 2**20 - 2**19))
-        return pads
-
-    def word(self, stage: int, bits: int) -> int:
-        return struct.unpack("<Q", self.stream(8, "modular", str(stage)))[0] % 2**bits
-
-    def tag(self, stage: int, pads: bytes) -> bytes:
-        return hashlib.blake2b(pads, key=self.key("check", str(stage)), digest_size=16).digest()
-
-
-def grid(variance: float) -> float:
-    return 2.0 ** (math.frexp(math.sqrt(variance))[1] - 49)  # an exact floor(log2 sigma) - 48
+# Hellos and counts
 
 
 def signed(hello: Fields, own: bytes, other: bytes) -> bytes:
@@ -166,13 +116,12 @@ class MiniParty:
     certificate: bytes
     peer_certificate: bytes
     run: dict  # the parameters
-    private: bytes = field(default_factory=lambda: os.urandom(32))
+    private: bytes = field(default_factory=lambda: os.urandom(32 + 64))
 
     def __post_init__(self) -> None:
         self.parameters = json.dumps(self.run, sort_keys=True, separators=(",", ":"))
         self.digest = hashlib.sha256(self.parameters.encode()).digest()
-        self.ephemeral = X25519PrivateKey.from_private_bytes(self.private)
-        self.offer = self.ephemeral.public_key().public_bytes_raw()
+        self.offer = offered(self.private)
         self.early: list[tuple[int, Fields]] = []
         self.A = 1.0 if self.index > self.peer_index else -1.0
         self.open = self.run["channels"] == "open"
@@ -233,15 +182,16 @@ class MiniParty:
         pem.verify(theirs[7], signed(theirs, self.nonces[1], self.nonces[0]), ECDSA)
         assert [theirs.get(k, 0) for k in (11, 12, 13)] == [0, 0, 0]  # it can have heard nothing
         if 6 in theirs:  # or it refuses this party, and says why in a moment
-            shared = self.ephemeral.exchange(X25519PublicKey.from_public_bytes(theirs[6]))
+            shared = concluded(self.private, theirs[6])
             self.secrets = Secrets(self.digest, {self.name: self.offer, self.peer: theirs[6]}, shared)
+            self.mac_key = self.secrets.mac_key(b"".join(self.nonces))
 
     def _read(self) -> tuple[int, Fields]:
         data = next(self.call)
         kind = data[0] // 8
         if self.open and kind not in (OPENING, HELLO):
             data, seal = data[:-18], data[-16:]
-            assert seal == mac(self.secrets.key("mac", b"".join(self.nonces)), self.peer, self.name, data)
+            assert seal == mac(self.mac_key, self.peer, self.name, data)
         body = fields_of(data)[kind]
         assert isinstance(body, bytes)
         return kind, fields_of(body)
@@ -249,7 +199,7 @@ class MiniParty:
     def _send(self, kind: int, body: Fields) -> None:
         data = frame(kind, body)
         if self.open:
-            data += b"\x7a\x10" + mac(self.secrets.key("mac", b"".join(self.nonces)), self.name, self.peer, data)
+            data += b"\x7a\x10" + mac(self.mac_key, self.name, self.peer, data)
         self.outbox.put(data)
 
     def _frames(self, stage: int) -> Iterator[tuple[int, Fields]]:
@@ -333,9 +283,16 @@ class MiniParty:
                 wake()
         raise AssertionError("the neighbour has left")
 
+    def check(self, rows: list[float], scale: float) -> None:
+        """Before the first hello: whether what the audit counts on holds for these rows."""
+        asked = self.run["statistic"]
+        assert len(rows) >= asked["least_rows"]
+        assert math.fsum((row / scale) ** 2 for row in rows) <= len(rows) * asked["size"] ** 2
+
     def mean(self, rows: list[float], scale: float) -> float:
         """The statistic ``mean`` of one column: the number of rows, then their sum."""
-        n, tol, variance = len(self.run["parties"]), self.run["tol"], self.run["statistic"]["mask"]["variance"]
+        n, tol, asked = len(self.run["parties"]), self.run["tol"], self.run["statistic"]
+        variance, size, least = asked["mask"]["variance"], asked["size"], asked["least_rows"]
         pad = self.secrets.word(0, 46)
         hidden = (len(rows) + (pad if self.index < self.peer_index else -pad)) % 2**46
         own, width = limbs(hidden, 46, n)
@@ -343,9 +300,14 @@ class MiniParty:
         sums = [n * v for v in self.agree(0, own, None, min(tol, 0.1 / (3 * 2**28)), 2.0**width, pads)]
         assert all(abs(v - round(v)) < 0.1 for v in sums)
         N = sum(round(v) << width * k for k, v in enumerate(sums)) % 2**46
+        assert len(rows) + (n - 1) * least <= N
         share = n / N * sum(rows) / scale
+        room = 1 + 1e-9 + 30 * n * tol
+        assert abs(share) <= room * n * size
         rider = 12 * grid(variance) / (3 * tol)
-        return self.agree(1, [share, rider], variance, tol, max(1.0, rider))[0] * scale
+        mean = self.agree(1, [share, rider], variance, tol, max(1.0, rider))[0]
+        assert abs(mean) <= room * size + 12 * grid(variance)
+        return mean * scale
 
     def leave(self) -> None:
         self._send(GOODBYE, {1: b"finished"})

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import warnings
+from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from runtime.leavers import Stage
@@ -27,6 +30,7 @@ from sottovoce.statistics.agreements import Agreements
 from sottovoce.statistics.programs import Spec
 from sottovoce.statistics.programs import run as run_statistic
 
+SCHEMA = json.loads((files("sottovoce.runtime") / "result.schema.json").read_text())
 RING = sv.Network.ring(4)
 HELLO = 8 * 1 + 2  # how its frames begin
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
@@ -38,6 +42,7 @@ def check(stage: Stage, results: dict[str, Any], leaver: str, how: str) -> None:
     without = [leaver] if how == "dropped" else []
     for name in rest:
         result = results[name]
+        jsonschema.validate(result, SCHEMA)
         np.testing.assert_allclose(result["answer"]["mean"], stage.mean(*without), rtol=0, atol=ACCURACY)
         assert result["covers"] == [other for other in stage.configs if other not in without]
         assert [entry["party"] for entry in result["left"]] == [leaver]

@@ -19,10 +19,11 @@ import grpc
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from runtime import mini_party
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from runtime import mini_party, mini_secrets
 from runtime.mini_party import (
     GOODBYE,
+    HELLO,
     OPENING,
     PADS,
     SNAPSHOT,
@@ -30,10 +31,10 @@ from runtime.mini_party import (
     VERDICT,
     Fields,
     MiniParty,
-    Secrets,
     frame,
     vector,
 )
+from runtime.mini_secrets import Secrets, len32
 
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.config import NodeConfig, read_node_file
@@ -41,6 +42,7 @@ from sottovoce.runtime.identity import Identity
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
 RUN_ID = "00112233445566778899aabbccddeeff"
+ESCROW, LEAVE = 8, 9
 ROWS = {"ann": [10.5, 12.25, 9.0, 30.0, 7.75], "bob": [11.0, 8.5, 20.125]}
 
 
@@ -55,13 +57,17 @@ def vectors() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def secrets(vectors: dict[str, Any]) -> Secrets:
-    private = {name: X25519PrivateKey.from_private_bytes(bytes.fromhex(vectors[f"{name}_private"])) for name in ROWS}
-    public = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
-    assert {name: key.hex() for name, key in public.items()} == {name: vectors[f"{name}_offer"] for name in ROWS}
-    shared = private["bob"].exchange(X25519PublicKey.from_public_bytes(public["ann"]))
+def offers(vectors: dict[str, Any]) -> dict[str, bytes]:
+    return {name: bytes.fromhex(vectors[f"{name}_offer"]) for name in ROWS}
+
+
+@pytest.fixture(scope="module")
+def secrets(vectors: dict[str, Any], offers: dict[str, bytes]) -> Secrets:
+    private = bytes.fromhex(vectors["ann_private"] + vectors["ann_seed"])
+    assert mini_secrets.offered(private) == offers["ann"]
+    shared = mini_secrets.concluded(private, offers["bob"])
     assert shared.hex() == vectors["shared"]
-    return Secrets(bytes.fromhex(vectors["parameters_hash"]), public, shared)
+    return Secrets(bytes.fromhex(vectors["parameters_hash"]), offers, shared)
 
 
 @pytest.fixture(scope="module")
@@ -69,21 +75,37 @@ def nonces(vectors: dict[str, Any]) -> tuple[bytes, bytes]:
     return bytes.fromhex(vectors["ann_nonce"]), bytes.fromhex(vectors["bob_nonce"])
 
 
-def test_what_is_hashed_and_signed(vectors: dict[str, Any], secrets: Secrets, nonces: tuple[bytes, bytes]) -> None:
+@pytest.fixture(scope="module")
+def hello(vectors: dict[str, Any], offers: dict[str, bytes]) -> Fields:
+    texts = {2: b"ann", 3: b"bob", 4: bytes.fromhex(vectors["parameters_hash"]), 5: vectors["parameters"].encode()}
+    said = {8: 1, 9: 2000, 10: 3, 11: 1, 12: 1999, 13: 2}
+    return {1: 2, **texts, 6: offers["ann"], 7: bytes.fromhex(vectors["signature"]), **said}
+
+
+def test_what_is_hashed(vectors: dict[str, Any]) -> None:
     text = vectors["parameters"]
     assert json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")) == text
     assert f"\n    {text}\n    {vectors['parameters_hash']}\n" in PAGE.read_text()  # the example, and its hash
     assert hashlib.sha256(text.encode()).hexdigest() == vectors["parameters_hash"]
-    hello: Fields = {1: 2, 2: b"ann", 3: b"bob", 4: secrets.run, 6: secrets.keys["ann"]}
-    signed = mini_party.signed(hello | {8: 1, 9: 2000, 10: 3, 11: 1, 12: 1999, 13: 2}, *nonces)
-    assert signed.hex() == vectors["signed"]
+
+
+def test_what_is_signed(vectors: dict[str, Any], hello: Fields, nonces: tuple[bytes, bytes]) -> None:
     signer = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), bytes.fromhex(vectors["signer"]))
+    signed = mini_party.signed(hello, *nonces)
+    parts = (vectors[name] for name in ("signed_before_offer", "ann_offer", "signed_after_offer"))
+    assert signed.hex() == "".join(parts)
     signer.verify(bytes.fromhex(vectors["signature"]), signed, mini_party.ECDSA)
+    statement = (b"sottovoce leave", hello[4], b"cat", b"ann", b"1", b"2", b"2", b"3", b"1", b"0")
+    signed = b"".join(len32(part) for part in statement)
+    assert signed.hex() == vectors["leave_signed"]
+    signer.verify(bytes.fromhex(vectors["leave_signature"]), signed, mini_party.ECDSA)
 
 
 def test_what_is_derived(vectors: dict[str, Any], secrets: Secrets, nonces: tuple[bytes, bytes]) -> None:
-    assert secrets.key("mac", b"".join(nonces)).hex() == vectors["mac_key"]
-    assert secrets.stream(24, "gaussian", "1", "ann").hex() == vectors["stream_gaussian_1_ann"]
+    assert secrets.mac_key(b"".join(nonces)).hex() == vectors["mac_key"]
+    assert secrets.stream(24, 1, "gaussian", "ann").hex() == vectors["stream_gaussian_1_ann"]
+    assert secrets.root.hex() == vectors["root"]
+    assert [chain.hex() for chain in secrets.chains[:2]] == [vectors["chain_0"], vectors["chain_1"]]
     assert secrets.pads(1, "ann", 2, 1e6) == vectors["pads_ann"]
     assert secrets.pads(1, "bob", 2, 1e6) == vectors["pads_bob"]
     assert secrets.word(0, 46) == vectors["word"]
@@ -101,18 +123,43 @@ def test_what_is_computed(vectors: dict[str, Any]) -> None:
     assert e.tolist() == vectors["e"]
     assert np.allclose(x, vectors["x"], rtol=4e-16, atol=0)  # a rounding, of a division
     assert np.allclose(e - 0.8 * x, vectors["r"], rtol=4e-16, atol=0)
+    assert [2.0, *(w + e)] == vectors["estate"]
 
 
-def test_what_travels(vectors: dict[str, Any], secrets: Secrets, nonces: tuple[bytes, bytes]) -> None:
+def test_what_travels(vectors: dict[str, Any], hello: Fields, secrets: Secrets, nonces: tuple[bytes, bytes]) -> None:
+    assert hashlib.sha256(frame(HELLO, hello)).hexdigest() == vectors["hello_sha256"]
     value = frame(VALUE, vector(1, 7, [1.5, -2.0]))
     assert value.hex() == vectors["value"]
-    seal = mini_party.mac(secrets.key("mac", b"".join(nonces)), "ann", "bob", value)
+    seal = mini_party.mac(secrets.mac_key(b"".join(nonces)), "ann", "bob", value)
     assert (value + b"\x7a\x10" + seal).hex() == vectors["value_with_mac"]
     assert frame(SNAPSHOT, vector(0, 3, [0.25])).hex() == vectors["snapshot"]
     assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: b"\x01"}).hex() == vectors["verdict"]
     assert frame(GOODBYE, {1: b"finished"}).hex() == vectors["goodbye"]
     assert frame(OPENING, {1: nonces[0]}).hex() == vectors["opening"]
     assert frame(PADS, {1: 1, 2: bytes.fromhex(vectors["tag_1"])}).hex() == vectors["pads"]
+    said = {
+        1: b"cat",
+        2: b"ann",
+        3: 1,
+        4: 2,
+        5: 2,
+        6: 3,
+        7: 1,
+        9: b"PEM",
+        10: bytes.fromhex(vectors["leave_signature"]),
+    }
+    assert frame(LEAVE, said).hex() == vectors["leave"]
+
+
+def test_what_is_sealed(vectors: dict[str, Any], secrets: Secrets) -> None:
+    key, place, estate = (
+        secrets.key(1, "escrow", "ann"),
+        struct.pack("<2I", 0, 1),
+        struct.pack("<3d", *vectors["estate"]),
+    )
+    nonce = hashlib.blake2b(place + estate, key=key, digest_size=12, person=b"sottovoce escrow").digest()
+    data = nonce + ChaCha20Poly1305(key).encrypt(nonce, estate, place)
+    assert frame(ESCROW, {1: 1, 3: 1, 4: data}).hex() == vectors["escrow"]
 
 
 # A real party
@@ -187,6 +234,7 @@ def ann(vectors: dict[str, Any], identities: dict[str, Identity], channels: str)
 @pytest.mark.parametrize("channels", ["encrypted", "open"])
 def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[str, Identity], tmp_path: Path) -> None:
     mini = ann(vectors, identities, channels)
+    mini.check(ROWS["ann"], scale=10.0)
     with real_party(tmp_path, identities["bob"], identities["ann"], channels) as bob:
         mini.connect(bob.config.listen)
         mine = mini.mean(ROWS["ann"], scale=10.0)
@@ -206,7 +254,7 @@ def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[
         (3, {}, "speaks version 3"),
         (2, {1: 3}, "is not signed by its certificate"),
         (2, {3: b"cat"}, "a hello from 'ann' to 'cat'"),
-        (2, {6: bytes(range(32))}, "is not signed by its certificate"),
+        (2, {6: bytes(1216)}, "is not signed by its certificate"),
         (2, {5: b"{}"}, "do not have the hash"),
         (2, {12: 1}, "is not signed by its certificate"),
     ],
