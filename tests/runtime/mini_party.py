@@ -92,6 +92,7 @@ def signed(hello: Fields, own: bytes, other: bytes) -> bytes:
     """``own`` is the nonce of its sender, ``other`` that of the receiver."""
     numbers = [str(hello.get(k, 0)).encode() for k in range(8, 14)]
     parts = (str(hello[1]).encode(), hello[2], hello[3], own, other, hello[4], hello.get(6, b""), *numbers)
+    parts += (hello.get(14, b""),)
     return len32(b"sottovoce hello") + b"".join(len32(part) for part in parts)
 
 

@@ -162,7 +162,7 @@ class Storm:
     def stage(self, name: str) -> int | None:
         """In which a party says that it is."""
         with suppress(InvalidInput):
-            return int(ask(self.folder(name) / "journal.sqlite.sock", 1.0)["stage"])
+            return int(ask(self.folder(name) / "journal.sqlite.sock", timeout=1.0)["stage"])
         return None
 
     def copy(self, name: str) -> bool:

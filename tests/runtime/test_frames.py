@@ -32,7 +32,7 @@ from sottovoce.runtime.frames import (
 KEY = bytes(range(32))
 NAMES = {"sender": "ann", "receiver": "bob"}
 
-hello = Hello(2, "ann", "bob", bytes(32), '{"c":0.4}', b"k" * 32, b"s" * 70, 1, 2000, 3, 1, 1999, 4)
+hello = Hello(2, "ann", "bob", bytes(32), '{"c":0.4}', b"k" * 32, b"s" * 70, 1, 2000, 3, 1, 1999, 4, b"h" * 32)
 opening = Opening(b"n" * 32)
 pads = Pads(2, b"t" * 16)
 value = Value(2, 7, 0, 1, np.array([1.5, -2e300, 0.0]))
@@ -51,7 +51,7 @@ bodies = st.one_of(
     st.builds(
         Hello, st.integers(1, 2**16 - 1), names, names, st.binary(min_size=32, max_size=32), st.text(max_size=99),
         st.binary(min_size=32, max_size=1300), st.binary(min_size=1, max_size=72), stages, numbers, numbers, stages,
-        numbers, numbers,
+        numbers, numbers, st.sampled_from([b"", b"h" * 32]),
     ),
     st.builds(Opening, st.binary(min_size=32, max_size=32)),
     st.builds(Pads, stages, st.binary(min_size=16, max_size=16)),
@@ -143,6 +143,7 @@ REFUSED = {
     "parameters of more than 524288": hello._replace(parameters="ä" * 263_000),
     "a key of 31 bytes": hello._replace(offer=bytes(31)),
     "a key of 1301 bytes": hello._replace(offer=bytes(1301)),
+    "a hash of a key of 31 bytes": hello._replace(known=bytes(31)),
     "numbers .9007199254740992, 3.: out of range": hello._replace(said_counter=2**53),
     "numbers .1999, 9007199254740992.: out of range": hello._replace(heard_epoch=2**53),
     "an opening of 31 bytes": opening._replace(nonce=bytes(31)),

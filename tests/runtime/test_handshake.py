@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from runtime.edges import RUN, greet, link, shake
+from runtime.edges import RUN, greet, link, met, shake
 
 from sottovoce.errors import PeerError
 from sottovoce.runtime import hybrid
@@ -220,6 +220,43 @@ def test_a_key_does_not_change_during_a_run(identities, lost):
     loser.secrets = EdgeSecrets(loser.secrets.parameters_hash, lost, loser.name, private)
     with pytest.raises(LostJournal, match=f"{lost} has another key for this run than before: it has lost its journal"):
         greet(ann, bob)
+
+
+@pytest.mark.parametrize("lost", ["ann", "bob"])
+def test_who_has_lost_its_journal_is_told_before_anything_was_heard_of_it(identities, lost):
+    """By what the other one knows of its key, and not by a refusal, which anybody can feign over open channels."""
+    other = "bob" if lost == "ann" else "ann"
+    knows, forgot = link(identities, other, lost), link(identities, lost, other)
+    knows.secrets = met(other, lost)
+    private = hybrid.draw(first=lost == "ann")
+    forgot.secrets = EdgeSecrets(forgot.secrets.parameters_hash, lost, other, private)
+    ann, bob = (Handshake(end) for end in sorted((knows, forgot), key=lambda end: end.me.name))
+    opened(ann, bob)
+    wrong = {}
+    for end, far in ((bob, ann), (ann, bob)):
+        with pytest.raises(PeerError) as caught:
+            end.receive(far.next_frame())
+        wrong[end.link.me.name] = caught.value
+    assert isinstance(wrong[lost], Final)
+    assert f"{other} knows another key of this party for this run" in str(wrong[lost])
+    assert isinstance(wrong[other], LostJournal)
+    assert not forgot.secrets.met
+
+
+def test_an_offer_that_could_not_be_written_down_is_not_said(identities):
+    """After a restart there would be another one, and the neighbour would call the journal lost."""
+
+    def full() -> None:
+        raise PeerError("this party cannot write the key down; its log says why.")
+
+    ann, bob = Handshake(link(identities, "ann", "bob")), Handshake(link(identities, "bob", "ann"), keep=full)
+    opened(ann, bob)
+    with pytest.raises(PeerError, match="cannot write the key down"):
+        bob.receive(ann.next_frame())
+    assert decode(bob.next_frame()).offer == b""
+    again = Handshake(bob.link, keep=full)
+    opened(Handshake(ann.link), again)
+    assert again.hello().offer == b""
 
 
 # Who has forgotten

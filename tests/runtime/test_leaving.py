@@ -111,6 +111,42 @@ def test_one_that_comes_back_is_told_and_ends(tmp_path):
     assert "all other parties have agreed that this one has left for good" in str(stage.refused["p2"])
 
 
+def test_one_that_was_dropped_and_comes_after_a_stage_is_over_ends_alone(tmp_path):
+    """It has not accepted the end of that stage, and nobody says so, or it would look like one that forgot."""
+
+    async def plot(stage: Stage) -> None:
+        rest = [name for name in stage.configs if name != "p2"]
+        stage.start(*rest)
+        await asyncio.sleep(3.0)
+        stage.drop("p2", *rest)
+        await stage.until(lambda: all(0 in stage.agents[name].party.ended for name in rest))
+        stage.start("p2")
+
+    stage = Stage(tmp_path, RING)
+    check(stage, stage.play(plot), "p2", "dropped")
+    assert list(stage.refused) == ["p2"]
+    assert "all other parties have agreed that this one has left for good" in str(stage.refused["p2"])
+
+
+def test_one_that_comes_back_with_an_empty_journal_ends_alone(tmp_path):
+    """While some have yet to say that it has left: those that have do not listen to it."""
+
+    async def plot(stage: Stage) -> None:
+        stage.start()
+        await stage.until(lambda: stage.heard("p2") == 2)
+        await stage.kill("p2")
+        stage.configs["p2"].journal.unlink()
+        stage.drop("p2", "p1", "p3")
+        stage.start("p2")
+        await asyncio.sleep(30.0)
+        stage.drop("p2", "p0")
+
+    stage = Stage(tmp_path, RING)
+    check(stage, stage.play(plot), "p2", "adopted")
+    assert list(stage.refused) == ["p2"]
+    assert "knows another key of this party" in str(stage.refused["p2"])
+
+
 def test_crashes_while_the_others_agree(tmp_path):
     """Statements, what was heard, and escrows survive on the disk: also the heir's own crash."""
 

@@ -139,7 +139,7 @@ def test_recorded_hellos_half_a_minute_apart_end_nobody_and_displace_nobody(tria
 
     async def scenario(made: Meeting) -> None:
         p1 = made.agents["p1"]
-        before = dict(p1.party.heard), p1.party.said, p1.party.links["p0"].secrets.theirs
+        before = dict(p1.party.heard), p1.party.said, p1.party.links["p0"].secrets.known
         for _ in range(4):
             for frames in (made.frames["p0"], earlier.frames["p0"]):
                 said = [of(Opening, frames)[0], of(Hello, frames)[0]]
@@ -147,7 +147,7 @@ def test_recorded_hellos_half_a_minute_apart_end_nobody_and_displace_nobody(tria
             await asyncio.sleep(agent_module.GIVE_UP / 2 + 1)
         assert made.up
         assert not any(end.done() for end in made.ends.values())
-        assert (dict(p1.party.heard), p1.party.said, p1.party.links["p0"].secrets.theirs) == before
+        assert (dict(p1.party.heard), p1.party.said, p1.party.links["p0"].secrets.known) == before
         assert p1.status()["disagreements"] == {}
         assert p1.status()["frames_refused"] == 8
 
@@ -205,7 +205,9 @@ def test_a_lost_journal_ends_the_others_unless_it_is_found(trial, tmp_path, lost
         await made.stop(lost)
         made.path(lost).rename(tmp_path / "found")
         await made.start(lost)
-        await asyncio.sleep(agent_module.GIVE_UP - 5.0)
+        await asyncio.sleep(agent_module.CONTRADICTED - 5.0)
+        with pytest.raises(Final, match=f"{other} knows another key of this party .* The journal with it is lost"):
+            made.ends[lost].result()
         assert not made.ends[other].done()
         assert f"{lost} has another key for this run than before" in made.agents[other].status()["disagreements"][lost]
         if found:

@@ -14,7 +14,6 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -110,11 +109,13 @@ class Agent:
     # transport.Handler
 
     def greet(self, neighbour: str) -> Handshake:
-        return self.door.greet(neighbour, remember=not self.parting)
+        return self.door.greet(neighbour, remember=not self.parting and neighbour not in self.party.gone)
 
     def refused(self, neighbour: str, error: PeerError) -> None:
         self.party.counts.refused += 1
-        if isinstance(error, Final):
+        if neighbour in self.party.gone:  # nothing that it says can end the others
+            log.warning("refused one that has left for good: %s", error, extra={"neighbour": neighbour})
+        elif isinstance(error, Final):
             log.error("%s", error, extra={"neighbour": neighbour})
             self.fail(error)
         elif isinstance(error, LostJournal):  # it may find it again
@@ -142,9 +143,8 @@ class Agent:
         self.turn.set()
 
     def received(self, neighbour: str, frame: bytes) -> None:
-        if self.parting:  # goodbyes matter, nothing else does
-            with suppress(PeerError):
-                self.party.received(neighbour, frame)
+        if self.parting:
+            self.party.parting(neighbour, frame)
             return
         try:
             changed = self.party.received(neighbour, frame)
@@ -259,6 +259,7 @@ class Agent:
         else:
             node.sent = spent
         await self.public_time(self.since)
+        await self.still_hopeful()
         if self.decided is not decision:
             raise Changed
         if self.recorder is not None:
@@ -327,12 +328,17 @@ class Agent:
             edges[link.index] = Edge(1.0 if self.config.index > link.index else -1.0, zero, held, written)
         return edges
 
+    async def still_hopeful(self) -> None:
+        """Go no further where something is broken: what is on the disk is what others will judge this party by."""
+        if self.broken is not None and self.broken.done():
+            await asyncio.Event().wait()  # until this is cancelled
+
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
         while not agreement.done and self.party.agreement is agreement:
             if agreement.hopeless is not None:
                 self.fail(agreement.hopeless)
-                await asyncio.Event().wait()  # until this is cancelled
+            await self.still_hopeful()
             if agreement.node.sent + 1 >= self.reserved:
                 self.reserved = agreement.node.sent + RESERVE
                 self.journal.put({f"spent/{self.party.stage}": self.reserved.to_bytes(8, "little")})

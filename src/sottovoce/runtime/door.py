@@ -36,7 +36,7 @@ class Door:
 
     def _keep(self) -> None:
         """In a handshake, before this party answers."""
-        if self.met.is_set():
+        if not any(link.secrets.fresh for link in self.party.links.values()):
             return
         try:
             self.meet()

@@ -39,6 +39,7 @@ def act(agent: Agent) -> None:
     for name in agent.party.gone & agent.party.links.keys():
         agent.stop_missing(name)
         agent.party.held.pop(name, None)
+        agent.party.unsay(name)
     if agreement is not None:
         agreement.paused = agent.departure.undecided
     if decision is not None and decision is not agent.decided:

@@ -63,6 +63,7 @@ class Hello(NamedTuple):
     heard_stage: int = 0
     heard_counter: int = 0
     heard_epoch: int = 0
+    known: bytes = b""
 
     @property
     def said(self) -> Progress:
@@ -297,6 +298,7 @@ def _hello_fault(hello: Hello) -> str | None:
     for field, value, sizes in (
         ("hash", hello.parameters_hash, (32, 32)),
         ("key", hello.offer, OFFER if hello.offer else (0, 0)),
+        ("hash of a key", hello.known, (32, 32) if hello.known else (0, 0)),
         ("signature", hello.signature, (1, 72)),
     ):
         if not sizes[0] <= len(value) <= sizes[1]:

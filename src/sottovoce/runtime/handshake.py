@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 from ..errors import PeerError
@@ -35,7 +36,7 @@ class Handshake:
 
     ``said`` is what this party may have told the neighbour, by its disk, and ``heard`` what it has heard from it;
     ``keep`` writes the neighbour's offer down, before the answer to it leaves. Who has nothing more to do but to say
-    goodbye does not ``remember``.
+    goodbye, or that the neighbour has left for good, does not ``remember``.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Handshake:
     ) -> None:
         self.link, self.said, self.heard, self.keep, self.remember = link, said, heard, keep, remember
         self.dials = link.me.name < link.name
+        self.met = link.secrets.met and not link.secrets.fresh  # whether the neighbour's offer is on the disk
         self.own, self.theirs = os.urandom(NONCE), b""
         self.opened = self.greeted = False  # whether this side has said its opening, its hello
         self.authentic = False  # whether the neighbour has said hello, on this connection
@@ -87,10 +89,11 @@ class Handshake:
     def hello(self) -> Hello:
         """Who this is, what run it means, and its offer for this edge, signed."""
         link = self.link
-        # Whoever is dialled has an offer once it knows the other one's; before, this is about a dispute.
-        offer = link.secrets.offer if self.dials or link.secrets.met else b""
+        # Whoever is dialled has an offer once it has written the other one's down; before, this is about a dispute.
+        offer = link.secrets.offer if self.dials or self.met else b""
         names = (VERSION, link.me.name, link.name, digest(link.parameters), link.parameters)
-        unsigned = Hello(*names, offer, b"", *self.said(), *self.heard())
+        known = link.secrets.known if self.met else b""
+        unsigned = Hello(*names, offer, b"", *self.said(), *self.heard(), known)
         return unsigned._replace(signature=link.me.sign(signed_part(unsigned, self.own, self.theirs)))
 
     def _greeted_by(self, hello: Hello) -> None:
@@ -107,6 +110,12 @@ class Handshake:
             raise PeerError(f"the parameters of {link.name} do not have the hash that it gave.")
         if hello.parameters != link.parameters:
             raise Disagreement(difference(link.name, link.parameters, hello.parameters))
+        if hello.known not in (b"", sha256(link.secrets.offer).digest()):
+            raise Final(
+                f"{link.name} knows another key of this party for this run than its journal has. The journal with it "
+                "is lost, or this one was restored from an older copy: restore the newest one; if it is lost, agree on "
+                "a new run."
+            )
         if link.secrets.met:
             try:
                 link.secrets.meet(hello.offer)  # refuses a key that has changed: the pads hang on it
@@ -116,7 +125,7 @@ class Handshake:
             self._compare(hello)
         link.secrets.meet(hello.offer)
         self.keep()
-        self.agreed = True
+        self.met = self.agreed = True
 
     def _compare(self, hello: Hello) -> None:
         """What one has heard, the other one has on its disk since before it said it."""
@@ -149,7 +158,7 @@ def signed_part(hello: Hello, own: bytes, other: bytes) -> bytes:
     numbers = [str(number).encode() for number in (*hello.said, *hello.heard)]
     parts = (
         b"sottovoce hello", str(hello.version).encode(), hello.name.encode(), hello.to.encode(), own, other,
-        hello.parameters_hash, hello.offer, *numbers,
+        hello.parameters_hash, hello.offer, *numbers, hello.known,
     )  # fmt: skip
     return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
 

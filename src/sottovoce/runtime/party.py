@@ -112,8 +112,9 @@ class Party:
         return Progress(stage, counter, epoch)
 
     def heard_of(self, neighbour: str) -> Progress:
-        """What was heard of a neighbour, at least: with a stage that is over here it has accepted the end."""
-        over = max(self.ended, default=None)
+        """What was heard of a neighbour, at least: with a stage that is over here it has accepted the end, if it was
+        there."""
+        over = max(self.ended, default=None) if neighbour not in self.gone else None
         accepted = NOTHING if over is None else Progress(over, 0, self.ended[over].epoch)
         return _later(accepted, self.heard.get(neighbour, NOTHING))
 
@@ -163,6 +164,10 @@ class Party:
         self.insists[neighbour] += 1
         return named
 
+    def unsay(self, neighbour: str) -> None:
+        """It has left for good: whatever it said that cannot be true does not matter."""
+        self.contradictions = {key: said for key, said in self.contradictions.items() if key[0] != neighbour}
+
     def set_aside(self) -> None:
         """The agreement is made anew; what is said meanwhile is held, and what was said in it stays said."""
         self.before, self.agreement = self.said, None
@@ -194,15 +199,7 @@ class Party:
         if neighbour in self.gone:
             return False
         if isinstance(said, Goodbye):
-            if said.reason in (FINISHED, HOPELESS):
-                self.left.add(neighbour)
-            if said.reason == FINISHED:
-                self.finished.add(neighbour)
-            if said.reason == HOPELESS:
-                self.contradictions[neighbour, "goodbye"] = Contradiction(
-                    f"{neighbour} has ended, because this run cannot be finished; its log says why. Start all parties "
-                    "again once that is mended, or agree on a new run."
-                )
+            self._left(neighbour, said.reason)
             return True
         if isinstance(said, Pads):
             self._compare_pads(link)
@@ -226,6 +223,23 @@ class Party:
             for earlier in SAID[: SAID.index(kind) + 1]:
                 self.contradictions.pop((neighbour, earlier), None)
         return changed
+
+    def parting(self, neighbour: str, frame: bytes) -> None:
+        """A frame that comes once there is no way to an answer: goodbyes matter, nothing else is believed or kept."""
+        with suppress(PeerError):
+            if isinstance(said := self.links[neighbour].receive(frame), Goodbye):
+                self._left(neighbour, said.reason)
+
+    def _left(self, neighbour: str, reason: str) -> None:
+        if reason in (FINISHED, HOPELESS):
+            self.left.add(neighbour)
+        if reason == FINISHED:
+            self.finished.add(neighbour)
+        if reason == HOPELESS:
+            self.contradictions[neighbour, "goodbye"] = Contradiction(
+                f"{neighbour} has ended, because this run cannot be finished; its log says why. Start all parties "
+                "again once that is mended, or agree on a new run."
+            )
 
     def _note(self, neighbour: str, heard: Progress) -> None:
         """So much can never be unsaid."""

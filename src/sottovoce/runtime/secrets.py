@@ -85,6 +85,11 @@ class EdgeSecrets:
         """Whether the neighbour's offer is known."""
         return bool(self._theirs)
 
+    @property
+    def known(self) -> bytes:
+        """The hash of the neighbour's offer, or nothing."""
+        return self._theirs
+
     def meet(self, theirs: bytes) -> None:
         """Take the neighbour's offer in. It cannot change during a run, because the pads hang on it."""
         known = sha256(theirs).digest()
