@@ -15,7 +15,7 @@ import jsonschema
 import numpy as np
 import pytest
 from runtime.leavers import Stage
-from runtime.trial import ACCURACY, Trial, prepare, status, wait_for
+from runtime.trial import ACCURACY, COSTS, Trial, prepare, status, wait_for
 from typer.testing import CliRunner, Result
 
 import sottovoce as sv
@@ -181,6 +181,22 @@ def test_what_cannot_be_said(tmp_path):
     assert "p1 is there" in refused["p1"]
     assert "already said that p2 has left. It waits for the same command at: p1, p3" in refused["p2 then"]
     assert "already lost p2" in refused["p3 then"]
+
+
+def test_those_who_are_left_share_the_whole_penalty(tmp_path):
+    async def plot(stage: Stage) -> None:
+        stage.start("p0", "p1", "p3")
+        await asyncio.sleep(1.0)
+        stage.drop("p2", *stage.tasks)
+
+    stage = Stage(tmp_path, RING, "lasso")
+    results = stage.play(plot)
+    rows = np.concatenate([rows for i, rows in enumerate(stage.trial.shards) if i != 2])
+    a, y = rows[:, 0], rows[:, 2]
+    slope = (a @ y - COSTS["lasso"]["l1"] / 2) / (a @ a)  # where that is positive, as here: (ax - y)^2 + l1 |x|
+    assert sorted(results) == ["p0", "p1", "p3"]
+    for result in results.values():
+        assert result["answer"]["a"] == pytest.approx(slope, rel=0, abs=ACCURACY)
 
 
 @pytest.mark.parametrize("leaver_spoke", [False, True])
