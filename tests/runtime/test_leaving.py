@@ -22,8 +22,10 @@ import sottovoce as sv
 from sottovoce.cli import app
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.runtime.agreement import Contradiction
+from sottovoce.runtime.departure import ESCROW, Departure
 from sottovoce.runtime.drop import drop
 from sottovoce.runtime.frames import Leave, decode, encode
+from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.leaving import Departed, Leaving, decide
 from sottovoce.runtime.question import Question
 from sottovoce.statistics.agreements import Agreements
@@ -349,6 +351,17 @@ def test_a_run_without_fingerprints_keeps_everybody(identities):
     pair = Leaving(identities["ann"], ("ann", "bob"), ("x", "y"), b"h" * 32, 2)
     with pytest.raises(InvalidInput, match="nobody is left to agree with"):
         pair.check("bob")
+
+
+@pytest.mark.parametrize(("fingerprints", "kept"), [((), []), (("x", "y", "z"), ["bob"])])
+def test_letters_are_kept_where_somebody_can_leave(tmp_path, identities, fingerprints, kept):
+    names, question = ("ann", "bob", "cat"), SimpleNamespace(stages=2)
+    config: Any = SimpleNamespace(names=names, fingerprints=fingerprints, question=question, parameters=dict)
+    with Journal(tmp_path / "journal.sqlite", bytes(32)) as journal:
+        departure = Departure(config, identities["ann"], journal)
+        departure.keep("bob", 0, np.ones(3))
+        assert [*departure.kept] == kept
+        assert bool(journal.under(ESCROW)) is bool(kept)
 
 
 # Real parties
