@@ -15,15 +15,17 @@ import jsonschema
 import numpy as np
 import pytest
 from runtime.leavers import Stage
-from runtime.trial import ACCURACY, COLUMNS, Trial, prepare, status, wait_for
+from runtime.trial import ACCURACY, COLUMNS, COSTS, Trial, prepare, status, wait_for
 from typer.testing import CliRunner, Result
 
 import sottovoce as sv
 from sottovoce.cli import app
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.runtime.agreement import Agreement, Contradiction
+from sottovoce.runtime.departure import ESCROW, Departure
 from sottovoce.runtime.drop import drop
 from sottovoce.runtime.frames import Leave, decode, encode
+from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.leaving import Departed, Leaving, decide
 from sottovoce.runtime.question import Question
 from sottovoce.statistics.agreements import Agreements
@@ -268,6 +270,22 @@ def test_a_cost_has_one_stage_and_an_heir_if_it_is_quadratic(tmp_path, kind):
         assert result["left"][0]["how"] == "adopted"
 
 
+def test_those_who_are_left_share_the_whole_penalty(tmp_path):
+    async def plot(stage: Stage) -> None:
+        stage.start("p0", "p1", "p3")
+        await asyncio.sleep(1.0)
+        stage.drop("p2", *stage.tasks)
+
+    stage = Stage(tmp_path, RING, "lasso")
+    results = stage.play(plot)
+    rows = np.concatenate([rows for i, rows in enumerate(stage.trial.shards) if i != 2])
+    a, y = rows[:, 0], rows[:, 2]
+    slope = (a @ y - COSTS["lasso"]["l1"] / 2) / (a @ a)  # where that is positive, as here: (ax - y)^2 + l1 |x|
+    assert sorted(results) == ["p0", "p1", "p3"]
+    for result in results.values():
+        assert result["answer"]["a"] == pytest.approx(slope, rel=0, abs=ACCURACY)
+
+
 @pytest.mark.parametrize("leaver_spoke", [False, True])
 def test_a_histogram_has_one_stage(tmp_path, leaver_spoke):
     """Counts of the rest, or of all: limbs that are public, and an estate of them."""
@@ -454,6 +472,17 @@ def test_a_run_without_fingerprints_keeps_everybody(identities):
     pair = Leaving(identities["ann"], ("ann", "bob"), ("x", "y"), b"h" * 32, 2)
     with pytest.raises(InvalidInput, match="nobody is left to agree with"):
         pair.check("bob")
+
+
+@pytest.mark.parametrize(("fingerprints", "kept"), [((), []), (("x", "y", "z"), ["bob"])])
+def test_letters_are_kept_where_somebody_can_leave(tmp_path, identities, fingerprints, kept):
+    names, question = ("ann", "bob", "cat"), SimpleNamespace(stages=2)
+    config: Any = SimpleNamespace(names=names, fingerprints=fingerprints, question=question, parameters=dict)
+    with Journal(tmp_path / "journal.sqlite", bytes(32)) as journal:
+        departure = Departure(config, identities["ann"], journal)
+        departure.keep("bob", 0, np.ones(3))
+        assert [*departure.kept] == kept
+        assert bool(journal.under(ESCROW)) is bool(kept)
 
 
 # Real parties

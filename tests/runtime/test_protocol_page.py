@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import math
+import re
 import struct
 import subprocess
 import sys
@@ -36,9 +37,12 @@ from runtime.mini_party import (
 )
 from runtime.mini_secrets import Secrets, len32
 
+from sottovoce.runtime import frames, handshake, hybrid, link
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.config import NodeConfig, read_node_file
+from sottovoce.runtime.grpc_transport import METHOD, SERVICE
 from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.secrets import PROTOCOL
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
 RUN_ID = "00112233445566778899aabbccddeeff"
@@ -51,6 +55,52 @@ def vectors() -> dict[str, Any]:
     text = PAGE.read_text()
     begin = text.index("vectors = ") + len("vectors = ")
     return ast.literal_eval(text[begin : text.index("\n}\n", begin) + 2])
+
+
+# What can be compared without thinking
+
+
+def test_the_page_has_every_field_of_every_frame() -> None:
+    rows = re.findall(r"^\| (\d) \| (\w+) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    told = {int(k): (body, re.findall(r"(\d+): `(\w+)` (\w+)", fields)) for k, body, fields in rows}
+    proto = Path(frames.__file__).with_name("wire.proto").read_text()
+    messages = dict(re.findall(r"^message (\w+) \{\n(.*?)^\}", proto, re.DOTALL | re.MULTILINE))
+    bodies = re.findall(r"^    (\w+) \w+ = (\d+);", messages["Frame"], re.MULTILINE)
+    fields = {body: re.findall(r"^  (\w+) (\w+) = (\d+);", messages[body], re.MULTILINE) for body, _ in bodies}
+    assert told == {int(k): (body, [(number, name, of) for of, name, number in fields[body]]) for body, k in bodies}
+
+
+def test_the_page_has_the_numbers_of_the_code() -> None:
+    words = " ".join(PAGE.read_text().split())
+    for said in (
+        f"at most {frames.MAX_FRAME:,} bytes",
+        f"`parameters` at most {frames.MAX_PARAMETERS:,}",
+        f"`certificate` at most {frames.MAX_CERTIFICATE:,} characters",
+        f"`reason` at most {frames.MAX_REASON} characters",
+        f"`0 <= chunk < chunks <= {frames.MAX_CHUNKS}`",
+        f"`data` is 1 to {frames.CHUNK:,} float64",
+        f"`ok` has at most {frames.MAX_PARTIES // 8:,} bytes",
+        "`offer` {} to {:,}, or none".format(*frames.OFFER),
+        f"at most {link.AHEAD} chunks",
+        f"refuses stages from {link.STAGES} on",
+        f"In a Hello `version` is {handshake.VERSION}",
+        f'context = "{PROTOCOL}"',
+        f"`/{SERVICE}/{METHOD}`",
+        f"({hybrid.ENCAPSULATION_KEY} bytes, FIPS 203)",
+        f"the ciphertext ({hybrid.CIPHERTEXT} bytes)",
+    ):
+        assert said in words
+
+
+def test_its_references_lead_somewhere() -> None:
+    for page in sorted(PAGE.parent.glob("*.md")):
+        for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", page.read_text()):
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)$", there.read_text(), re.MULTILINE)
+                known = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+                assert anchor in known, f"{page.name}: #{anchor}"
 
 
 # The vectors

@@ -26,7 +26,11 @@ STATISTICS = {
     "least_squares": {"type": "least_squares", "features": ["a", "b"], "target": "y"},
     "histogram": {"type": "histogram", "columns": ["a"], "bins": [0.0, 2.0, 4.0]},
 }
-COSTS = {"averaging": {"type": "averaging", "columns": COLUMNS}, "huber": {"type": "huber", "columns": ["a"]}}
+COSTS = {
+    "averaging": {"type": "averaging", "columns": COLUMNS},
+    "huber": {"type": "huber", "columns": ["a"]},
+    "lasso": {"type": "lasso", "features": ["a"], "target": "y", "l1": 30.0},
+}
 # The variance is 1e8: THEORY 5 puts the floor of floats at about eps sigma = 2e-12, and the stopping rule accepts 16
 # roundings of messages of some sigma, 2e-10.
 ACCURACY = 1e-9
@@ -82,7 +86,7 @@ def prepare(
     lines = [f'[run]\nname = "trial"\nchannels = "{channels}"\ntheta = {theta}\nc = 0.4\nwake = {wake}']
     lines += [f"[network]\nedges = {[list(map(int, edge)) for edge in network.edges]}"]
     lines += [
-        "[statistic]" if kind in STATISTICS else "[cost]",
+        "[cost]" if kind in COSTS else "[statistic]",
         *(f"{key} = {value!r}" for key, value in (STATISTICS | COSTS)[kind].items()),
         "[mask]\nbits = 30" if kind == "histogram" else "[mask]\nvariance = 1e8",
     ]

@@ -87,6 +87,11 @@ class PartyCost:
     parameters: dict[str, float]
     notes: tuple[str, ...]
     unhidden: str
+    shared: Callable[[int], Cost] | None = None  # the cost of one among so many parties, where it has a penalty
+
+    def among(self, parties: int) -> Cost:
+        """The party's cost where the penalty is shared by so many."""
+        return self.cost if self.shared is None else self.shared(parties)
 
     def to_dict(self) -> dict[str, Any]:
         """All that the parties must have in common, and nothing else, for JSON."""
@@ -128,8 +133,16 @@ def read_party_cost(table: Table, base: Path, *, parties: int) -> PartyCost:
     shards = read_own_rows(table, base, names if target is None else [*names, target])
     made = _of_values(table, kind, shards) if target is None else _of_rows(table, kind, shards, parties)
     table.finish(f'type = "{kind}"')
-    cost = made.costs if isinstance(made.costs, Cost) else made.costs[0]
-    return PartyCost(kind, cost, made.columns, target, made.scale, made.parameters, made.notes, made.unhidden)
+
+    def shared(parties: int) -> Cost:
+        return _only(_of_rows(table, kind, shards, parties))
+
+    more = (made.columns, target, made.scale, made.parameters, made.notes, made.unhidden)
+    return PartyCost(kind, _only(made), *more, None if target is None else shared)
+
+
+def _only(made: CostTable) -> Cost:
+    return made.costs if isinstance(made.costs, Cost) else made.costs[0]
 
 
 def _of_values(table: Table, kind: str, shards: Shards) -> CostTable:

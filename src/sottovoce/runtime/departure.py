@@ -83,7 +83,7 @@ class Departure:
     def keep(self, neighbour: str, stage: int, estate: Array) -> None:
         """A neighbour's escrow; of one stage at a time."""
         known = self.kept.get(neighbour)
-        if known is None or stage > known[0]:
+        if self.config.fingerprints and (known is None or stage > known[0]):
             arrays = {"stage": np.array([float(stage)]), "estate": estate}
             self.journal.put_arrays(f"{ESCROW}{neighbour}", arrays)
             self.kept[neighbour] = stage, estate

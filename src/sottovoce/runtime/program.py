@@ -82,7 +82,7 @@ class NetworkAgreements(Agreements):
             ) from None
         return replace(run, x=mean)
 
-    def optimise(self, cost: Cost, mask: GaussianMask) -> Result:
+    def optimise(self, cost: Cost | Callable[[], Cost], mask: GaussianMask) -> Result:
         """One agreement on the optimum of all parties' costs."""
         size = max(1.0, resolution(mask) / (3 * self.tol))  # also of the public number that rides along
         return self._until_nobody_leaves(lambda: self.agent.agree(len(self.runs), cost, mask, self.tol, size))
@@ -105,7 +105,8 @@ def answer(config: NodeConfig, own: Array | PartyCost, agreements: NetworkAgreem
     else:
         mask = config.question.mask
         assert isinstance(mask, GaussianMask)
-        run = agreements.optimise(own.cost, mask)
+        # Those who are left, if a party was dropped, share the whole penalty.
+        run = agreements.optimise(lambda: own.among(agreements.agent.parties), mask)
         agreements.runs.append(run)
         x = run.x[0] if own.scale is None else run.x[0] / own.scale
         told = {"cost": own.kind, "answer": dict(zip(own.columns, x.tolist(), strict=True)), "notes": list(own.notes)}
