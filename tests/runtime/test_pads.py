@@ -12,7 +12,7 @@ from runtime.trial import prepare
 
 import sottovoce as sv
 from sottovoce.masks import GaussianMask
-from sottovoce.runtime import agent as agent_module
+from sottovoce.runtime import ending
 from sottovoce.runtime.agreement import Contradiction
 from sottovoce.runtime.secrets import EdgeSecrets
 
@@ -23,7 +23,7 @@ COARSE = 2**20  # in units of the grid: what one rounding more or less makes of 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch):
     """Who is gone when the other one dials to say goodbye is not waited for long."""
-    monkeypatch.setattr(agent_module, "PARTING", 0.5)
+    monkeypatch.setattr(ending, "PARTING", 0.5)
 
 
 async def play(made: Company) -> dict[str, Any]:
