@@ -52,6 +52,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
     with Journal(config.journal, identity.derive("journal")) as journal:
         if is_over(config, journal):
+            tell(json.loads(config.result.read_bytes()))
             return DONE
         with journal.together():  # keys of all edges, and whose they are: one wait for the disk
             agent = Agent(config, transport, identity, journal)
