@@ -185,7 +185,7 @@ class Storm:
 
     def rot(self, name: str) -> bool:
         """Bits flip, or the end is missing. The party sees it, or does not need it; the operator has a copy."""
-        if not self.journals(name) or not self.kill(name):
+        if name in self.kept or not self.journals(name) or not self.kill(name):  # a copy of what has rotted is none
             return False
         self.kept[name] = self.backup(name)
         path = self.folder(name) / "journal.sqlite"

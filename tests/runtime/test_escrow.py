@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from runtime.edges import link
+from runtime.edges import greet, link, met
 from runtime.test_replay import CLOSE, HOUSE, MASK, NAMES, C, Story, rewrite
 
 import sottovoce as sv
@@ -16,11 +16,8 @@ from sottovoce.runtime.trace_audit import audit_trace
 
 
 @pytest.fixture
-def keys(identities):
-    ann, bob = link(identities, "ann", "bob").secrets, link(identities, "bob", "ann").secrets
-    ann.meet(bob.public)
-    bob.meet(ann.public)
-    return ann, bob
+def keys():
+    return met("ann", "bob"), met("bob", "ann")
 
 
 def test_the_first_two_neighbours_are_guardians():
@@ -54,6 +51,22 @@ def test_another_key_place_or_number_is_refused(keys, rng):
     for key, escrow in wrong:
         with pytest.raises(PeerError, match="an escrow"):
             unseal(key, escrow)
+
+
+@pytest.mark.parametrize(("dimension", "most"), [(None, 16), (2, 1), (300, 2)])
+def test_a_neighbour_leaves_no_more_than_an_estate(identities, dimension, most):
+    """What it leaves is kept in memory and written to the disk."""
+    ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
+    greet(ann, bob)
+    if dimension is not None:
+        bob.expected = {0: dimension}
+    for count in (most, most + 1):
+        part = seal(ann.secrets.escrow_key(0, "ann"), 0, np.zeros(CHUNK * count))[0]
+        if count == most:
+            bob.receive(ann._sealed(part))
+        else:
+            with pytest.raises(PeerError, match=f"an escrow of {count} chunks; in this stage {most} are the most"):
+                bob.receive(ann._sealed(part))
 
 
 def test_a_recorded_run_counts_the_escrows_of_corrupt_guardians(tmp_path):

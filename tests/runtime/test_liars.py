@@ -16,8 +16,9 @@ from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, status, wa
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
-from sottovoce.runtime.agent import GIVE_UP, PARTING, Agent
+from sottovoce.runtime.agent import GIVE_UP, Agent
 from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction
+from sottovoce.runtime.ending import PARTING
 from sottovoce.runtime.frames import Body, Goodbye, Snapshot, Value
 
 RING = sv.Network.ring(5)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import numpy as np
 import pytest
-from runtime.among_liars import Company, company, leave
+from runtime.among_liars import Company, company, leave, run
 from runtime.trial import prepare
 
 import sottovoce as sv
 from sottovoce.masks import GaussianMask
-from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime.agreement import Contradiction
 from sottovoce.runtime.secrets import EdgeSecrets
 
 PAIR = sv.Network.from_edges(2, [(0, 1)])
 COARSE = 2**20  # in units of the grid: what one rounding more or less makes of a pad
-
-
-@pytest.fixture(autouse=True)
-def brief(monkeypatch):
-    """Who is gone when the other one dials to say goodbye is not waited for long."""
-    monkeypatch.setattr(agent_module, "PARTING", 0.5)
 
 
 async def play(made: Company) -> dict[str, Any]:
@@ -46,7 +38,7 @@ def test_one_pad_that_is_off_by_one_step_at_one_end(tmp_path, monkeypatch, caplo
 
     monkeypatch.setattr(EdgeSecrets, "pads", off)
     with company(prepare(tmp_path, PAIR)) as made:
-        ends = asyncio.run(play(made))
+        ends = run(play(made))
     assert made.errors() == {}
     for name, other in (("p0", "p1"), ("p1", "p0")):
         with pytest.raises(Contradiction, match=f"the pads of stage 1 differ between this party and {other}"):
@@ -59,7 +51,7 @@ def test_words_that_differ(tmp_path, monkeypatch):
     words = EdgeSecrets.words
     monkeypatch.setattr(EdgeSecrets, "words", lambda own, *given: words(own, *given) + np.uint64(own.own == "p0"))
     with company(prepare(tmp_path, PAIR)) as made:
-        ends = asyncio.run(play(made))
+        ends = run(play(made))
     assert made.errors() == {}
     for name, other in (("p0", "p1"), ("p1", "p0")):
         with pytest.raises(Contradiction, match=f"the pads of stage 0 differ between this party and {other}"):

@@ -22,8 +22,7 @@ from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, results_of
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
-from sottovoce.runtime import agent as agent_module
-from sottovoce.runtime import identity, keeping
+from sottovoce.runtime import identity, keeping, outside
 from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import ask
@@ -275,7 +274,7 @@ def test_parties_that_are_told_to_stop_go_on_later(tmp_path):
 def test_a_party_that_missed_the_end_says_whom_to_start_again(tmp_path, monkeypatch, caplog):
     """p1 has its answer and is gone; p0 was killed before it heard, and waits alone. p1 comes back, and tells it."""
     trial = prepare(tmp_path, PAIR)
-    monkeypatch.setattr(agent_module, "PATIENCE", 0.5)
+    monkeypatch.setattr(outside, "PATIENCE", 0.5)
     configs = {name: read_node_file(trial.folder / name / "node.toml") for name in ("p0", "p1")}
     agents: dict[str, Agent] = {}
 

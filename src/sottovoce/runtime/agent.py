@@ -13,7 +13,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from ..masks import GaussianMask
 from ..node import Link as Edge
 from ..node import Node
 from ..solve import Result, Status
-from . import keeping
+from . import keeping, outside
 from .agreement import Agreement, Contradiction, Final
 from .config import NodeConfig
 from .departure import Departure
@@ -39,7 +39,7 @@ from .identity import Identity
 from .journal import Journal
 from .leaving import Decision
 from .link import Link, News, canonical, digest
-from .party import FINISHED, HOPELESS, Party
+from .party import Party
 from .recorder import RecordedNode, Recorder
 from .secrets import EdgeSecrets
 from .transport import Greeting, Transport
@@ -54,9 +54,6 @@ SAVE_SHARE = 0.05  # of the time that saving may take
 GIVE_UP = 30.0  # seconds after which parties stop that mean different runs
 CONTRADICTED = 10.0  # seconds after which a party stops that hears what cannot be true, and nothing better
 INSISTS = 5  # times, and then too, whatever else it says
-PARTING = 5.0  # seconds to tell those that dial meanwhile that the run cannot be finished
-PATIENCE = 60.0  # seconds after which a neighbour that is away is missed
-LINGER = 600.0  # seconds to stay for neighbours that have not finished
 
 
 class Changed(Exception):
@@ -74,8 +71,6 @@ class Agent:
         self.unwritten = False  # whether the disk lacks something that others may hear of
         self.contradicted: dict[tuple[str, str], float] = {}  # since when neighbours say what cannot be true
         self.parting = False  # whether nothing is left to do but to say so
-        self.missing: dict[str, asyncio.TimerHandle] = {}  # neighbours that are away: when they will be missed
-        self.missed: set[str] = set()
         self.result: dict[str, Any] | None = None
         self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
         self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
@@ -91,6 +86,7 @@ class Agent:
             )  # fmt: skip
         journal.made()
         self.departure = Departure(config, identity, journal)
+        self.missing = outside.Missing(self)
         self.decided: Decision | None = None  # what has been acted on
         self.party = Party(config.index, config.parties, links, self.save, departure=self.departure)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
@@ -130,7 +126,7 @@ class Agent:
     def connected(self, neighbour: str, greeting: Greeting) -> None:
         assert isinstance(greeting, Handshake)
         log.info("connected", extra={"neighbour": neighbour})
-        self.stop_missing(neighbour)
+        self.missing.stop(neighbour)
         self.door.settled(neighbour)
         self.lose_patience()
         self.party.links[neighbour].begin(greeting.nonces)
@@ -138,7 +134,7 @@ class Agent:
 
     def disconnected(self, neighbour: str, reason: str) -> None:
         log.info("disconnected", extra={"neighbour": neighbour, "reason": reason})
-        self.begin_to_miss([neighbour])
+        self.missing.begin([neighbour])
         self.party.links[neighbour].forget()
         self.turn.set()
 
@@ -305,7 +301,7 @@ class Agent:
         """What one agreement came to at this party."""
         return Result(
             x=x[None, :], z=None, status=Status.CONVERGED, iterations=wakes, activations=wakes,
-            messages=self.party.counts.sent, residual=residual, history={}, wall_time=time.time() - self.started,
+            messages=self.party.counts.sent, residual=residual, history={}, wall_time=self.seconds,
             c=self.config.c, theta=self.config.theta, seed=None, secret=True, arithmetic="collapsed",
         )  # fmt: skip
 
@@ -406,92 +402,11 @@ class Agent:
 
     # What is told to the outside
 
+    @property
+    def seconds(self) -> float:
+        """Since it was started."""
+        return time.time() - self.started
+
     def status(self) -> dict[str, Any]:
         """What a running party says of itself; nothing secret."""
-        agreement, counts, contradictions = self.party.agreement, self.party.counts, self.party.contradictions
-        residual = np.inf if agreement is None else agreement.residual
-        return {
-            "party": self.config.name,
-            "run": self.config.run_name,
-            "stage": self.party.stage,
-            "done": self.result is not None,
-            "residual": residual if np.isfinite(residual) else None,
-            "wakes": 0 if agreement is None else agreement.wakes,
-            "epoch": 0 if agreement is None else agreement.current,
-            "not_agreed": [] if agreement is None else [self.config.names[i] for i in agreement.not_agreed],
-            "messages_sent": counts.sent,
-            "messages_received": counts.received,
-            "messages_old": counts.old,
-            "frames_refused": counts.refused,
-            "bytes_sent": counts.bytes_sent,
-            "bytes_received": counts.bytes_received,
-            "seconds": time.time() - self.started,
-            "neighbours": {name: self.transport.state(name) for name in self.party.links},
-            "missed": sorted(self.missed),
-            "leaving": self.departure.status(),
-            "disagreements": self.door.disagreements | {name: str(said) for (name, _), said in contradictions.items()},
-        }
-
-    def begin_to_miss(self, neighbours: Iterable[str] | None = None) -> None:
-        """These, or all, are away. One that has finished and left may have to come back, to tell how the run ended."""
-        for name in self.party.links if neighbours is None else neighbours:
-            self.stop_missing(name)
-            if name in self.party.gone:
-                continue
-            if self.transport.state(name) != "up" and not self.party.links[name].farewell:
-                self.missing[name] = asyncio.get_running_loop().call_later(PATIENCE, self._miss, name)
-
-    def stop_missing(self, neighbour: str) -> None:
-        self.missed.discard(neighbour)
-        if (timer := self.missing.pop(neighbour, None)) is not None:
-            timer.cancel()
-
-    def _miss(self, name: str) -> None:
-        if self.result is None:
-            self.missed.add(name)
-            log.warning(
-                "%s has been away for %g s. This party goes on when it is back: start it, and start it again if it has "
-                "finished, since it knows how the run ended.", name, PATIENCE, extra={"neighbour": name},
-            )  # fmt: skip
-
-    async def linger(self, seconds: float = LINGER) -> None:
-        """Stay until the neighbours have heard the end, for those that were away."""
-        loop = asyncio.get_running_loop()
-        until, unaware = loop.time() + seconds, self.party.unaware
-        while loop.time() < until and self.party.waited_for:
-            if self.party.unaware != unaware:
-                unaware = self.party.unaware
-                keeping.tell(self.journal, self.party.links.keys() - unaware)
-            self.turn.clear()
-            try:
-                await asyncio.wait_for(self.turn.wait(), min(1.0, until - loop.time()))
-            except TimeoutError:
-                continue
-        self.say_goodbye(FINISHED)
-        self.close()
-
-    def close(self) -> None:
-        """Keep the keys only where a neighbour may have to be told the end."""
-        if unaware := sorted(self.party.unaware):
-            log.warning("may not have heard the end: %s; start this party again if it waits", ", ".join(unaware))
-        else:
-            keeping.bury(self.journal, keep=self.recorder is not None)
-
-    async def part(self) -> None:
-        """Tell the neighbours that this run cannot be finished, also those that are being refused and dial again.
-
-        A frame may be lost with its connection. Who has heard it says the same, and then it is known."""
-        self.parting = True
-        self.say_goodbye(HOPELESS)
-        loop = asyncio.get_running_loop()
-        until = loop.time() + PARTING
-        waiting = self.party.links.keys() - self.party.gone
-        while loop.time() < until and not waiting <= self.party.left:
-            await asyncio.sleep(TOGETHER)
-
-    def say_goodbye(self, reason: str) -> None:
-        """The last frame to everybody. Reasons are fixed words: an error may quote data."""
-        for name, link in self.party.links.items():
-            link.farewell = reason
-            self.stop_missing(name)
-        self.tell()
+        return outside.status(self)

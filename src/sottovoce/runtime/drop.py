@@ -37,7 +37,7 @@ def act(agent: Agent) -> None:
     decision, agreement = agent.departure.decision, agent.party.agreement
     agent.party.gone = agent.departure.gone
     for name in agent.party.gone & agent.party.links.keys():
-        agent.stop_missing(name)
+        agent.missing.stop(name)
         agent.party.held.pop(name, None)
         agent.party.unsay(name)
     if agreement is not None:

@@ -18,6 +18,7 @@ from ..costs.base import Array
 from ..errors import PeerError
 from .escrow import seal, unseal
 from .frames import (
+    CHUNK,
     Assembly,
     Escrow,
     Goodbye,
@@ -174,8 +175,10 @@ class Link:
             return None
         if body.stage >= STAGES:  # keys are made one after the other
             raise PeerError(f"an escrow of stage {body.stage}, which no run has.")
-        if body.chunks > AHEAD and body.stage not in self.expected:
-            raise PeerError(f"an escrow of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
+        d = self.expected.get(body.stage)
+        most = AHEAD if d is None else -(-d * (d + 1) // CHUNK)  # an estate is a matrix and a vector, at most
+        if body.chunks > most:
+            raise PeerError(f"an escrow of {body.chunks} chunks; in this stage {most} are the most.")
         data = unseal(self.secrets.escrow_key(body.stage, self.name), body)
         whole = self.assemblies["escrow"].add((body.stage, 0), body.chunk, body.chunks, data)
         return None if whole is None else Complete("escrow", body.stage, 0, whole)

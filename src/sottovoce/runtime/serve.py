@@ -19,6 +19,7 @@ from ..files.cost_table import PartyCost
 from .agent import Agent
 from .config import NodeConfig
 from .drop import drop
+from .ending import close, linger, part, say_goodbye
 from .grpc_transport import GrpcTransport
 from .identity import load
 from .journal import Journal
@@ -63,7 +64,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
         await agent.public_time(began)
         await transport.start(agent)
         agent.mark()
-        agent.begin_to_miss()
+        agent.missing.begin(agent.party.links)
         status = await _status_server(config.socket, agent)
         metrics = _metrics(config.metrics, agent)
         log.info("party started", extra={"party": config.name, "run": config.run_name, "listen": config.listen})
@@ -76,7 +77,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
                 return DONE
             if agent.result is not None:
                 log.info("told to stop; the answer is there")
-                agent.close()
+                close(agent)
                 return DONE
             log.warning("told to stop before the end; start the same command to go on")
             return INTERRUPTED if halted.by == signal.SIGINT else UNFINISHED
@@ -85,7 +86,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
                 task.cancel()
             if agent.result is None:
                 if not agent.parting:
-                    agent.say_goodbye("stopped before the end")
+                    say_goodbye(agent, "stopped before the end")
                 with suppress(JournalError):  # which may be the reason to stop
                     agent.save()
             await transport.stop()
@@ -121,7 +122,7 @@ async def _work(agent: Agent, own: Array | PartyCost, tell: Tell) -> None:
             failed.result()  # raises what went wrong on the event loop
         told = program.result()
     except PeerError:  # what others have said, or mean, leaves no way to an answer
-        await agent.part()
+        await part(agent)
         raise
     finally:
         failed.cancel()  # nobody asks it any more
@@ -144,7 +145,7 @@ async def _work(agent: Agent, own: Array | PartyCost, tell: Tell) -> None:
     log.info("result written", extra={"path": str(agent.config.result)})
     assert agent.result is not None
     tell(agent.result)
-    await agent.linger()
+    await linger(agent)
 
 
 async def _status_server(path: Path, agent: Agent) -> asyncio.AbstractServer:

@@ -1,0 +1,65 @@
+"""How a party ends: it stays for neighbours that have not heard the end, or tells them that there will be none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from . import keeping
+from .party import FINISHED, HOPELESS
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+log = logging.getLogger(__name__)
+
+LOOK = 0.02  # seconds between two looks at who has said goodbye
+PARTING = 5.0  # seconds to tell those that dial meanwhile that the run cannot be finished
+LINGER = 600.0  # seconds to stay for neighbours that have not finished
+
+
+async def linger(agent: Agent, seconds: float = LINGER) -> None:
+    """Stay until the neighbours have heard the end, for those that were away."""
+    loop = asyncio.get_running_loop()
+    until, unaware = loop.time() + seconds, agent.party.unaware
+    while loop.time() < until and agent.party.waited_for:
+        if agent.party.unaware != unaware:
+            unaware = agent.party.unaware
+            keeping.tell(agent.journal, agent.party.links.keys() - unaware)
+        agent.turn.clear()
+        try:
+            await asyncio.wait_for(agent.turn.wait(), min(1.0, until - loop.time()))
+        except TimeoutError:
+            continue
+    say_goodbye(agent, FINISHED)
+    close(agent)
+
+
+def close(agent: Agent) -> None:
+    """Keep the keys only where a neighbour may have to be told the end."""
+    if unaware := sorted(agent.party.unaware):
+        log.warning("may not have heard the end: %s; start this party again if it waits", ", ".join(unaware))
+    else:
+        keeping.bury(agent.journal, keep=agent.recorder is not None)
+
+
+async def part(agent: Agent) -> None:
+    """Tell the neighbours that this run cannot be finished, also those that are being refused and dial again.
+
+    A frame may be lost with its connection. Who has heard it says the same, and then it is known."""
+    agent.parting = True
+    say_goodbye(agent, HOPELESS)
+    loop = asyncio.get_running_loop()
+    until = loop.time() + PARTING
+    waiting = agent.party.links.keys() - agent.party.gone
+    while loop.time() < until and not waiting <= agent.party.left:
+        await asyncio.sleep(LOOK)
+
+
+def say_goodbye(agent: Agent, reason: str) -> None:
+    """The last frame to everybody. Reasons are fixed words: an error may quote data."""
+    for name, link in agent.party.links.items():
+        link.farewell = reason
+        agent.missing.stop(name)
+    agent.tell()
