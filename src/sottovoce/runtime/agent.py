@@ -48,7 +48,7 @@ from .transport import Greeting, Transport
 log = logging.getLogger(__name__)
 
 HEARTBEAT = 1.0  # seconds after which an idle party wakes all the same
-TOGETHER = 0.02  # seconds to wait for the other neighbours once one has spoken
+TOGETHER = 0.02, 0.5  # seconds to wait for the other neighbours once one has spoken, at first and at most
 RESERVE = 1_000  # counters that are set aside on the disk at a time
 SAVE_EVERY = 0.25  # seconds between two saved states, at least
 SAVE_SHARE = 0.05  # of the time that saving may take
@@ -81,13 +81,15 @@ class Agent:
         self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
         self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
         self.poisson = random.Random()  # of the clock; no secret
+        self.patience = TOGETHER[0]
         self.recorder = Recorder(config.record, config) if config.record else None
         keeping.own(config, journal)
-        parameters_hash, links = digest(canonical(config.parameters())), {}
+        parameters = config.parameters()
+        parameters_hash, links = digest(canonical(parameters)), {}
         for neighbour in config.neighbours:
             secrets = EdgeSecrets.saved(journal, parameters_hash, config.name, neighbour.name)
             links[neighbour.name] = Link(
-                identity, neighbour.name, neighbour.index, neighbour.certificate, config.parameters(), secrets,
+                identity, neighbour.name, neighbour.index, neighbour.certificate, parameters, secrets,
                 authenticate=config.channels == "open",
             )  # fmt: skip
         journal.made()
@@ -164,9 +166,8 @@ class Agent:
             self.fail(error)
             return
         self.lose_patience()
-        self.transport.notify(neighbour)
+        self.turn.set()
         if changed:
-            self.turn.set()
             self.tell()
 
     def lose_patience(self) -> None:
@@ -174,6 +175,8 @@ class Agent:
 
         It may lie, or it is this party that forgot: in both cases there is no answer, and there will be none."""
         loop, said = asyncio.get_running_loop(), self.party.contradictions
+        if not said and not self.contradicted:
+            return
         for key in said.keys() - self.contradicted.keys():
             if self.party.insists[key[0]] <= 1:
                 log.error("%s", said[key], extra={"neighbour": key[0]})
@@ -346,27 +349,33 @@ class Agent:
             await self.wait(agreement)
 
     async def wait(self, agreement: Agreement) -> None:
-        """Until it is time to wake: after a random time, or once the neighbours that are there have spoken."""
+        """Until it is time to wake: after a random time, or once all neighbours have spoken.
+
+        Where some have and others do not, it waits for them, each time longer: they may be away, not have begun, or be
+        on a busy machine, and to wake without them is work for everybody that brings little. So it is to wake while it
+        has accepted what the others still judge."""
         if self.config.wake != "eager":
             await asyncio.sleep(self.poisson.expovariate(float(self.config.wake)))
             return
         loop = asyncio.get_running_loop()
         until = loop.time() + HEARTBEAT
-        while not agreement.done and (left := until - loop.time()) > 0:
-            self.turn.clear()
-            expected = self.party.links.keys() - self.party.gone
-            present = {link.index for name, link in self.party.links.items() if link.ready and name in expected}
-            if agreement.news and agreement.news >= present:
-                if len(present) < len(expected):  # somebody is away: there is no hurry
-                    await asyncio.sleep(TOGETHER)
-                return
-            if agreement.news:  # somebody has spoken; the others may be slow
-                left = min(left, TOGETHER)
-                until = min(until, loop.time() + left)
-            try:
-                await asyncio.wait_for(self.turn.wait(), left)
-            except TimeoutError:
-                return
+        with suppress(TimeoutError):
+            while not self.due(agreement):
+                self.turn.clear()
+                if agreement.news and not agreement.accepted:
+                    until = min(until, loop.time() + self.patience)
+                async with asyncio.timeout_at(until):
+                    await self.turn.wait()
+            self.patience = max(self.patience / 2, TOGETHER[0])
+            return
+        self.patience = min(2 * self.patience, TOGETHER[1])
+
+    def due(self, agreement: Agreement) -> bool:
+        """Whether there is something to do at once."""
+        if agreement.done or agreement.hopeless is not None or self.party.agreement is not agreement:
+            return True
+        expected = {link.index for name, link in self.party.links.items() if name not in self.party.gone}
+        return bool(agreement.news) and agreement.news >= expected and not agreement.accepted
 
     # The disk
 
@@ -481,7 +490,7 @@ class Agent:
         until = loop.time() + PARTING
         waiting = self.party.links.keys() - self.party.gone
         while loop.time() < until and not waiting <= self.party.left:
-            await asyncio.sleep(TOGETHER)
+            await asyncio.sleep(TOGETHER[0])
 
     def say_goodbye(self, reason: str) -> None:
         """The last frame to everybody. Reasons are fixed words: an error may quote data."""
