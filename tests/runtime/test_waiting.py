@@ -12,10 +12,10 @@ from runtime.two_worlds import Scene, World
 import sottovoce as sv
 from sottovoce.masks import GaussianMask
 from sottovoce.runtime import identity
-from sottovoce.runtime.agent import HEARTBEAT
 from sottovoce.runtime.frames import Value, Verdict, decode
 from sottovoce.runtime.memory import Faults
 from sottovoce.runtime.question import Question
+from sottovoce.runtime.waiting import HEARTBEAT
 from sottovoce.statistics.programs import Spec
 
 AWAY = 20.0  # virtual seconds

@@ -44,11 +44,10 @@ from .party import FINISHED, HOPELESS, Party
 from .recorder import RecordedNode, Recorder
 from .secrets import EdgeSecrets
 from .transport import Greeting, Transport
+from .waiting import SHORTEST, Waiting
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT = 1.0  # seconds after which an idle party wakes all the same
-TOGETHER = 0.02, 0.5  # seconds to wait for the other neighbours once one has spoken, at first and at most
 RESERVE = 1_000  # counters that are set aside on the disk at a time
 SAVE_EVERY = 0.25  # seconds between two saved states, at least
 SAVE_SHARE = 0.05  # of the time that saving may take
@@ -81,7 +80,6 @@ class Agent:
         self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
         self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
         self.poisson = random.Random()  # of the clock; no secret
-        self.patience = TOGETHER[0]
         self.recorder = Recorder(config.record, config) if config.record else None
         keeping.own(config, journal)
         parameters = config.parameters()
@@ -96,6 +94,7 @@ class Agent:
         self.departure = Departure(config, identity, journal)
         self.decided: Decision | None = None  # what has been acted on
         self.party = Party(config.index, config.parties, links, self.save, departure=self.departure)
+        self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
@@ -349,33 +348,11 @@ class Agent:
             await self.wait(agreement)
 
     async def wait(self, agreement: Agreement) -> None:
-        """Until it is time to wake: after a random time, or once all neighbours have spoken.
-
-        Where some have and others do not, it waits for them, each time longer: they may be away, not have begun, or be
-        on a busy machine, and to wake without them is work for everybody that brings little. So it is to wake while it
-        has accepted what the others still judge."""
-        if self.config.wake != "eager":
+        """Until it is time to wake: after a random time, or once all neighbours have spoken."""
+        if self.config.wake == "eager":
+            await self.waiting.until_due(agreement)
+        else:
             await asyncio.sleep(self.poisson.expovariate(float(self.config.wake)))
-            return
-        loop = asyncio.get_running_loop()
-        until = loop.time() + HEARTBEAT
-        with suppress(TimeoutError):
-            while not self.due(agreement):
-                self.turn.clear()
-                if agreement.news and not agreement.accepted:
-                    until = min(until, loop.time() + self.patience)
-                async with asyncio.timeout_at(until):
-                    await self.turn.wait()
-            self.patience = max(self.patience / 2, TOGETHER[0])
-            return
-        self.patience = min(2 * self.patience, TOGETHER[1])
-
-    def due(self, agreement: Agreement) -> bool:
-        """Whether there is something to do at once."""
-        if agreement.done or agreement.hopeless is not None or self.party.agreement is not agreement:
-            return True
-        expected = {link.index for name, link in self.party.links.items() if name not in self.party.gone}
-        return bool(agreement.news) and agreement.news >= expected and not agreement.accepted
 
     # The disk
 
@@ -490,7 +467,7 @@ class Agent:
         until = loop.time() + PARTING
         waiting = self.party.links.keys() - self.party.gone
         while loop.time() < until and not waiting <= self.party.left:
-            await asyncio.sleep(TOGETHER[0])
+            await asyncio.sleep(SHORTEST)
 
     def say_goodbye(self, reason: str) -> None:
         """The last frame to everybody. Reasons are fixed words: an error may quote data."""
