@@ -18,7 +18,7 @@ import numpy as np
 import sottovoce as sv
 
 from .measure import Group, Row, ratio_row
-from .starting import pads, starting
+from .starting import LIBRARIES, children, importing, pads, starting
 
 TOL = 1e-9
 C, THETA = 0.4, 0.8
@@ -229,17 +229,26 @@ def _many(quick: bool) -> list[Row]:
         cluster.start(names[:1])
         time.sleep(2)
         idle = _resident(cluster.processes[names[0]].pid)
-        began = time.perf_counter()
+        began, before = time.perf_counter(), children()
         cluster.start(names[1:])
         cluster.wait(180)
-        took = time.perf_counter() - began
+        took, each = time.perf_counter() - began, (children() - before) / n
         results = cluster.results()
+    bare = importing(1 if quick else 7)
     error = max(abs(result["answer"]["x0"] - values.mean()) for result in results.values())
     run = max(result["seconds"] for result in results.values())
     how = f"a mean over {network.m} edges; {took:.0f} s with the start of {n} interpreters, largest error {error:.0e}"
     return [
         Row("memory of an idle party", idle / 1e6, None, "at most", "resident set, waiting for its neighbours", "MB"),
         Row(f"{n} parties as processes, from start to answer", run, None, "at most", how, "s"),
+        ratio_row(
+            f"CPU of one of {n} parties, start to end / {LIBRARIES}",
+            [each] * len(bare),
+            bare,
+            3.5,
+            "at most",
+            f"all that the processes used, {1e3 * each:.0f} ms each",
+        ),
     ]
 
 

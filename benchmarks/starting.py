@@ -22,9 +22,7 @@ def starting(party: Path, quick: bool) -> list[Row]:
     own, bare = [], []
     for _ in range(rounds + 1):  # the first may compile
         own.append(_until_ready(party))
-        before = _children()
-        fresh(LIBRARIES)
-        bare.append(_children() - before)
+        bare += importing(1)
     how = f"the process until its status socket is there; {1e3 * float(np.median(own[1:])):.0f} ms"
     return [ratio_row(f"CPU of a party, start to ready / {LIBRARIES}", own[1:], bare[1:], 2.0, "at most", how)]
 
@@ -43,7 +41,18 @@ def pads(quick: bool) -> list[Row]:
     return [ratio_row(title, times["plain"], times["scipy"], 5.0, "at most", how)]
 
 
-def _children() -> float:
+def importing(rounds: int) -> list[float]:
+    """CPU of interpreters that load what a party cannot do without, and end."""
+    times = []
+    for _ in range(rounds):
+        before = children()
+        fresh(LIBRARIES)
+        times.append(children() - before)
+    return times
+
+
+def children() -> float:
+    """CPU of all processes that were started here and have ended, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -1,6 +1,9 @@
 """``python -m sottovoce``, and the command ``sottovoce``."""
 
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 from . import node_command
 
@@ -8,10 +11,19 @@ from . import node_command
 def main() -> None:
     """The entry point."""
     if node_command.is_plain(sys.argv[1:]):
-        sys.exit(node_command.main(sys.argv[1:]))
+        leave(node_command.main(sys.argv[1:]))
     from .cli import main as every_command
 
     every_command()
+
+
+def leave(status: int) -> NoReturn:
+    """End at once. Files are written and connections closed: to take the interpreter and all libraries apart piece by
+    piece, as ``sys.exit`` does, is a tenth of what a party costs."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, AttributeError):  # nobody reads it, or it was never there
+            stream.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -43,11 +43,10 @@ from .party import Party
 from .recorder import RecordedNode, Recorder
 from .secrets import EdgeSecrets
 from .transport import Greeting, Transport
+from .waiting import Waiting
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT = 1.0  # seconds after which an idle party wakes all the same
-TOGETHER = 0.02  # seconds to wait for the other neighbours once one has spoken
 RESERVE = 1_000  # counters that are set aside on the disk at a time
 SAVE_EVERY = 0.25  # seconds between two saved states, at least
 SAVE_SHARE = 0.05  # of the time that saving may take
@@ -77,11 +76,12 @@ class Agent:
         self.poisson = random.Random()  # of the clock; no secret
         self.recorder = Recorder(config.record, config) if config.record else None
         keeping.own(config, journal)
-        parameters_hash, links = digest(canonical(config.parameters())), {}
+        parameters = config.parameters()
+        parameters_hash, links = digest(canonical(parameters)), {}
         for neighbour in config.neighbours:
             secrets = EdgeSecrets.saved(journal, parameters_hash, config.name, neighbour.name)
             links[neighbour.name] = Link(
-                identity, neighbour.name, neighbour.index, neighbour.certificate, config.parameters(), secrets,
+                identity, neighbour.name, neighbour.index, neighbour.certificate, parameters, secrets,
                 authenticate=config.channels == "open",
             )  # fmt: skip
         journal.made()
@@ -89,6 +89,7 @@ class Agent:
         self.missing = outside.Missing(self)
         self.decided: Decision | None = None  # what has been acted on
         self.party = Party(config.index, config.parties, links, self.save, departure=self.departure)
+        self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
@@ -160,9 +161,8 @@ class Agent:
             self.fail(error)
             return
         self.lose_patience()
-        self.transport.notify(neighbour)
+        self.turn.set()
         if changed:
-            self.turn.set()
             self.tell()
 
     def lose_patience(self) -> None:
@@ -170,6 +170,8 @@ class Agent:
 
         It may lie, or it is this party that forgot: in both cases there is no answer, and there will be none."""
         loop, said = asyncio.get_running_loop(), self.party.contradictions
+        if not said and not self.contradicted:
+            return
         for key in said.keys() - self.contradicted.keys():
             if self.party.insists[key[0]] <= 1:
                 log.error("%s", said[key], extra={"neighbour": key[0]})
@@ -348,27 +350,11 @@ class Agent:
             await self.wait(agreement)
 
     async def wait(self, agreement: Agreement) -> None:
-        """Until it is time to wake: after a random time, or once the neighbours that are there have spoken."""
-        if self.config.wake != "eager":
+        """Until it is time to wake: after a random time, or once all neighbours have spoken."""
+        if self.config.wake == "eager":
+            await self.waiting.until_due(agreement)
+        else:
             await asyncio.sleep(self.poisson.expovariate(float(self.config.wake)))
-            return
-        loop = asyncio.get_running_loop()
-        until = loop.time() + HEARTBEAT
-        while not agreement.done and (left := until - loop.time()) > 0:
-            self.turn.clear()
-            expected = self.party.links.keys() - self.party.gone
-            present = {link.index for name, link in self.party.links.items() if link.ready and name in expected}
-            if agreement.news and agreement.news >= present:
-                if len(present) < len(expected):  # somebody is away: there is no hurry
-                    await asyncio.sleep(TOGETHER)
-                return
-            if agreement.news:  # somebody has spoken; the others may be slow
-                left = min(left, TOGETHER)
-                until = min(until, loop.time() + left)
-            try:
-                await asyncio.wait_for(self.turn.wait(), left)
-            except TimeoutError:
-                return
 
     # The disk
 

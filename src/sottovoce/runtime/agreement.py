@@ -138,6 +138,11 @@ class Agreement:
         undecided = self.epoch is not None and not self.epoch.no
         return not undecided and self.moves <= 1
 
+    @property
+    def accepted(self) -> bool:
+        """Whether this party has accepted the epoch, and nobody is known to refuse it."""
+        return self.epoch is not None and not self.epoch.no and bool(self.epoch.ok >> self.node.i & 1)
+
     def propose(self) -> None:
         """Enter the next epoch."""
         self.enter(self.current + 1)

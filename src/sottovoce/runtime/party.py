@@ -182,7 +182,7 @@ class Party:
     # What comes in
 
     def received(self, neighbour: str, frame: bytes) -> bool:
-        """A frame of a neighbour; True where others should hear of what it changed, or a wake is due."""
+        """A frame of a neighbour; True where others should hear of what it changed. A value is for the next wake."""
         self.counts.received += 1
         self.counts.bytes_received += len(frame)
         try:
@@ -283,7 +283,8 @@ class Party:
             return self._verdict(neighbour, said)
         self._check_length(said)
         if said.kind == "value":
-            return self._value(link, said.number, said.data)
+            self._value(link, said.number, said.data)
+            return False
         before = self._epoch()
         self.agreement.hear(link.index, said.number, said.data)
         return self._saved(before)
@@ -293,11 +294,9 @@ class Party:
         if isinstance(said, Verdict) and not said.no and self.everybody & ~int.from_bytes(said.ok, "little") == 0:
             self.over[neighbour] = max(said.stage, self.over.get(neighbour, -1))
 
-    def _value(self, link: Link, counter: int, r: Array) -> bool:
+    def _value(self, link: Link, counter: int, r: Array) -> None:
         assert self.agreement is not None
-        fresh = self.agreement.receive(link.index, counter, r)
-        self.counts.old += not fresh
-        return fresh
+        self.counts.old += not self.agreement.receive(link.index, counter, r)
 
     def _verdict(self, neighbour: str, said: Verdict) -> bool:
         assert self.agreement is not None

@@ -1,0 +1,47 @@
+"""When an eager party wakes: once all its neighbours have spoken.
+
+Where some have and others do not, it waits for them, each time longer: they may be away, not have begun, or be on a
+busy machine, and to wake without them is work for everybody that brings little. So it is to wake while it has accepted
+what the others still judge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from .agreement import Agreement
+from .party import Party
+
+HEARTBEAT = 1.0  # seconds after which an idle party wakes all the same
+SHORTEST, LONGEST = 0.02, 0.5  # seconds to wait for the other neighbours once one has spoken
+
+
+class Waiting:
+    """``turn`` is set whenever something has happened."""
+
+    def __init__(self, party: Party, turn: asyncio.Event) -> None:
+        self.party, self.turn = party, turn
+        self.patience = SHORTEST
+
+    async def until_due(self, agreement: Agreement) -> None:
+        """Until it is time to wake, or something else is to be done."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + HEARTBEAT
+        with suppress(TimeoutError):
+            while not self.due(agreement):
+                self.turn.clear()
+                if agreement.news and not agreement.accepted:
+                    until = min(until, loop.time() + self.patience)
+                async with asyncio.timeout_at(until):
+                    await self.turn.wait()
+            self.patience = max(self.patience / 2, SHORTEST)
+            return
+        self.patience = min(2 * self.patience, LONGEST)
+
+    def due(self, agreement: Agreement) -> bool:
+        """Whether there is something to do at once."""
+        if agreement.done or agreement.hopeless is not None or self.party.agreement is not agreement:
+            return True
+        expected = {link.index for name, link in self.party.links.items() if name not in self.party.gone}
+        return bool(agreement.news) and agreement.news >= expected and not agreement.accepted

@@ -1,0 +1,81 @@
+"""A party that waits is idle: it does not wake again and again without the neighbours that it needs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runtime.two_worlds import Scene, World
+
+import sottovoce as sv
+from sottovoce.masks import GaussianMask
+from sottovoce.runtime import identity
+from sottovoce.runtime.frames import Value, Verdict, decode
+from sottovoce.runtime.memory import Faults
+from sottovoce.runtime.question import Question
+from sottovoce.runtime.waiting import HEARTBEAT
+from sottovoce.statistics.programs import Spec
+
+AWAY = 20.0  # virtual seconds
+ROWS = [np.array([[0.25], [0.5]]), np.array([[0.125]]), np.array([[2.0]])]
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("three")
+    for name in ("p0", "p1", "p2"):
+        identity.create(folder / name, name)
+    return folder
+
+
+def mean_of(three: Path, folder: Path, edges: list[tuple[int, int]], faults: Faults) -> World:
+    mask = GaussianMask(1e4)
+    question = Question(Spec("mean", ("a",), variance=mask.variance), None, mask, 3)
+    network = sv.Network.from_edges(3, edges)
+    scene = Scene(network, question, three, tol=1e-6, channels="encrypted", faults=lambda: faults)
+    return World(scene, "A", folder, ROWS)
+
+
+def test_a_party_is_idle_while_a_neighbour_is_away(three, tmp_path):
+    away: list[float] = []
+
+    def fate(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
+        if not away and len(world.frames) > 40:  # in the first stage
+            loop = asyncio.get_running_loop()
+            away.append(loop.time())
+            for other in ("p0", "p1"):
+                world.hub.cut(other, "p2")
+                loop.call_later(AWAY, world.hub.heal, other, "p2")
+        return [(0.0, frame)]
+
+    world = mean_of(three, tmp_path / "a", [(0, 1), (1, 2), (0, 2)], fate)
+    world.play()
+    meanwhile = [(s, decode(frame)) for time, s, _, frame in world.frames if away[0] < time < away[0] + AWAY]
+    wakes = sum(isinstance(body, Value) and sender == "p0" for sender, body in meanwhile)
+    assert 0.5 * AWAY / HEARTBEAT < wakes < 3 * AWAY  # not dead, and not busy
+    for agent in world.agents.values():
+        assert agent.result["answer"]["mean"] == pytest.approx([2.875 / 4], abs=1e-5)
+
+
+def test_who_has_accepted_waits_for_the_word_of_the_others(three, tmp_path):
+    """Verdicts take half of a heartbeat here; meanwhile those who accept have nothing to compute."""
+    slow = HEARTBEAT / 2
+
+    def fate(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
+        return [(slow if isinstance(decode(frame), Verdict) else 0.0, frame)]
+
+    world = mean_of(three, tmp_path / "a", [(0, 1), (1, 2)], fate)
+    world.play()
+    accepted: dict[tuple[str, int], float] = {}  # when, by party and stage
+    for time, sender, _, frame in world.frames:
+        body = decode(frame)
+        if isinstance(body, Verdict):
+            if body.no:
+                accepted.pop((sender, body.stage), None)
+            elif body.ok[0] >> int(sender[1]) & 1:
+                accepted.setdefault((sender, body.stage), time)
+        if isinstance(body, Value) and (since := accepted.get((sender, body.stage))) is not None:
+            assert not 0 < time - since < slow
+    assert all((f"p{i}", stage) in accepted for i in range(3) for stage in range(2))
