@@ -110,11 +110,13 @@ class Agent:
     # transport.Handler
 
     def greet(self, neighbour: str) -> Handshake:
-        return self.door.greet(neighbour, remember=not self.parting)
+        return self.door.greet(neighbour, remember=not self.parting and neighbour not in self.party.gone)
 
     def refused(self, neighbour: str, error: PeerError) -> None:
         self.party.counts.refused += 1
-        if isinstance(error, Final):
+        if neighbour in self.party.gone:  # nobody waits for it, so it stops nobody
+            log.warning("refused a connection: %s", error, extra={"neighbour": neighbour})
+        elif isinstance(error, Final):
             log.error("%s", error, extra={"neighbour": neighbour})
             self.fail(error)
         elif isinstance(error, LostJournal):  # it may find it again

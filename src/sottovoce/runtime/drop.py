@@ -39,6 +39,8 @@ def act(agent: Agent) -> None:
     for name in agent.party.gone & agent.party.links.keys():
         agent.stop_missing(name)
         agent.party.held.pop(name, None)
+        for said in [key for key in agent.party.contradictions if key[0] == name]:
+            del agent.party.contradictions[said]
     if agreement is not None:
         agreement.paused = agent.departure.undecided
     if decision is not None and decision is not agent.decided:

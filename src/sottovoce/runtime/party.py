@@ -112,7 +112,10 @@ class Party:
         return Progress(stage, counter, epoch)
 
     def heard_of(self, neighbour: str) -> Progress:
-        """What was heard of a neighbour, at least: with a stage that is over here it has accepted the end."""
+        """What was heard of a neighbour, at least: with a stage that is over here it has accepted the end. One that has
+        left for good has not, and is reproached with nothing."""
+        if neighbour in self.gone:
+            return NOTHING
         over = max(self.ended, default=None)
         accepted = NOTHING if over is None else Progress(over, 0, self.ended[over].epoch)
         return _later(accepted, self.heard.get(neighbour, NOTHING))
