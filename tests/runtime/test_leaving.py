@@ -491,6 +491,16 @@ def test_two_statements_of_one_party_are_a_contradiction(leavings):
     assert not ann.hear(again)  # the same words, signed again
 
 
+def test_who_has_left_has_no_say(leavings):
+    """A leaver that says it of another one would otherwise end the run of the rest."""
+    ann, bob, cat = (leavings[name] for name in ("ann", "bob", "cat"))
+    late = cat.sign("bob", **STAND)
+    ann.hear(bob.sign("cat", **STAND))
+    ann.sign("cat", **STAND)
+    assert not ann.hear(late)
+    assert ann.decision.kind == "dropped"
+
+
 def test_a_run_without_fingerprints_keeps_everybody(identities):
     alone = Leaving(identities["ann"], ("ann", "bob", "cat"), (), b"h" * 32, 2)
     with pytest.raises(InvalidInput, match=r"no fingerprints in its \[run\] table"):

@@ -150,6 +150,8 @@ class Leaving:
         known = self.statements.get(said.signer)
         if known is not None and known[:-1] == said[:-1]:
             return False
+        if self.decision is not None and said.signer == self.leaver:  # who has left has no say
+            return False
         who = said.signer in self.names and said.leaver in self.names and said.signer != said.leaver
         if not who or max(said.over, said.heard, said.escrow) > self.stages or said.epoch > LATE:
             raise PeerError(f"passed on a statement of {said.signer} that {said.leaver} has left; that cannot be.")

@@ -194,10 +194,10 @@ class Party:
     def _heard(self, neighbour: str, frame: bytes) -> bool:
         link = self.links[neighbour]
         said = link.receive(frame)
-        if isinstance(said, Leave):
-            return self._told_of(neighbour, said)
         if neighbour in self.gone:
             return False
+        if isinstance(said, Leave):
+            return self._told_of(neighbour, said)
         if isinstance(said, Goodbye):
             self._left(neighbour, said.reason)
             return True
