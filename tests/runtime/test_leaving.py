@@ -350,15 +350,16 @@ def test_no_epoch_mixes_states_from_before_and_after():
     agreement.hear(2, 1, r)
     assert agreement.epoch.residual is None  # it could judge now
     agreement.hear(1, 2, r)
-    assert not agreement.verdict(2, no=False, ok=0b110)
+    assert not agreement.verdict(1, 2, no=False, ok=0b110)
     assert agreement.epoch.number == 1
-    agreement.verdict(1, no=False, ok=0b110)
+    for j in (1, 2):
+        agreement.verdict(j, 1, no=False, ok=0b110)
     assert agreement.epoch.ok == 0b110  # what others say is passed on all the same
     agreement.paused, agreement.absent = False, 0b100
     agreement.resume(4)
     assert (agreement.epoch.number, agreement.epoch.no, agreement.done) == (5, True, False)
-    assert not agreement.verdict(4, no=False, ok=0b111)  # from before; nor is it a lie about this party
-    agreement.verdict(5, no=False, ok=0b110)
+    assert not agreement.verdict(1, 4, no=False, ok=0b011)  # from before, when all but the leaver had accepted
+    agreement.verdict(1, 5, no=False, ok=0b110)
     assert not agreement.done
     agreement.resume(4)  # after a restart, once more
     assert agreement.epoch.number == 5
@@ -366,7 +367,7 @@ def test_no_epoch_mixes_states_from_before_and_after():
     agreement.epoch.heard |= agreement.epoch.D
     agreement.judge()
     assert agreement.epoch.ok == 0b001
-    agreement.verdict(6, no=False, ok=0b010)
+    agreement.verdict(1, 6, no=False, ok=0b010)
     assert agreement.done  # without the one that left
 
 

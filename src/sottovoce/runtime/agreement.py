@@ -210,7 +210,7 @@ class Agreement:
         if number >= self.current and ok & own and not accepted:
             raise Contradiction(never_accepted(number))
         if number < self.current:
-            if ok | self.absent == self.everybody and not no:
+            if ok == self.everybody and not no:
                 raise Contradiction(
                     f"says that everybody has accepted epoch {number}, and this party knows that it was refused. A "
                     f"party has said both, or {ROLLED_BACK}"
