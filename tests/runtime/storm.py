@@ -1,6 +1,6 @@
 """Six real parties in a storm: kill -9, SIGSTOP, SIGTERM and a bad wire, and poison: a neighbour whose software lies,
-journals that come back from a backup, journals that rot. Whoever ends with status 0 has the right answer, all others
-have status 2 and a sentence; nobody hangs, nobody shows a traceback.
+journals that come back from a backup, that rot, or that are lost. Whoever ends with status 0 has the right answer, all
+others have status 2 and a sentence; nobody hangs, nobody shows a traceback.
 
     PYTHONPATH=src:tests python tests/runtime/storm.py --seed 1 --channels open --seconds 20 --poison none,liar
 
@@ -369,7 +369,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="of storm, before it calms down")
     parser.add_argument(
         "--poison",
-        default="none,rot,rollback,liar,mixed",
+        default=",".join(POISONS),
         help=f"some of {', '.join(POISONS)}; or liar:LIE with {', '.join(LIES)}",
     )
     parser.add_argument("--keep", type=Path, help="where to leave the folders of the parties")
