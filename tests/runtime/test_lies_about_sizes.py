@@ -3,7 +3,6 @@ they say it. What data alone decide is refused before the network."""
 
 from __future__ import annotations
 
-import asyncio
 import csv
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runtime.among_liars import Company, company, leave
+from runtime.among_liars import Company, company, leave, run
 
 from sottovoce.modular import ModularMask
 from sottovoce.runtime.agreement import Contradiction
@@ -84,19 +83,22 @@ async def play(made: Company) -> dict[str, Any]:
 class Reader:
     """What p0 makes of the first masked message of p1: it knows the pads of their edge, and nothing of p1's other."""
 
+    made: Company
+
     def __init__(self, stage: int = 1) -> None:
         self.stage, self.heard = stage, None
 
     def __call__(self, sender: str, receiver: str, body: Body) -> list[Body]:
         if (sender, receiver) == ("p1", "p0") and isinstance(body, Value) and body.stage == self.stage:
-            self.heard = body.data.copy() if self.heard is None else self.heard
+            if self.heard is None:
+                agent = self.made.agents["p0"]
+                secrets, mask = agent.party.links["p1"].secrets, agent.config.question.mask
+                self.heard, self.pads = body.data.copy(), [secrets.pads(1, name, 3, mask) for name in ("p1", "p0")]
         return [body]
 
     def mean(self, made: Company, N_claimed: int, scale: float, rows: int) -> np.ndarray:
         assert self.heard is not None
-        agent = made.agents["p0"]
-        config, secrets = agent.config, agent.party.links["p1"].secrets
-        pads = [secrets.pads(1, name, 3, config.question.mask) for name in ("p1", "p0")]
+        config, pads = made.agents["p0"].config, self.pads
         x = (self.heard - (pads[0] - pads[1])) / (2 * config.c)  # A_10 = 1
         s = (pads[0] + (2 + 2 * config.c) * x) / 2
         return s[:2] * N_claimed / (N * rows) * scale
@@ -105,7 +107,8 @@ class Reader:
 def played(trial: SimpleTrial, **lie: Any) -> tuple[Company, dict[str, Any], Reader]:
     reader = Reader(**lie)
     with company(trial, reader) as made:
-        return made, asyncio.run(play(made)), reader
+        reader.made = made
+        return made, run(play(made)), reader
 
 
 @pytest.mark.parametrize("claimed", [1 - 4 * ROWS, -5 * ROWS - 50, -3 * ROWS + N - 2])

@@ -23,7 +23,7 @@ from sottovoce.runtime import grpc_transport
 from sottovoce.runtime.cluster import free_ports
 
 WATCHED = Path(__file__).with_name("watched.py")
-LASSO = '[run.cost]\ntype = "lasso"\nfeatures = ["a", "b"]\ntarget = "y"\nl1 = 0.1\nmask = { variance = 1e4 }\n'
+LASSO = '[run.cost]\ntype = "lasso"\nfeatures = ["a", "b"]\ntarget = "y"\nl1 = 0.1\nmask = { variance = 1e8 }\n'
 
 
 @pytest.fixture(scope="module")
