@@ -89,11 +89,11 @@ class Reader:
         self.stage, self.heard = stage, None
 
     def __call__(self, sender: str, receiver: str, body: Body) -> list[Body]:
-        if (sender, receiver) == ("p1", "p0") and isinstance(body, Value) and body.stage == self.stage:
-            if self.heard is None:
-                agent = self.made.agents["p0"]
-                secrets, mask = agent.party.links["p1"].secrets, agent.config.question.mask
-                self.heard, self.pads = body.data.copy(), [secrets.pads(1, name, 3, mask) for name in ("p1", "p0")]
+        wanted = (sender, receiver) == ("p1", "p0") and isinstance(body, Value) and body.stage == self.stage
+        if wanted and self.heard is None:
+            agent = self.made.agents["p0"]
+            secrets, mask = agent.party.links["p1"].secrets, agent.config.question.mask
+            self.heard, self.pads = body.data.copy(), [secrets.pads(1, name, 3, mask) for name in ("p1", "p0")]
         return [body]
 
     def mean(self, made: Company, N_claimed: int, scale: float, rows: int) -> np.ndarray:
