@@ -176,7 +176,7 @@ chances = st.builds(
 networks = st.sampled_from([sv.Network.from_edges(2, [(0, 1)]), RING, sv.Network.complete(4), sv.Network.grid(2, 3)])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(chances, networks, st.sampled_from(THETAS), st.floats(1.0, 12.0))
 def test_random_times(chance, network, theta, ends):
     adversary = Adversary(ends, chance.pause, chance.delays)
@@ -186,7 +186,7 @@ def test_random_times(chance, network, theta, ends):
 # Crashes
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(chances, st.lists(st.tuples(st.floats(0, 10), st.integers(0, 3)), max_size=12), st.sampled_from(THETAS))
 def test_crashes_at_any_time(chance, crashes, theta):
     adversary = Adversary(10.0, chance.pause, chance.delays, crashes)

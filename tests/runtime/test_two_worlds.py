@@ -196,7 +196,7 @@ def stories(draw: Any) -> dict[str, Any]:
 
 
 @settings(
-    max_examples=6, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    max_examples=4, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 # Runs are long: no shrinking.
