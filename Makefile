@@ -18,7 +18,7 @@ demo: setup
 
 # Two processes, so that linear algebra needs no threads of its own: they would only wait for each other.
 test: lint
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 3
 
 lint: setup
 	$(BIN)/ruff check .
