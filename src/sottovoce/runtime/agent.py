@@ -222,11 +222,6 @@ class Agent:
         """How many the answer is of."""
         return self.config.parties - len(self.departure.dropped)
 
-    @property
-    def padded(self) -> list[Link]:
-        """The edges whose pads hide what this party brings."""
-        return self.party.padded
-
     # Agreements
 
     async def agree(
@@ -316,7 +311,7 @@ class Agent:
     def edges(self, stage: int, dim: int, mask: GaussianMask | None) -> dict[int, Edge]:
         """What this party knows of its edges in a stage; secret."""
         edges, zero = {}, np.zeros(dim)
-        for link in self.padded:
+        for link in self.party.padded:
             held = written = zero
             if mask is not None:
                 held = link.secrets.pads(stage, self.config.name, dim, mask)

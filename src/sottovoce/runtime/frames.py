@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from ..costs.base import Array
 from ..errors import InvalidInput, PeerError
 from . import wire_pb2
-from .identity import NAME
+from .identity import NAME, with_lengths
 
 MAX_FRAME = 2**20 + 1024  # bytes
 CHUNK = 65_536  # numbers in one frame; longer vectors travel in chunks
@@ -254,8 +254,7 @@ def _envelope(frame: bytes) -> tuple[type[Body], int]:
 
 def _mac(key: bytes, sender: str, receiver: str, frame: bytes) -> bytes:
     digest = blake2b(key=key, digest_size=16, person=b"sottovoce frame")
-    for name in (sender.encode(), receiver.encode()):
-        digest.update(len(name).to_bytes(4, "little") + name)  # with lengths, so that no two pairs of names look alike
+    digest.update(with_lengths(sender.encode(), receiver.encode()))
     digest.update(frame)
     return digest.digest()
 

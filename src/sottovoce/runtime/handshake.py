@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import PeerError
 from .agreement import ROLLED_BACK, Final
 from .frames import NONCE, Hello, Opening, Progress, decode, encode
-from .identity import verify
+from .identity import verify, with_lengths
 from .link import Link, digest
 
 VERSION = 2
@@ -160,7 +160,7 @@ def signed_part(hello: Hello, own: bytes, other: bytes) -> bytes:
         b"sottovoce hello", str(hello.version).encode(), hello.name.encode(), hello.to.encode(), own, other,
         hello.parameters_hash, hello.offer, *numbers, hello.known,
     )  # fmt: skip
-    return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+    return with_lengths(*parts)
 
 
 def difference(name: str, mine: str, theirs: str) -> str:

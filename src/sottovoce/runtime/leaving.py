@@ -21,7 +21,7 @@ from typing import Literal
 from ..errors import InvalidInput, PeerError
 from .agreement import Contradiction
 from .frames import Leave
-from .identity import Identity, fingerprint, verify
+from .identity import Identity, fingerprint, verify, with_lengths
 
 LATE = 2**40  # epochs that no run comes to
 
@@ -184,4 +184,4 @@ class Leaving:
         """All of a statement but certificate and signature, and the run, each part with its length."""
         numbers = [str(int(number)) for number in said[2:8]]
         parts = [b"sottovoce leave", self.hash, *(text.encode() for text in (said.leaver, said.signer, *numbers))]
-        return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+        return with_lengths(*parts)

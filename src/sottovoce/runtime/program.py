@@ -63,7 +63,7 @@ class NetworkAgreements(Agreements):
         def covered() -> Cost:
             """Uniform given the sums, the limbs are public: nothing is left to hide."""
             integers, pads = np.rint(contributions[0]).astype(np.int64), []
-            for link in self.agent.padded:
+            for link in self.agent.party.padded:
                 words = link.secrets.words(len(self.runs), len(integers), mask.bits)
                 link.pad(len(self.runs), words.astype("<u8").tobytes())
                 pads.append((1 if self.agent.config.index < link.index else -1, words))

@@ -27,6 +27,7 @@ from ..costs.base import Array
 from ..errors import InvalidInput, JournalError, PeerError
 from ..masks import GaussianMask
 from . import hybrid
+from .identity import with_lengths
 
 if TYPE_CHECKING:
     from .journal import Journal
@@ -188,5 +189,4 @@ class EdgeSecrets:
 
 
 def _derive(secret: bytes, *parts: bytes) -> bytes:
-    info = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
-    return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(secret)
+    return HKDF(hashes.SHA256(), length=32, salt=None, info=with_lengths(*parts)).derive(secret)
