@@ -50,6 +50,7 @@ log = logging.getLogger(__name__)
 RESERVE = 1_000  # counters that are set aside on the disk at a time
 SAVE_EVERY = 0.25  # seconds between two saved states, at least
 SAVE_SHARE = 0.05  # of the time that saving may take
+GATHER = 0.02  # seconds in which what others say is gathered before it is passed on
 GIVE_UP = 30.0  # seconds after which parties stop that mean different runs
 CONTRADICTED = 10.0  # seconds after which a party stops that hears what cannot be true, and nothing better
 INSISTS = 5  # times, and then too, whatever else it says
@@ -69,6 +70,7 @@ class Agent:
         self.next_save, self.reserved = 0.0, 0
         self.unwritten = False  # whether the disk lacks something that others may hear of
         self.contradicted: dict[tuple[str, str], float] = {}  # since when neighbours say what cannot be true
+        self.gathering = False  # whether something waits to be passed on
         self.parting = False  # whether nothing is left to do but to say so
         self.result: dict[str, Any] | None = None
         self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
@@ -163,7 +165,7 @@ class Agent:
         self.lose_patience()
         self.turn.set()
         if changed:
-            self.tell()
+            self.tell_soon()
 
     def lose_patience(self) -> None:
         """End where a neighbour has said what cannot be true, and nothing better for a while.
@@ -209,6 +211,17 @@ class Agent:
         """There may be news for everybody."""
         for neighbour in self.party.links:
             self.transport.notify(neighbour)
+
+    def tell_soon(self) -> None:
+        """There is something to pass on. What others accept comes one by one at nearly the same time, and goes on
+        together."""
+        if not self.gathering:
+            self.gathering = True
+            asyncio.get_running_loop().call_later(GATHER, self._pass_on)
+
+    def _pass_on(self) -> None:
+        self.gathering = False
+        self.tell()
 
     @property
     def secrets(self) -> list[EdgeSecrets]:

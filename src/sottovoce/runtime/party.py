@@ -311,10 +311,13 @@ class Party:
         return (0, False, 0) if epoch is None else (epoch.number, epoch.no, epoch.ok)
 
     def _saved(self, before: tuple[int, bool, int]) -> bool:
-        if self._epoch() == before:
-            return False
-        self.save()
-        return True
+        """Whether there is news, and on the disk what must be: the epoch, this party's own bit, and the end. What
+        others said they say again."""
+        now = self._epoch()
+        assert self.agreement is not None
+        if now[0] != before[0] or (now[2] ^ before[2]) >> self.index & 1 or self.agreement.done:
+            self.save()
+        return now != before
 
     def _hold(self, neighbour: str, said: Complete | Verdict) -> bool:
         # After a restart, the stage under way is on the disk, where this party may have accepted its end.
