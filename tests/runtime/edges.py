@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from sottovoce.runtime.acceptances import Acceptances
 from sottovoce.runtime.handshake import Handshake
-from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.identity import Identity, public_key
 from sottovoce.runtime.link import Link, canonical, digest
 from sottovoce.runtime.secrets import EdgeSecrets
 
@@ -59,6 +60,12 @@ def link(identities: dict[str, Identity], me: str, other: str, *, run: dict[str,
     text = canonical(run)
     secrets = EdgeSecrets.saved(Shelf(disk(me, other, text)), digest(text), me, other)
     return Link(identities[me], other, INDEX[other], identities[other].certificate, run, secrets, authenticate=mac)
+
+
+def acceptances(identities: dict[str, Identity], me: str, run: dict[str, Any] = RUN) -> Acceptances:
+    """What a party signs and checks."""
+    keys = [public_key(identities[name].certificate) for name in INDEX]
+    return Acceptances(identities[me], list(INDEX), keys, digest(canonical(run)))
 
 
 def shake(one: Handshake, other: Handshake) -> None:

@@ -97,7 +97,7 @@ class Run:
 
     def party(self, i: int) -> Agreement:
         node = nodes_of(self.problem, c=C, theta=self.theta, z0=self.z0)[i]
-        return self.rule(node, self.network.n, tol=self.tol, sigma=self.sigma)
+        return self.rule(node, self.network.n, lambda epoch: signature(i, epoch), tol=self.tol, sigma=self.sigma)
 
     def at(self, time: float, event: Callable[[], None]) -> None:
         heapq.heappush(self.events, (time, next(self.order), event))
@@ -139,7 +139,7 @@ class Run:
             elif mail.kind == "snapshot":
                 party.hear(mail.sender, mail.number, mail.content)
             elif mail.kind == "verdict":
-                party.verdict(mail.sender, mail.number, no=mail.content[0], ok=mail.content[1])
+                party.verdict(mail.number, no=mail.content[0], proofs=mail.content[1])
 
     def crash(self, i: int) -> None:
         """Everything since the last saved state is lost, but for the counters that were set aside."""
@@ -231,10 +231,20 @@ def state_of(party: Agreement) -> tuple[int, bool, int]:
 def said(party: Agreement, j: int) -> Iterator[tuple[str, int, Any]]:
     """What a neighbour could be told, as ``Party.news_for`` has it."""
     if party.epoch is not None:
-        yield "verdict", party.epoch.number, (party.epoch.no, party.epoch.ok)
+        yield "verdict", party.epoch.number, (party.epoch.no, party.epoch.proofs)
         yield "snapshot", party.epoch.number, party.epoch.sent[j]
     if party.newest and not party.done:
         yield "value", party.node.sent, party.newest[j]
+
+
+def signature(i: int, epoch: int) -> bytes:
+    """What stands for one here; nobody forges it but in tests of that."""
+    return f"{i} accepts {epoch}".encode()
+
+
+def signed(epoch: int, *parties: int) -> dict[int, bytes]:
+    """These accept it."""
+    return {i: signature(i, epoch) for i in parties}
 
 
 def sign(i: int, j: int) -> float:

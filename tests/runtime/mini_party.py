@@ -1,6 +1,6 @@
 """A second implementation of docs/protocol.md, written from that page, with nothing of the package: the dialling end of
-one edge, for the statistic ``mean``. It knows no restarts and keeps no pace, and nobody can leave its runs for good
-(they have no ``fingerprints``): that is all it lacks as the only neighbour of a party.
+one edge, for the statistic ``mean``. It knows no restarts and keeps no pace, and its runs have two parties, so that
+nobody can leave them for good: that is all it lacks as the only neighbour of a party.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from runtime.mini_secrets import Secrets, concluded, grid, len32, offered
 
 HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS = 1, 2, 3, 4, 5, 6, 7
-ECDSA = ec.ECDSA(hashes.SHA256())
+CURVE, ECDSA = ec.SECP256R1(), ec.ECDSA(hashes.SHA256())
 Fields = dict[int, int | bytes]
+Entries = list[tuple[int, int | bytes]]
 
 
 # Frames
@@ -43,10 +44,10 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
 
 
-def message(fields: Fields) -> bytes:
-    """Fields by number: an integer, or bytes."""
+def message(fields: Fields | Entries) -> bytes:
+    """Fields by number: an integer, or bytes. In a list a number may come again."""
     out = b""
-    for number, value in fields.items():
+    for number, value in fields.items() if isinstance(fields, dict) else fields:
         if isinstance(value, int):
             out += varint(8 * number) + varint(value) if value else b""
         else:
@@ -54,20 +55,30 @@ def message(fields: Fields) -> bytes:
     return out
 
 
-def fields_of(data: bytes) -> Fields:
-    found: Fields = {}
+def entries(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     at = 0
     while at < len(data):
         tag, at = read_varint(data, at)
         number, at = read_varint(data, at)
         if tag % 8 == 2:
-            found[tag // 8], at = data[at : at + number], at + number
+            yield tag // 8, data[at : at + number]
+            at += number
         else:
-            found[tag // 8] = number
-    return found
+            yield tag // 8, number
 
 
-def frame(kind: int, body: Fields) -> bytes:
+def fields_of(data: bytes) -> Fields:
+    return dict(entries(data))
+
+
+def acceptances(verdict: bytes) -> dict[int, bytes]:
+    """Signatures by index."""
+    signed = [fields_of(value) for number, value in entries(verdict) if number == 4]
+    assert len({said.get(1, 0) for said in signed}) == len(signed)
+    return {said.get(1, 0): said[2] for said in signed}
+
+
+def frame(kind: int, body: Fields | Entries) -> bytes:
     return message({kind: message(body)})
 
 
@@ -94,6 +105,12 @@ def signed(hello: Fields, own: bytes, other: bytes) -> bytes:
     parts = (str(hello[1]).encode(), hello[2], hello[3], own, other, hello[4], hello.get(6, b""), *numbers)
     parts += (hello.get(14, b""),)
     return len32(b"sottovoce hello") + b"".join(len32(part) for part in parts)
+
+
+def acceptance(digest: bytes, name: str, stage: int, epoch: int) -> bytes:
+    """What a party signs when it accepts."""
+    parts = (b"sottovoce accept", digest, name.encode(), str(stage).encode(), str(epoch).encode())
+    return b"".join(len32(part) for part in parts)
 
 
 def limbs(number: int, bits: int, n: int) -> tuple[list[float], int]:
@@ -126,16 +143,19 @@ class MiniParty:
         self.early: list[tuple[int, Fields]] = []
         self.A = 1.0 if self.index > self.peer_index else -1.0
         self.open = self.run["channels"] == "open"
+        self.signer = serialization.load_pem_private_key(self.key, None)
+        keys = [ec.EllipticCurvePublicKey.from_encoded_point(CURVE, bytes.fromhex(k)) for k in self.run["keys"]]
+        certified = x509.load_pem_x509_certificate(self.peer_certificate).public_key()
+        assert (keys[self.index], keys[self.peer_index]) == (self.signer.public_key(), certified)
+        self.keys = dict(zip(self.run["parties"], keys, strict=True))
 
     def hello(self, version: int = 2) -> Fields:
         """One that knows no restarts has said and heard nothing yet: the numbers from 8 on are 0."""
-        signer = serialization.load_pem_private_key(self.key, None)
-        assert isinstance(signer, ec.EllipticCurvePrivateKey)
         hello: Fields = {
             1: version, 2: self.name.encode(), 3: self.peer.encode(), 4: self.digest, 5: self.parameters.encode(),
             6: self.offer,
         }  # fmt: skip
-        return hello | {7: signer.sign(signed(hello, self.nonces[0], self.nonces[1]), ECDSA)}
+        return hello | {7: self.signer.sign(signed(hello, self.nonces[0], self.nonces[1]), ECDSA)}
 
     def connect(self, address: str, version: int = 2, changes: Fields | None = None) -> None:
         """Dial until somebody listens; exchange openings and hellos."""
@@ -178,9 +198,7 @@ class MiniParty:
     def _meet(self, theirs: Fields) -> None:
         assert (theirs[1], theirs[2], theirs[3]) == (2, self.peer.encode(), self.name.encode())
         assert (theirs[4], theirs[5]) == (self.digest, self.parameters.encode())
-        pem = x509.load_pem_x509_certificate(self.peer_certificate).public_key()
-        assert isinstance(pem, ec.EllipticCurvePublicKey)
-        pem.verify(theirs[7], signed(theirs, self.nonces[1], self.nonces[0]), ECDSA)
+        self.keys[self.peer].verify(theirs[7], signed(theirs, self.nonces[1], self.nonces[0]), ECDSA)
         assert [theirs.get(k, 0) for k in (11, 12, 13)] == [0, 0, 0]  # it can have heard nothing
         if 6 in theirs:  # or it refuses this party, and says why in a moment
             shared = concluded(self.private, theirs[6])
@@ -195,9 +213,9 @@ class MiniParty:
             assert seal == mac(self.mac_key, self.peer, self.name, data)
         body = fields_of(data)[kind]
         assert isinstance(body, bytes)
-        return kind, fields_of(body)
+        return kind, fields_of(body) | ({4: acceptances(body)} if kind == VERDICT else {})
 
-    def _send(self, kind: int, body: Fields) -> None:
+    def _send(self, kind: int, body: Fields | Entries) -> None:
         data = frame(kind, body)
         if self.open:
             data += b"\x7a\x10" + mac(self.mac_key, self.name, self.peer, data)
@@ -235,7 +253,7 @@ class MiniParty:
         sigma = math.sqrt(variance or 0.0)
         largest = 2.0**64 * n**2 * (1 + c) * (10 * sigma + size)
         D, counter, newest = [0.0] * len(s), 0, 0
-        epoch, frozen_x, frozen_D, theirs, no, ok, own = 0, s, D, None, False, 0, 1 << self.index
+        epoch, frozen_x, frozen_D, theirs, no, ok = 0, s, D, None, False, {}
 
         def wake() -> tuple[list[float], list[float]]:
             nonlocal counter
@@ -255,16 +273,19 @@ class MiniParty:
                 assert max(map(abs, doubles(body[5]))) <= largest
             if kind in (SNAPSHOT, VERDICT):
                 assert 1 <= number <= epoch + 2**20
-            if kind == VERDICT and number >= epoch:  # nobody else sets this party's bit
-                assert not int.from_bytes(body.get(4, b""), "little") & ~(ok if number == epoch else 0) & own
+            if kind == VERDICT and number >= epoch:
+                assert self.index not in body[4] or (number == epoch and self.index in ok)
+                for index, signature in body[4].items():
+                    who = self.run["parties"][index]
+                    self.keys[who].verify(signature, acceptance(self.digest, who, stage, number), ECDSA)
             if kind == VALUE and number > newest:
                 newest = number
                 D = [(1 - theta) * d + theta * v for d, v in zip(D, doubles(body[5]), strict=True)]
             if kind in (SNAPSHOT, VERDICT) and number > epoch:
-                epoch, frozen_D, theirs, no, ok = number, D, None, False, 0
+                epoch, frozen_D, theirs, no, ok = number, D, None, False, {}
                 frozen_x, r = wake()
                 self._send(SNAPSHOT, vector(stage, epoch, r))
-            before = (no, ok)
+            before = (no, dict(ok))
             if kind == SNAPSHOT and number == epoch and theirs is None:
                 theirs = doubles(body[5])
                 rho = max(abs(a - b) for a, b in zip(theirs, frozen_D, strict=True))
@@ -273,12 +294,15 @@ class MiniParty:
                 own_size = max(size, answer, max(map(abs, w)) - 10 * sigma)
                 settled = largest_r <= 4 * (10 * sigma + 2 * n * (1 + c) * own_size)
                 assert rho > tau or tau > 16 * 2.0**-52 * largest_r or settled
-                no, ok = no or rho > tau, ok | (own if rho <= tau else 0)
+                no = no or rho > tau
+                if rho <= tau:
+                    ok[self.index] = self.signer.sign(acceptance(self.digest, self.name, stage, epoch), ECDSA)
             if kind == VERDICT and number == epoch:
-                no, ok = no or bool(body.get(3, 0)), ok | int.from_bytes(body.get(4, b""), "little")
+                no, ok = no or bool(body.get(3, 0)), body[4] | ok
             if before != (no, ok):
-                self._send(VERDICT, {1: stage, 2: epoch, 3: int(no), 4: ok.to_bytes(-(-n // 8), "little")})
-            if not no and ok == 2**n - 1:
+                told = [(4, message({1: index, 2: signature})) for index, signature in ok.items()]
+                self._send(VERDICT, [(1, stage), (2, epoch), (3, int(no)), *told])
+            if not no and len(ok) == n:
                 return frozen_x
             if kind in (VALUE, 0):
                 wake()

@@ -37,7 +37,7 @@ from sottovoce.runtime.cluster import ask
 NETWORK = sv.Network.from_edges(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (1, 4)])
 NAMES = [f"p{i}" for i in range(NETWORK.n)]
 LIAR = "p2"
-LIES = ("all bits", "1e200", "1.7e308", "far epoch", "forged bits", "negative count")
+LIES = ("all accept", "1e200", "1.7e308", "far epoch", "forged acceptances", "negative count")
 POISONS = ("none", "rot", "rollback", "liar", "mixed", "lost")
 WAKES = 25.0  # a second: slow enough that there is something to disturb
 PATIENCE = 120.0  # seconds after the storm within which everybody has ended

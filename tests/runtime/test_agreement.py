@@ -88,7 +88,7 @@ class Hasty(Agreement):
         if epoch.residual is None and len(epoch.heard) == len(self.node.neighbours) == len(self.moved):
             epoch.residual = self.moves
             fine = epoch.residual <= 1
-            self.unite(no=not fine, ok=fine << self.node.i)
+            self.unite(no=not fine, proofs={self.node.i: self.sign(epoch.number)} if fine else {})
 
 
 class Live(Agreement):
@@ -238,7 +238,7 @@ def test_a_party_that_forgets_what_it_froze_is_caught():
     told that it has accepted what it does not know, and goes no further."""
     scene: dict[str, Any] = {"moment": "said ok", "theta": 0.8}
     Unlucky(RING, ADVERSARIES["lets only yes through"], **scene).play()
-    with pytest.raises(Contradiction, match="says that this party has accepted epoch 2, and it has not"):
+    with pytest.raises(Contradiction, match="shows that this party has accepted epoch 2, which it does not know"):
         Unlucky(RING, ADVERSARIES["lets only yes through"], **scene, saves=False).play()
 
 

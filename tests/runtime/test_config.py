@@ -28,6 +28,7 @@ name = "trial"
 id = "00112233445566778899aabbccddeeff"
 parties = ["bob", "cat", "ann", "dan"]
 c = 0.4
+keys = KEYS
 """
 STATISTIC = """
 [run.statistic]
@@ -65,13 +66,15 @@ def write(tmp_path: Path, identities: dict[str, Identity]) -> Write:
     identity.create(tmp_path / "identity", "ann")
     (tmp_path / "data.csv").write_text("risk,age,bmi\n1.5,50,25\n2.5,60,30\n")
     known = neighbour(identities["bob"], 7401) + neighbour(identities["cat"], 7402)
+    parties = identities["bob"], identities["cat"], identity.load(tmp_path / "identity"), identities["mallory"]
+    keys = [identity.public_key(party.certificate) for party in parties]  # who Dan is, nobody here knows
 
     def made(old: str = "", new: str = "", about: str = STATISTIC) -> Path:
         text = HEAD + about + known
         if old:
             assert text.count(old) >= 1, old
             text = text.replace(old, new, 1)
-        (tmp_path / "node.toml").write_text(text)
+        (tmp_path / "node.toml").write_text(text.replace("KEYS", str(keys)))  # last: they are random
         return tmp_path / "node.toml"
 
     return made
@@ -129,6 +132,7 @@ def test_parameters_are_the_run_and_nothing_of_the_party(write):
         "name": "trial",
         "id": "00112233445566778899aabbccddeeff",
         "parties": ["bob", "cat", "ann", "dan"],
+        "keys": list(config.keys),
         "channels": "encrypted",
         "c": 0.4,
         "theta": 0.8,
@@ -165,7 +169,7 @@ def test_equal_runs_have_equal_parameters(write, old, new, about):
     ("old", "new", "about"),
     [
         ("c = 0.4", "c = 0.5", STATISTIC),
-        ('"bob", "cat", "ann"', '"cat", "bob", "ann"', STATISTIC),
+        ('"ann", "dan"', '"ann", "eve"', STATISTIC),
         ("aabb", "aabc", STATISTIC),
         ('"age", "bmi"', '"bmi", "age"', STATISTIC),
         ("1e6", "2e6", STATISTIC),
@@ -232,7 +236,7 @@ MISTAKES = {
     "target": ('target = "risk"', 'target = "age"', "[run.statistic] features contains the target 'age'."),
     "statistic key": ("mask =", "redge = 1\nmask =", "[run.statistic] redge is not a known key; did you mean 'ridge'?"),
     "variance": ("mask = { variance = 1e6 }", "variance = 1e6", "write mask = { variance = 1000000.0 }."),
-    "negative mask": ("1e6", "-1.0", "line 15: [run.statistic.mask] variance must be a positive number; got -1.0."),
+    "negative mask": ("1e6", "-1.0", "line 16: [run.statistic.mask] variance must be a positive number; got -1.0."),
     "mask key": ("variance = 1e6", "varianse = 1e6", "[run.statistic.mask] varianse is not a known key"),
     "two masks": ("variance = 1e6", "variance = 1e6, bits = 46", "must have one of variance, for real numbers, and"),
     "wrong mask": ("variance = 1e6", "bits = 46", "needs a mask with a variance; bits are for the counts"),
@@ -296,21 +300,32 @@ def test_ones_own_certificate_must_be_valid(write, tmp_path):
         read(write, '"ann"', '"ann"\nidentity = "old"')
 
 
-def test_fingerprints_are_those_of_the_certificates(write, identities):
-    """They say who may sign that a party has left; all parties compare them."""
-    own = identity.load(write().parent / "identity").fingerprint
-    pins = [identities["bob"].fingerprint, identities["cat"].fingerprint, own, "SHA256:of dan, whom nobody here knows"]
+def test_keys_are_those_of_the_certificates(write, tmp_path):
+    """By them everybody checks what anybody signs; all parties compare them."""
+    keys = read(write).parameters()["keys"]
 
-    def of(fingerprints: list[str]) -> NodeConfig:
-        return read(write, "c = 0.4", f"c = 0.4\nfingerprints = {fingerprints!r}")
+    def of(*others: str) -> NodeConfig:
+        return read(write, "KEYS", str(list(others)))
 
-    assert of(pins).parameters()["fingerprints"] == pins
-    assert "fingerprints" not in read(write).parameters()
+    assert of(*keys).keys == tuple(keys)
+    with pytest.raises(InvalidInput, match=r"\[run\] keys is missing: the public keys of all parties. sottovoce plan"):
+        read(write, "keys = KEYS", "")
     with pytest.raises(InvalidInput, match="must be one for each of the 4 parties; got 3"):
-        of(pins[:3])
+        of(*keys[:3])
+    with pytest.raises(InvalidInput, match=f"keys names '{keys[0]}' twice"):
+        of(*keys[:3], keys[0])
+    another = identity.public_key(identity.create(tmp_path / "another", "dan").certificate)
+    of(*keys[:3], another)
     for i, name in ((1, "cat"), (2, "ann")):
-        with pytest.raises(InvalidInput, match=f"fingerprints has SHA256:else for {name}, but SHA256:"):
-            of([*pins[:i], "SHA256:else", *pins[i + 1 :]])
+        with pytest.raises(InvalidInput, match=f"keys has {another} for {name}, but {keys[i]} is the one of its"):
+            of(*keys[:i], another, *keys[i + 1 :])
+
+
+@pytest.mark.parametrize("key", ["x", "04" + 64 * "1", "02" + 64 * "f", "02" + 62 * "1", "02" + 63 * "1" + "A"])
+def test_keys_are_points_of_the_curve(write, key):
+    keys = read(write).parameters()["keys"]
+    with pytest.raises(InvalidInput, match="keys cannot be used: a public key must be a compressed point of P-256"):
+        read(write, "KEYS", str([*keys[:3], key]))
 
 
 def test_a_key_that_others_can_read_is_refused(write, tmp_path):

@@ -1,5 +1,5 @@
 """What an agreement does not believe, without I/O: a liar among honest parties may stop them, and may lie about its own
-data, but who ends has both sides of its edges right."""
+data, but who ends does so with all others, and both sides of every edge between honest parties are right."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runtime.judged import Adversary, C, Mail, Run
+from runtime.judged import Adversary, C, Mail, Run, signature, signed
 
 import sottovoce as sv
-from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction
+from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction, Final
 
 TRIANGLE = sv.Network.complete(3)
 
@@ -35,44 +35,42 @@ def accepted(network: sv.Network = TRIANGLE) -> Agreement:
     return own
 
 
-def test_nobody_else_sets_my_bit():
+def test_what_this_party_has_signed_and_does_not_know_was_rolled_back():
     own = settled()
     for epoch in (1, 2):
         before = own.state()
-        with pytest.raises(Contradiction, match=f"this party has accepted epoch {epoch}, and it has not"):
-            own.verdict(1, epoch, no=False, ok=0b111)
+        with pytest.raises(Final, match=f"this party has accepted epoch {epoch}, which it does not know: the journal"):
+            own.verdict(epoch, no=False, proofs=signed(epoch, 0, 1, 2))
         np.testing.assert_equal(own.state(), before)
     own = accepted()
-    own.verdict(1, 1, no=False, ok=0b011)
-    own.verdict(2, 1, no=False, ok=0b111)
-    assert own.done
-
-
-def test_a_neighbour_sets_its_bit_itself():
-    own = accepted()
-    own.verdict(2, 1, no=False, ok=0b111)
-    assert not own.done
-    assert own.not_agreed == [1]
-    own.verdict(1, 1, no=False, ok=0b010)
+    own.verdict(1, no=False, proofs=signed(1, 0, 1))
+    assert own.not_agreed == [2]
+    own.verdict(1, no=False, proofs=signed(1, 0, 1, 2))
     assert own.done
     assert own.not_agreed == []
 
 
-def test_of_parties_further_away_neighbours_tell():
+def test_whoever_passes_it_on():
     own = accepted(sv.Network.ring(4))  # 0 has neighbours 1 and 3
-    own.verdict(1, 1, no=False, ok=0b0110)
-    own.verdict(3, 1, no=False, ok=0b1000)
+    own.verdict(1, no=False, proofs=signed(1, 1, 2, 3))
     assert own.done
+
+
+def test_a_proof_is_kept_as_it_came_first():
+    own = accepted()
+    own.verdict(1, no=False, proofs=signed(1, 1))
+    own.verdict(1, no=False, proofs={0: b"another", 1: b"another"})
+    assert own.epoch.proofs == signed(1, 0, 1)
 
 
 def test_what_was_refused_was_not_accepted_by_all():
     """One that says ok to some and no to others: who has ended and who has not would wait for each other for ever."""
     own = accepted()
-    own.verdict(2, 1, no=True, ok=0)
+    own.verdict(1, no=True, proofs={})
     own.propose()
-    own.verdict(1, 1, no=False, ok=0b011)  # old news
+    own.verdict(1, no=False, proofs=signed(1, 0, 1))  # old news
     with pytest.raises(Contradiction, match="everybody has accepted epoch 1, and this party knows that it was refused"):
-        own.verdict(1, 1, no=False, ok=0b111)
+        own.verdict(1, no=False, proofs=signed(1, 0, 1, 2))
 
 
 def test_no_state_is_frozen_twice():
@@ -88,15 +86,15 @@ def test_no_run_gets_there(epoch):
     own = settled()
     before = own.state()
     with pytest.raises(Contradiction, match=f"is in epoch {epoch}, this party in 1: no run gets there"):
-        own.verdict(1, epoch, no=True, ok=0)
+        own.verdict(epoch, no=True, proofs={})
     with pytest.raises(Contradiction, match=f"is in epoch {epoch}, this party in 1: no run gets there"):
         own.hear(1, epoch, np.zeros(2))
     np.testing.assert_equal(own.state(), before)
 
 
 class AmongLiars(Run):
-    """Party 0 lies in all that it says of epochs: bits of others, other frozen numbers for each neighbour, old things
-    again, epochs of its own. What is refused is refused."""
+    """Party 0 lies in all that it says of epochs: acceptances of others, other frozen numbers for each neighbour, old
+    things again, epochs of its own; it signs whatever it likes. What is refused is refused."""
 
     def __init__(self, *args: Any, seed: int, **options: Any) -> None:
         self.dice, self.old, self.accepted = random.Random(seed), list[Mail](), dict[tuple[int, int], Any]()
@@ -105,8 +103,7 @@ class AmongLiars(Run):
 
     def lie(self, mail: Mail) -> Mail:
         self.old.append(mail)
-        everybody = (1 << self.network.n) - 1
-        own = 1 << mail.receiver
+        others = range(1, self.network.n)
         theirs = self.parties[mail.receiver].epoch
         match self.dice.randrange(6 if mail.kind == "verdict" else 4):
             case 0:
@@ -117,10 +114,11 @@ class AmongLiars(Run):
                 return mail._replace(number=theirs.number, content=theirs.D[0])
             case 3 if self.dice.random() < 0.1:
                 return mail._replace(number=mail.number + 1)
-            case 4 if theirs is not None:  # all have accepted, if this party has
-                return mail._replace(number=theirs.number, content=(False, everybody & ~own | theirs.ok & own))
-            case 5:
-                return mail._replace(content=(self.dice.random() < 0.1, self.dice.randrange(everybody + 1)))
+            case 4 if theirs is not None:  # it accepts, and hides what others refuse
+                return mail._replace(number=theirs.number, content=(False, theirs.proofs | signed(theirs.number, 0)))
+            case 5:  # so do others, as it says
+                forged = {i: b"forged" for i in others if self.dice.random() < 0.5}
+                return mail._replace(content=(self.dice.random() < 0.1, mail.content[1] | forged))
         return mail
 
     def wake(self, i: int) -> None:
@@ -133,6 +131,11 @@ class AmongLiars(Run):
     def deliver(self, mail: Mail) -> None:
         if mail.sender == 0 and mail.kind != "value":
             mail = self.lie(mail)
+        if mail.kind == "verdict":  # as a party does before the agreement hears of it
+            proofs = mail.content[1]
+            if any(proof != signature(i, mail.number) for i, proof in proofs.items()):
+                self.refused += 1
+                return
         try:
             super().deliver(mail)
         except Contradiction:
@@ -146,18 +149,19 @@ class AmongLiars(Run):
             self.accepted[i, epoch.number] = epoch.x, party.tau(epoch.x, (*epoch.sent.values(), *epoch.heard.values()))
 
     def certify(self) -> None:
-        """Whoever is done agrees with its honest neighbours, and they have accepted."""
-        for i, party in enumerate(self.parties):
+        """Where anybody is done, all honest parties have accepted, and agree along their edges."""
+        for i in range(self.network.n):
             self.note(i)
-            for j in self.network.neighbours(i).tolist() if party.done else []:
+        for epoch in {party.epoch.number for party in self.parties[1:] if party.done}:
+            for i, j in self.network.edges.tolist():
                 if 0 not in (i, j):
-                    (x, tau), (theirs, other) = (self.accepted[k, party.epoch.number] for k in (i, j))
+                    (x, tau), (theirs, other) = (self.accepted[k, epoch] for k in (i, j))
                     assert np.abs(x - theirs).max() <= (tau + other) / (2 * C)
                     self.ends += 1
 
 
 @pytest.mark.parametrize("network", [TRIANGLE, sv.Network.complete(4), sv.Network.ring(5)], ids=["3", "4", "ring"])
-def test_whatever_a_liar_says_who_ends_agrees_with_its_neighbours(network):
+def test_whatever_a_liar_says_who_ends_agrees_with_all_others(network):
     """Some runs never end, or not everywhere: that a liar can always do."""
     ends = refused = 0
     for seed in range(12):

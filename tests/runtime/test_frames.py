@@ -37,7 +37,7 @@ opening = Opening(b"n" * 32)
 pads = Pads(2, b"t" * 16)
 value = Value(2, 7, 0, 1, np.array([1.5, -2e300, 0.0]))
 snapshot = Snapshot(2, 3, 0, 1, np.array([1.5, -2e300, 0.0]))
-verdict = Verdict(0, 9, False, b"\x03")
+verdict = Verdict(0, 9, False, {0: b"signed", 300: b"s" * 72})
 goodbye = Goodbye("finished")
 EVERY = [opening, hello, value, snapshot, verdict, goodbye, pads]
 IDS = [type(body).__name__ for body in EVERY]
@@ -46,6 +46,7 @@ counters = st.integers(1, 2**53 - 1)
 numbers = st.integers(0, 2**53 - 1)
 stages = st.integers(0, 2**32 - 1)
 vectors = arrays(np.float64, st.integers(1, 40), elements=st.floats(allow_nan=False, allow_infinity=False))
+indices, signatures = st.integers(0, 2**16 - 1), st.binary(min_size=1, max_size=72)
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", fullmatch=True)
 bodies = st.one_of(
     st.builds(
@@ -58,7 +59,7 @@ bodies = st.one_of(
     st.builds(Value, stages, counters, st.just(0), st.just(1), vectors),
     st.builds(Snapshot, stages, counters, st.just(0), st.just(1), vectors),
     st.builds(Value, stages, counters, st.just(4), st.just(5), vectors),
-    st.builds(Verdict, stages, counters, st.booleans(), st.binary(max_size=50)),
+    st.builds(Verdict, stages, counters, st.booleans(), st.dictionaries(indices, signatures, max_size=5)),
     st.builds(Goodbye, st.text(st.characters(categories=["L", "N", "P"]), max_size=200)),
 )  # fmt: skip
 
@@ -84,8 +85,10 @@ def test_the_frame_is_what_wire_proto_says():
     """Another implementation needs only the .proto."""
     parsed = wire_pb2.Frame.FromString(encode(verdict, KEY, **NAMES))
     assert parsed.WhichOneof("body") == "verdict"
-    assert (parsed.verdict.epoch, parsed.verdict.ok, len(parsed.mac)) == (9, b"\x03", 16)
-    plain = wire_pb2.Frame(verdict=wire_pb2.Verdict(epoch=9, ok=b"\x03")).SerializeToString()
+    assert [said.index for said in parsed.verdict.acceptances] == [0, 300]
+    assert (parsed.verdict.epoch, len(parsed.mac)) == (9, 16)
+    signed = [wire_pb2.Acceptance(signature=b"signed"), wire_pb2.Acceptance(index=300, signature=b"s" * 72)]
+    plain = wire_pb2.Frame(verdict=wire_pb2.Verdict(epoch=9, acceptances=signed)).SerializeToString()
     assert decode(plain) == verdict
 
 
@@ -160,7 +163,10 @@ REFUSED = {
     "has 65537 numbers": value._replace(data=np.zeros(65_537)),
     "not finite": value._replace(data=np.array([1.0, np.nan])),
     "snapshot with a number that is not finite": snapshot._replace(data=np.array([-np.inf])),
-    "a verdict of 8193 bytes": verdict._replace(ok=bytes(8193)),
+    "a verdict with 8193 acceptances": verdict._replace(acceptances=dict.fromkeys(range(8193), b"signed")),
+    "a verdict with an acceptance of party 65536": verdict._replace(acceptances={65536: b"signed"}),
+    "a verdict with an acceptance of party 7, signed in 0 bytes": verdict._replace(acceptances={7: b""}),
+    "a verdict with an acceptance of party 7, signed in 73 bytes": verdict._replace(acceptances={7: bytes(73)}),
     "a line of at most 200 characters": goodbye._replace(reason="x" * 201),
     "whose reason is not a line": goodbye._replace(reason="a\nb"),
 }
@@ -170,6 +176,9 @@ def unchecked(body) -> bytes:
     """The frame of a body, right or wrong."""
     fields = {name: v.astype("<f8").tobytes() if name == "data" else v for name, v in body._asdict().items()}
     kind = type(body).__name__
+    if "acceptances" in fields:
+        signed = fields["acceptances"].items()
+        fields["acceptances"] = [wire_pb2.Acceptance(index=i, signature=signature) for i, signature in signed]
     return wire_pb2.Frame(**{kind.lower(): getattr(wire_pb2, kind)(**fields)}).SerializeToString()
 
 
@@ -201,6 +210,7 @@ MALFORMED = {
     "no protobuf inside": raw(2, b"\xff\xff\xff"),
     "seven bytes of a number": raw(2, b"\x10\x01\x20\x01\x2a\x07" + bytes(7)),
     "no UTF-8": raw(5, b"\x0a\x02\xff\xfe"),
+    "a party that accepts twice": raw(4, b"\x10\x01" + b"\x22\x05\x08\x07\x12\x01s" * 2),
     "a group without end": raw(2, b"\x0b" * 200),
 }
 

@@ -292,7 +292,7 @@ def broken(link: Link, chance: random.Random) -> dict[str, Case]:
     after = {
         "another hello": [encode(Handshake(link).hello())],
         "a goodbye of two lines": [b"\x2a\x05\x0a\x03a\nb"],
-        "a verdict of strangers": [encode(Verdict(0, 1, False, b"\xff\xff"))],
+        "a verdict of strangers": [encode(Verdict(0, 1, False, {9: b"signed"}))],
         "no tag of the pads": [encode(Value(0, 1, 0, 1, fine))],
         "a stage far ahead": [encode(Pads(9, bytes(16))), encode(Value(9, 1, 0, 1, fine))],
         "too many chunks": [tag, encode(Value(0, 1, 0, 1000, np.ones(CHUNK)))],

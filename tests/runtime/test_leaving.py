@@ -7,6 +7,7 @@ import asyncio
 import itertools
 import json
 import warnings
+from functools import partial
 from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from runtime.judged import signature, signed
 from runtime.leavers import Stage
 from runtime.trial import ACCURACY, COLUMNS, COSTS, Trial, prepare, status, wait_for
 from typer.testing import CliRunner, Result
@@ -25,6 +27,7 @@ from sottovoce.runtime.agreement import Agreement, Contradiction
 from sottovoce.runtime.departure import ESCROW, Departure
 from sottovoce.runtime.drop import drop
 from sottovoce.runtime.frames import Leave, decode, encode
+from sottovoce.runtime.identity import public_key
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.leaving import Departed, Leaving, decide
 from sottovoce.runtime.question import Question
@@ -333,7 +336,7 @@ def test_a_histogram_has_one_stage(tmp_path, leaver_spoke):
 def test_no_epoch_mixes_states_from_before_and_after():
     """Paused, a party neither enters nor accepts one; afterwards those from before are void."""
     node = sv.nodes_of(sv.averaging(sv.Network.complete(3), [1.0, 2.0, 6.0]), c=0.4, theta=0.8)[0]
-    agreement = Agreement(node, 3, tol=1e-6)
+    agreement = Agreement(node, 3, partial(signature, 0), tol=1e-6)
     r = np.zeros(1)
     agreement.hear(1, 1, r)
     assert agreement.epoch.number == 1
@@ -341,16 +344,17 @@ def test_no_epoch_mixes_states_from_before_and_after():
     agreement.hear(2, 1, r)
     assert agreement.epoch.residual is None  # it could judge now
     agreement.hear(1, 2, r)
-    assert not agreement.verdict(1, 2, no=False, ok=0b110)
+    assert not agreement.verdict(2, no=False, proofs=signed(2, 1, 2))
     assert agreement.epoch.number == 1
-    for j in (1, 2):
-        agreement.verdict(j, 1, no=False, ok=0b110)
+    agreement.verdict(1, no=False, proofs=signed(1, 1, 2))
     assert agreement.epoch.ok == 0b110  # what others say is passed on all the same
     agreement.paused, agreement.absent = False, 0b100
     agreement.resume(4)
     assert (agreement.epoch.number, agreement.epoch.no, agreement.done) == (5, True, False)
-    assert not agreement.verdict(1, 4, no=False, ok=0b011)  # from before, when all but the leaver had accepted
-    agreement.verdict(1, 5, no=False, ok=0b110)
+    assert not agreement.verdict(
+        4, no=False, proofs=signed(4, 0, 1)
+    )  # from before, when all but the leaver had accepted
+    agreement.verdict(5, no=False, proofs=signed(5, 1, 2))
     assert not agreement.done
     agreement.resume(4)  # after a restart, once more
     assert agreement.epoch.number == 5
@@ -358,7 +362,7 @@ def test_no_epoch_mixes_states_from_before_and_after():
     agreement.epoch.heard |= agreement.epoch.D
     agreement.judge()
     assert agreement.epoch.ok == 0b001
-    agreement.verdict(1, 6, no=False, ok=0b010)
+    agreement.verdict(6, no=False, proofs=signed(6, 1))
     assert agreement.done  # without the one that left
 
 
@@ -367,7 +371,7 @@ def test_no_epoch_mixes_states_from_before_and_after():
 
 def said(signer: str, **more: Any) -> Leave:
     numbers = {"over": 0, "heard": 0, "escrow": 0, "epoch": 0, "accepted": False, "seen": False} | more
-    return Leave("p3", signer, **numbers, certificate="", signature=b"")
+    return Leave("p3", signer, **numbers, signature=b"")
 
 
 NAMES = ("p0", "p1", "p2", "p3")
@@ -428,8 +432,8 @@ def test_the_number_of_stages_is_known_beforehand(rng, kind, intercept):
 @pytest.fixture
 def leavings(identities) -> dict[str, Leaving]:
     names = ("ann", "bob", "cat")
-    pins = [identities[name].fingerprint for name in names]
-    return {name: Leaving(identities[name], names, pins, b"h" * 32, 2) for name in names}
+    keys = [public_key(identities[name].certificate) for name in names]
+    return {name: Leaving(identities[name], names, keys, b"h" * 32, 2) for name in names}
 
 
 STAND = {"over": 0, "heard": 0, "escrow": 0, "epoch": 0, "accepted": False, "seen": False}
@@ -443,12 +447,10 @@ def test_statements_are_checked_before_they_count(leavings, identities):
         statement._replace(leaver="ann"),
         statement._replace(signer="cat", leaver="ann"),
         statement._replace(signer="mallory"),
-        statement._replace(certificate=identities["mallory"].certificate),
-        statement._replace(certificate="rubbish"),
-        Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 9).sign("cat", **STAND | {"over": 3}),  # has 2 stages
-        Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 2).sign("cat", **STAND | {"epoch": 2**50}),
+        Leaving(bob.me, bob.names, bob.keys, bob.hash, 9).sign("cat", **STAND | {"over": 3}),  # has 2 stages
+        Leaving(bob.me, bob.names, bob.keys, bob.hash, 2).sign("cat", **STAND | {"epoch": 2**50}),
         statement._replace(signature=identities["mallory"].sign(b"...")),
-        Leaving(bob.me, bob.names, bob.fingerprints, b"g" * 32, 2).sign("cat", **STAND),  # of another run
+        Leaving(bob.me, bob.names, bob.keys, b"g" * 32, 2).sign("cat", **STAND),  # of another run
     ]
     for lie in wrong:
         with pytest.raises(PeerError, match="passed on"):
@@ -462,8 +464,9 @@ def test_statements_are_checked_before_they_count(leavings, identities):
 
 
 @pytest.mark.parametrize(
-    "fault", [{"leaver": ""}, {"signer": "a b"}, {"over": 2**32}, {"epoch": 2**53}, {"certificate": "x" * 5000},
-              {"signature": b""}, {"signature": b"x" * 73}],
+    "fault",
+    [{"leaver": ""}, {"signer": "a b"}, {"over": 2**32}, {"epoch": 2**53}, {"signature": b""},
+     {"signature": b"x" * 73}],
 )  # fmt: skip
 def test_a_frame_is_bounded(leavings, fault):
     statement = leavings["bob"].sign("cat", **STAND)
@@ -475,11 +478,11 @@ def test_a_frame_is_bounded(leavings, fault):
 def test_two_statements_of_one_party_are_a_contradiction(leavings):
     """However each was passed on; so no two parties can act on different ones and end."""
     ann, bob = leavings["ann"], leavings["bob"]
-    other = Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 2)
+    other = Leaving(bob.me, bob.names, bob.keys, bob.hash, 2)
     ann.hear(bob.sign("cat", **STAND))
     with pytest.raises(Contradiction, match="bob, who has signed two that differ"):
         ann.hear(other.sign("cat", **STAND | {"heard": 1}))
-    again = Leaving(bob.me, bob.names, bob.fingerprints, bob.hash, 2).sign("cat", **STAND)
+    again = Leaving(bob.me, bob.names, bob.keys, bob.hash, 2).sign("cat", **STAND)
     assert not ann.hear(again)  # the same words, signed again
 
 
@@ -493,19 +496,16 @@ def test_who_has_left_has_no_say(leavings):
     assert ann.decision.kind == "dropped"
 
 
-def test_a_run_without_fingerprints_keeps_everybody(identities):
-    alone = Leaving(identities["ann"], ("ann", "bob", "cat"), (), b"h" * 32, 2)
-    with pytest.raises(InvalidInput, match=r"no fingerprints in its \[run\] table"):
-        alone.check("bob")
+def test_of_two_nobody_is_left(identities):
     pair = Leaving(identities["ann"], ("ann", "bob"), ("x", "y"), b"h" * 32, 2)
     with pytest.raises(InvalidInput, match="nobody is left to agree with"):
         pair.check("bob")
 
 
-@pytest.mark.parametrize(("fingerprints", "kept"), [((), []), (("x", "y", "z"), ["bob"])])
-def test_letters_are_kept_where_somebody_can_leave(tmp_path, identities, fingerprints, kept):
-    names, question = ("ann", "bob", "cat"), SimpleNamespace(stages=2)
-    config: Any = SimpleNamespace(names=names, fingerprints=fingerprints, question=question, parameters=dict)
+@pytest.mark.parametrize(("names", "kept"), [(("ann", "bob"), []), (("ann", "bob", "cat"), ["bob"])])
+def test_letters_are_kept_where_somebody_can_leave(tmp_path, identities, names, kept):
+    question = SimpleNamespace(stages=2)
+    config: Any = SimpleNamespace(names=names, keys=names, question=question, parameters=dict)
     with Journal(tmp_path / "journal.sqlite", bytes(32)) as journal:
         departure = Departure(config, identities["ann"], journal)
         departure.keep("bob", 0, np.ones(3))

@@ -31,7 +31,7 @@ def news(counter: int, r: np.ndarray | None = None) -> News:
 # One edge
 
 
-@pytest.mark.parametrize("body", [Value(0, 1, 0, 1, np.ones(2)), Verdict(0, 1, False, b"\x07"), Goodbye(FINISHED)])
+@pytest.mark.parametrize("body", [Value(0, 1, 0, 1, np.ones(2)), Verdict(0, 1, False, {}), Goodbye(FINISHED)])
 def test_nothing_is_taken_before_the_hello(identities, body):
     with pytest.raises(PeerError, match="before the hello"):
         link(identities, "ann", "bob").receive(encode(body))
@@ -136,7 +136,7 @@ def test_after_a_broken_connection_half_a_vector_is_forgotten(pair, monkeypatch)
 
 def test_everything_is_told_again_to_a_new_connection(pair):
     ann, bob = pair
-    told = News(TAG, [Verdict(0, 3, False, b"\x01")], (0, 3, np.ones(2)), (0, 9, np.ones(2)))
+    told = News(TAG, [Verdict(0, 3, False, {0: b"signed"})], (0, 3, np.ones(2)), (0, 9, np.ones(2)))
     first = [bob.receive(frame) for frame in everything(ann, told)]
     assert len(first) == 4
     assert not list(everything(ann, told))

@@ -87,7 +87,8 @@ def test_a_neighbour_that_lags_is_told_how_its_stage_ended(pair, tmp_path):
     def faults() -> Faults:
         def fate(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
             body = decode(frame)
-            if sender == "p0" and isinstance(body, Verdict) and body.stage == 0 and body.ok[0] & 1 and not met_again:
+            accepts = isinstance(body, Verdict) and body.stage == 0 and 0 in body.acceptances
+            if sender == "p0" and accepts and not met_again:
                 return []
             if world.agents["p0"].party.stage == 1 and not met_again:
                 met_again.append(world.agents["p1"].party.stage)

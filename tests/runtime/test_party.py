@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from runtime.edges import INDEX, link, met, shake
+from runtime.edges import INDEX, acceptances, link, met, shake
 
 import sottovoce as sv
 from sottovoce.errors import PeerError
@@ -46,12 +47,13 @@ class Triangle:
         links = {other: link(self.identities, name, other) for other in INDEX if other != name}
         for other, end in links.items():
             end.secrets = met(name, other)
-        party = self.parties[name] = Party(INDEX[name], 3, links, lambda: self.save(name))
+        party = Party(INDEX[name], 3, links, acceptances(self.identities, name), lambda: self.save(name))
+        self.parties[name] = party
         stage = sum(of == name for of, _ in self.answers)
         if (state := self.saved.get((name, stage))) is not None:
             party.before = Progress(stage, SPENT, int(state["epoch"][0]) if "epoch" in state else 0)
         for over in range(stage):
-            party.skip(over, self.answers[name, over][0])
+            party.skip(over, *self.answers[name, over][:2])
         for other in links:
             self.connect(name, other)
         return party
@@ -74,7 +76,8 @@ class Triangle:
 
     def agreement(self, name: str, stage: int) -> Agreement:
         node = nodes_of(self.problems[stage], c=0.4, theta=0.8, z0=self.z0[stage])[INDEX[name]]
-        agreement = Agreement(node, 3, tol=1e-9, sigma=100.0)
+        sign = partial(self.parties[name].acceptances.sign, stage)
+        agreement = Agreement(node, 3, sign, tol=1e-9, sigma=100.0)
         if (name, stage) in self.saved:
             agreement.restore(self.saved[name, stage], spent=SPENT)
         return agreement
@@ -82,7 +85,7 @@ class Triangle:
     def enter(self, name: str, stage: int) -> None:
         """As the agent does: a stage with a known answer is skipped."""
         if (name, stage) in self.answers:
-            self.parties[name].skip(stage, self.answers[name, stage][0])
+            self.parties[name].skip(stage, *self.answers[name, stage][:2])
         else:
             self.parties[name].begin(stage, self.agreement(name, stage))
 
@@ -114,7 +117,8 @@ class Triangle:
         party = self.parties[name]
         assert party.agreement.done
         party.finish()
-        self.answers[name, party.stage] = (party.agreement.epoch.number, party.agreement.x)
+        epoch = party.agreement.epoch
+        self.answers[name, party.stage] = (epoch.number, epoch.proofs, party.agreement.x)
 
     def play(self, *names: str, rounds: int = 400) -> None:
         """Until these are done with their stage."""
@@ -126,7 +130,7 @@ class Triangle:
 
     def check(self, stage: int) -> None:
         for name in INDEX:
-            np.testing.assert_allclose(self.answers[name, stage][1], self.s[stage].mean(axis=0), atol=1e-7)
+            np.testing.assert_allclose(self.answers[name, stage][2], self.s[stage].mean(axis=0), atol=1e-7)
 
 
 @pytest.fixture
@@ -278,7 +282,7 @@ def test_stages_cannot_be_skipped_or_made_up(triangle):
     with pytest.raises(PeerError, match="bob is in stage 5, this party in 0: stages cannot be skipped"):
         ann.received("bob", bob.links["ann"]._sealed(Value(5, 1, 0, 1, np.ones(DIM))))
     with pytest.raises(PeerError, match="stage 5"):
-        ann.received("bob", bob.links["ann"]._sealed(Verdict(5, 1, False, b"\x07")))
+        ann.received("bob", bob.links["ann"]._sealed(Verdict(5, 1, False, {})))
     triangle.connect("ann", "bob")
     ann.stage = 3
     ann.received("bob", bob.links["ann"]._sealed(Pads(1, bytes(16))))
@@ -290,7 +294,7 @@ def test_stages_cannot_be_skipped_or_made_up(triangle):
 @pytest.mark.parametrize(
     "body",
     [Value(0, 1, 0, 1, np.ones(DIM + 1)), Value(0, 1, 0, 1, np.ones(1)), Snapshot(0, 1, 0, 1, np.ones(DIM + 1)),
-     Snapshot(0, 1, 0, 1, np.ones(1)), Verdict(0, 1, False, b"\xff")],
+     Snapshot(0, 1, 0, 1, np.ones(1)), Verdict(0, 1, False, {3: b"signed"})],
     ids=["long value", "short value", "long snapshot", "short snapshot", "too many parties"],
 )  # fmt: skip
 def test_what_does_not_fit_the_stage_harms_nobody(triangle, body, early):

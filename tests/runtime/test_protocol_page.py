@@ -41,7 +41,7 @@ from sottovoce.runtime import frames, handshake, hybrid, link
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.grpc_transport import METHOD, SERVICE
-from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.identity import Identity, public_key
 from sottovoce.runtime.secrets import PROTOCOL
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
@@ -66,8 +66,11 @@ def test_the_page_has_every_field_of_every_frame() -> None:
     proto = Path(frames.__file__).with_name("wire.proto").read_text()
     messages = dict(re.findall(r"^message (\w+) \{\n(.*?)^\}", proto, re.DOTALL | re.MULTILINE))
     bodies = re.findall(r"^    (\w+) \w+ = (\d+);", messages["Frame"], re.MULTILINE)
-    fields = {body: re.findall(r"^  (\w+) (\w+) = (\d+);", messages[body], re.MULTILINE) for body, _ in bodies}
-    assert told == {int(k): (body, [(number, name, of) for of, name, number in fields[body]]) for body, k in bodies}
+    line = re.compile(r"^  (?:repeated )?(\w+) (\w+) = (\d+);", re.MULTILINE)
+    fields = {body: [(number, name, of) for of, name, number in line.findall(messages[body])] for body in messages}
+    assert told == {int(k): (body, fields[body]) for body, k in bodies}
+    parts = ", ".join(f"{number}: `{name}` {of}" for number, name, of in fields["Acceptance"])
+    assert f"An Acceptance has the fields {parts}." in PAGE.read_text()
 
 
 def test_the_page_has_the_numbers_of_the_code() -> None:
@@ -75,11 +78,11 @@ def test_the_page_has_the_numbers_of_the_code() -> None:
     for said in (
         f"at most {frames.MAX_FRAME:,} bytes",
         f"`parameters` at most {frames.MAX_PARAMETERS:,}",
-        f"`certificate` at most {frames.MAX_CERTIFICATE:,} characters",
-        f"`reason` at most {frames.MAX_REASON} characters",
+        f"`reason` has at most {frames.MAX_REASON} characters",
         f"`0 <= chunk < chunks <= {frames.MAX_CHUNKS}`",
         f"`data` is 1 to {frames.CHUNK:,} float64",
-        f"`ok` has at most {frames.MAX_PARTIES // 8:,} bytes",
+        f"of `acceptances` at most {frames.MAX_ACCEPTANCES:,} are in one frame",
+        f"`signature` 1 to {frames.MAX_SIGNATURE};",
         "`offer` {} to {:,}, or none".format(*frames.OFFER),
         f"at most {link.AHEAD} chunks",
         f"refuses stages from {link.STAGES} on",
@@ -140,11 +143,15 @@ def test_what_is_hashed(vectors: dict[str, Any]) -> None:
 
 
 def test_what_is_signed(vectors: dict[str, Any], hello: Fields, nonces: tuple[bytes, bytes]) -> None:
-    signer = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), bytes.fromhex(vectors["signer"]))
+    key = bytes.fromhex(json.loads(vectors["parameters"])["keys"][0])
+    signer = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key)
     signed = mini_party.signed(hello, *nonces)
     parts = (vectors[name] for name in ("signed_before_offer", "ann_offer", "signed_after_offer"))
     assert signed.hex() == "".join(parts)
     signer.verify(bytes.fromhex(vectors["signature"]), signed, mini_party.ECDSA)
+    accepted = mini_party.acceptance(hello[4], "ann", 2, 4)
+    assert accepted.hex() == vectors["accept_signed"]
+    signer.verify(bytes.fromhex(vectors["accept_signature"]), accepted, mini_party.ECDSA)
     statement = (b"sottovoce leave", hello[4], b"cat", b"ann", b"1", b"2", b"2", b"3", b"1", b"0")
     signed = b"".join(len32(part) for part in statement)
     assert signed.hex() == vectors["leave_signed"]
@@ -183,7 +190,8 @@ def test_what_travels(vectors: dict[str, Any], hello: Fields, secrets: Secrets, 
     seal = mini_party.mac(secrets.mac_key(b"".join(nonces)), "ann", "bob", value)
     assert (value + b"\x7a\x10" + seal).hex() == vectors["value_with_mac"]
     assert frame(SNAPSHOT, vector(0, 3, [0.25])).hex() == vectors["snapshot"]
-    assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: b"\x01"}).hex() == vectors["verdict"]
+    accepted = mini_party.message({1: 0, 2: bytes.fromhex(vectors["accept_signature"])})
+    assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: accepted}).hex() == vectors["verdict"]
     assert frame(GOODBYE, {1: b"finished"}).hex() == vectors["goodbye"]
     assert frame(OPENING, {1: nonces[0]}).hex() == vectors["opening"]
     assert frame(PADS, {1: 1, 2: bytes.fromhex(vectors["tag_1"])}).hex() == vectors["pads"]
@@ -195,8 +203,7 @@ def test_what_travels(vectors: dict[str, Any], hello: Fields, secrets: Secrets, 
         5: 2,
         6: 3,
         7: 1,
-        9: b"PEM",
-        10: bytes.fromhex(vectors["leave_signature"]),
+        9: bytes.fromhex(vectors["leave_signature"]),
     }
     assert frame(LEAVE, said).hex() == vectors["leave"]
 
@@ -246,6 +253,7 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
         name = "trial"
         id = "{RUN_ID}"
         parties = ["ann", "bob"]
+        keys = {[public_key(party.certificate) for party in (neighbour, me)]}
         channels = "{channels}"
         c = 0.4
         theta = 0.8
@@ -277,7 +285,8 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
 
 def ann(vectors: dict[str, Any], identities: dict[str, Identity], channels: str) -> MiniParty:
     me, bob = identities["ann"], identities["bob"]
-    run = json.loads(vectors["parameters"]) | {"channels": channels}
+    keys = [public_key(party.certificate) for party in (me, bob)]
+    run = json.loads(vectors["parameters"]) | {"channels": channels, "keys": keys}
     return MiniParty("ann", 0, "bob", 1, me.key.encode(), me.certificate.encode(), bob.certificate.encode(), run)
 
 

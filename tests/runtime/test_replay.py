@@ -18,6 +18,7 @@ from sottovoce.node import Link
 from sottovoce.privacy import Coalition, audit
 from sottovoce.privacy.closed_form import OpenView
 from sottovoce.privacy.secrets import secrets_of
+from sottovoce.runtime import trace_audit
 from sottovoce.runtime.cluster import Cluster, free_ports
 from sottovoce.runtime.plan import read_plan, write_plan
 from sottovoce.runtime.recorder import Began, RecordedNode, Recorder, Woke, read_trace
@@ -254,6 +255,13 @@ def test_the_whole_transcript_leaks_what_was_predicted(tmp_path, seed, corrupt):
     assert "recorded transcript of stage 0" in report.summary()
 
 
+@pytest.fixture
+def _no_escrow(monkeypatch) -> None:
+    """What guardians keep is no part of what the model sends."""
+    monkeypatch.setattr(trace_audit, "guardians", lambda neighbours: ())
+
+
+@pytest.mark.usefixtures("_no_escrow")
 def test_before_all_have_spoken_it_leaks_less(tmp_path):
     """A prefix, against its own closed form (``closed_form``)."""
     story = Story(tmp_path, 0)
@@ -268,6 +276,7 @@ def test_before_all_have_spoken_it_leaks_less(tmp_path):
         assert not report.holds_answer
 
 
+@pytest.mark.usefixtures("_no_escrow")
 def test_encrypted_channels_show_what_the_schedule_says(tmp_path):
     """Where every message arrives at once, a trace is an asynchronous schedule."""
     story = Story(tmp_path, 5, channels="encrypted")

@@ -12,10 +12,12 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from runtime.judged import signature
 from scipy.stats import spearmanr
 
 import sottovoce as sv
@@ -85,7 +87,7 @@ class Overheard:
         own = self.secrets
         problem = sv.averaging(own.network, own.s)
         nodes = nodes_of(problem, c=C, theta=THETA, z0=own.z0, grid=MASK.grid)
-        self.parties = [self.rule(node, N, tol=TOL) for node in nodes]
+        self.parties = [self.rule(node, N, partial(signature, node.i), tol=TOL) for node in nodes]
         if self.rule is Measured:
             for i, party in enumerate(self.parties):
                 party.floor = min(1.0, float(np.abs(own.s[i]).max()))
@@ -129,8 +131,8 @@ class Overheard:
         for j in party.node.neighbours:
             if epoch is not None:
                 self.post(("snapshot", i, j), epoch.number, lambda to, e=epoch, j=j: to.hear(i, e.number, e.sent[j]))
-                said = epoch.number, epoch.no, epoch.ok
-                self.post(("verdict", i, j), said, lambda to, v=said: to.verdict(i, v[0], no=v[1], ok=v[2]))
+                said = epoch.number, epoch.no, epoch.proofs
+                self.post(("verdict", i, j), said, lambda to, v=said: to.verdict(v[0], no=v[1], proofs=v[2]))
             if party.newest and not party.done:
                 value = party.node.sent, party.newest[j]
                 self.post(("value", i, j), value[0], lambda to, v=value: to.done or to.receive(i, *v))

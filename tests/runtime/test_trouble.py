@@ -291,7 +291,7 @@ def test_a_party_that_missed_the_end_says_whom_to_start_again(tmp_path, monkeypa
         def faults(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
             """p0 never hears that p1 accepts the last stage."""
             said = decode(frame)
-            accepts = isinstance(said, Verdict) and said.stage == 1 and said.ok[0] & 0b10
+            accepts = isinstance(said, Verdict) and said.stage == 1 and 1 in said.acceptances
             return [] if deaf and accepts and receiver == "p0" else [(0.0, frame)]
 
         hub = Hub(faults)

@@ -74,7 +74,7 @@ def test_who_has_accepted_waits_for_the_word_of_the_others(three, tmp_path):
         if isinstance(body, Verdict):
             if body.no:
                 accepted.pop((sender, body.stage), None)
-            elif body.ok[0] >> int(sender[1]) & 1:
+            elif int(sender[1]) in body.acceptances:
                 accepted.setdefault((sender, body.stage), time)
         if isinstance(body, Value) and (since := accepted.get((sender, body.stage))) is not None:
             assert not 0 < time - since < slow

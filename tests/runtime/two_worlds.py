@@ -39,7 +39,7 @@ from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.config import PACE, Neighbour, NodeConfig
 from sottovoce.runtime.drop import drop
-from sottovoce.runtime.identity import Identity, load
+from sottovoce.runtime.identity import Identity, load, public_key
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.memory import Faults, Hub
 from sottovoce.runtime.program import NetworkAgreements
@@ -127,8 +127,7 @@ class World:
             wake=scene.wake, pace=PACE, record=folder / "trace.jsonl",
             metrics=f"127.0.0.1:{free_ports(1)[0]}" if i == 0 else None, run_name=RUN, run_id="0" * 32,
             channels=scene.channels, c=C, theta=THETA, tol=scene.tol, question=scene.question, neighbours=tuple(around),
-            fingerprints=tuple(load(scene.identities / f"p{k}").fingerprint for k in range(scene.network.n))
-            if scene.leaver else (),
+            keys=tuple(public_key(load(scene.identities / f"p{k}").certificate) for k in range(scene.network.n)),
         )  # fmt: skip
         if scene.own_data:
             config.__dict__["given"] = scene.own_data[self.name](i)

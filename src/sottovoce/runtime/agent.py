@@ -29,6 +29,7 @@ from ..node import Link as Edge
 from ..node import Node
 from ..solve import Result, Status
 from . import keeping, outside
+from .acceptances import Acceptances, as_array, from_array
 from .agreement import Agreement, Contradiction, Final
 from .config import NodeConfig
 from .departure import Departure
@@ -90,11 +91,12 @@ class Agent:
         self.departure = Departure(config, identity, journal)
         self.missing = outside.Missing(self)
         self.decided: Decision | None = None  # what has been acted on
-        self.party = Party(config.index, config.parties, links, self.save, departure=self.departure)
+        acceptances = Acceptances(identity, config.names, config.keys, parameters_hash)
+        self.party = Party(config.index, config.parties, links, acceptances, self.save, departure=self.departure)
         self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
-            self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
+            self.party.skip(self.party.stage + 1, int(over["epoch"][0]), from_array(over["proofs"]))
         self.party.over = dict.fromkeys(keeping.told(journal), self.party.stage)
         self.door = Door(self.party, journal, self.fail, self.mark)
         self.door.remember(self.party.stage + 1, self._spent(self.party.stage + 1))
@@ -256,7 +258,8 @@ class Agent:
         cost = cost() if callable(cost) else cost
         decision, node = self.decided, self.node(stage, cost, mask)
         sigma = 0.0 if mask is None else mask.sigma
-        agreement = Agreement(node, self.config.parties, tol=tol, sigma=sigma, size=size)
+        sign = partial(self.party.acceptances.sign, stage)
+        agreement = Agreement(node, self.config.parties, sign, tol=tol, sigma=sigma, size=size)
         self.departure.adapt(stage, agreement)
         state = self.journal.get_arrays(f"stage/{stage}")
         spent = self._spent(stage)
@@ -288,7 +291,7 @@ class Agent:
             raise Contradiction(f"stage {stage} has ended with numbers that this party has not accepted.")
         numbers = {"epoch": agreement.epoch.number, "wakes": agreement.wakes, "residual": agreement.residual * tol}
         scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
-        answer = {"x": agreement.x, **scalars}
+        answer = {"x": agreement.x, "proofs": as_array(agreement.epoch.proofs), **scalars}
         others = self.departure.outdated(stage)
         keeping.stage_over(self.journal, self.secrets, stage, answer, others, keep=self.recorder is not None)
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})

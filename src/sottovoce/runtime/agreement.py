@@ -13,25 +13,28 @@ else *no*; verdicts are flooded, and when all have said ok the frozen ``x`` is t
 
 What cannot be true is not believed: a verdict in which this party accepts what it has not accepted, an epoch that
 everybody accepts though it was refused, an epoch far ahead, a state that was frozen twice, numbers larger than honest
-ones get (``sizes``). That a neighbour accepts, only the neighbour itself can say. So whatever others say, this party
-has no answer but one that it and all its neighbours accept: both sides of every edge that it has are right.
+ones get (``sizes``). An ok is signed (``acceptances``), and what comes in here is genuine. So whatever others say, this
+party has no answer but one that everybody accepts: both sides of every edge between honest parties are right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
 from ..costs.base import Array
 from ..errors import PeerError
 from ..node import Message, Node
+from .acceptances import as_array, bits, from_array
 from .sizes import Sizes
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 16  # roundings of the largest number of a message, below which nothing can be certified
 PATIENCE = 64  # wakes, at most, between an epoch that failed and the next attempt of the same party
+NOBODY: Mapping[int, bytes] = MappingProxyType({})
 JUMP = 2**20  # epochs by which others can be ahead; a run has a few
 ROLLED_BACK = (
     "the journal here was restored from an older copy: restore the newest one; if it is lost, agree on a new run."
@@ -46,9 +49,9 @@ class Final(Contradiction):
     """One that nothing can mend which is said later: there is no need to wait for it."""
 
 
-def never_accepted(epoch: int) -> str:
-    """Nobody else sets a party's bit."""
-    return f"says that this party has accepted epoch {epoch}, and it has not. Either that is a lie, or {ROLLED_BACK}"
+def forgotten(epoch: int) -> Final:
+    """Nobody else signs for this party: it has, and what it signs is on its disk first."""
+    return Final(f"shows that this party has accepted epoch {epoch}, which it does not know: {ROLLED_BACK}")
 
 
 @dataclass(eq=False)
@@ -61,8 +64,13 @@ class Epoch:
     sent: dict[int, Array]  # r of the frozen state, by neighbour
     heard: dict[int, Array] = field(default_factory=dict)
     residual: float | None = None  # of this party, once all neighbours were heard: in units of tau, 1 is good enough
-    ok: int = 0  # bits of the parties that accept
+    proofs: dict[int, bytes] = field(default_factory=dict)  # who accepts, with their signatures
     no: bool = False
+
+    @property
+    def ok(self) -> int:
+        """The bits of the parties that accept."""
+        return bits(self.proofs)
 
 
 class Agreement:
@@ -74,12 +82,14 @@ class Agreement:
 
     floor = 1.0  # the size of x below which tol is absolute; public, and what data have in units of ``scale``
 
-    def __init__(self, node: Node, n: int, *, tol: float, sigma: float = 0.0, size: float = 1.0) -> None:
-        """``sigma`` of the pads, and the public ``size`` of the numbers: what honest messages can come to."""
-        self.node, self.n, self.tol = node, n, tol
+    def __init__(
+        self, node: Node, n: int, sign: Callable[[int], bytes], *, tol: float, sigma: float = 0.0, size: float = 1.0
+    ) -> None:
+        """``sign`` an epoch that is accepted; ``sigma`` of the pads and the public ``size`` of the numbers: what honest
+        messages can come to."""
+        self.node, self.n, self.sign, self.tol = node, n, sign, tol
         self.sizes = Sizes(n, node.c, sigma, size)
         self.everybody = (1 << n) - 1  # bits
-        self.neighbours = sum(1 << j for j in node.neighbours)
         self.hopeless: Contradiction | None = None  # why this party cannot go on
         self.newest: dict[int, Array] = {}  # what was last sent to each neighbour
         self.moved: dict[int, float] = {}  # by how much each neighbour's last message differed from the one before
@@ -141,7 +151,7 @@ class Agreement:
     @property
     def accepted(self) -> bool:
         """Whether this party has accepted the epoch, and nobody is known to refuse it."""
-        return self.epoch is not None and not self.epoch.no and bool(self.epoch.ok >> self.node.i & 1)
+        return self.epoch is not None and not self.epoch.no and self.node.i in self.epoch.proofs
 
     def propose(self) -> None:
         """Enter the next epoch."""
@@ -159,7 +169,7 @@ class Agreement:
         if self.epoch is None or self.epoch.number <= epoch:
             self.done = False
             self.enter(epoch + 1)
-            self.unite(no=True, ok=0)
+            self.unite(no=True)
 
     def hear(self, j: int, epoch: int, r: Array) -> None:
         """A neighbour's frozen message."""
@@ -196,21 +206,18 @@ class Agreement:
             )
             return
         epoch.residual = residual
-        self.unite(no=residual > 1, ok=1 << self.node.i if residual <= 1 else 0)
+        self.unite(no=residual > 1, proofs={self.node.i: self.sign(epoch.number)} if residual <= 1 else {})
 
-    def verdict(self, j: int, number: int, *, no: bool, ok: int) -> bool:
-        """What neighbour ``j`` says of an epoch; True where it is news to pass on.
-
-        Nobody else sets this party's bit, and only neighbours themselves set theirs."""
+    def verdict(self, number: int, *, no: bool, proofs: Mapping[int, bytes]) -> bool:
+        """What a neighbour has said of an epoch, in all, with genuine signatures; True where it is news to pass on."""
         if self.done:
             return False
         self._check_epoch(number)
-        own = 1 << self.node.i
-        accepted = self.epoch is not None and number == self.current and self.epoch.ok & own
-        if number >= self.current and ok & own and not accepted:
-            raise Contradiction(never_accepted(number))
+        accepted = self.epoch is not None and number == self.current and self.node.i in self.epoch.proofs
+        if number >= self.current and self.node.i in proofs and not accepted:
+            raise forgotten(number)
         if number < self.current:
-            if ok == self.everybody and not no:
+            if len(proofs) == self.n and not no:
                 raise Contradiction(
                     f"says that everybody has accepted epoch {number}, and this party knows that it was refused. A "
                     f"party has said both, or {ROLLED_BACK}"
@@ -220,24 +227,25 @@ class Agreement:
             if self.paused:
                 return False
             self.enter(number)
-        return self.unite(no=no, ok=ok & ~self.neighbours | ok & 1 << j)
+        return self.unite(no=no, proofs=proofs)
 
     @property
     def current(self) -> int:
         """The epoch that this party is in; 0 before the first."""
         return 0 if self.epoch is None else self.epoch.number
 
-    def unite(self, *, no: bool, ok: int) -> bool:
+    def unite(self, *, no: bool, proofs: Mapping[int, bytes] = NOBODY) -> bool:
         """Add to what is known of the epoch."""
         epoch = self.epoch
         assert epoch is not None
-        before = (epoch.no, epoch.ok)
+        before = (epoch.no, len(epoch.proofs))
         failed = no and not epoch.no
-        epoch.no, epoch.ok = epoch.no or no, epoch.ok | ok
+        epoch.no = epoch.no or no
+        epoch.proofs = {**proofs, **epoch.proofs}
         if failed:  # ask again soon, and ever later while it fails
             self.wait = min(PATIENCE, max(2, self.wakes // 20))
         self.done = not epoch.no and epoch.ok | self.absent == self.everybody
-        return before != (epoch.no, epoch.ok)
+        return before != (epoch.no, len(epoch.proofs))
 
     def _check_epoch(self, number: int) -> None:
         if not 1 <= number <= self.current + JUMP:
@@ -252,8 +260,9 @@ class Agreement:
     @property
     def not_agreed(self) -> list[int]:
         """Whose acceptance of the present epoch is not known here; nobody's is asked for before the first."""
-        ok = self.everybody if self.epoch is None or self.done else self.epoch.ok
-        return [i for i in range(self.n) if not ok >> i & 1]
+        if self.epoch is None or self.done:
+            return []
+        return [i for i in range(self.n) if i not in self.epoch.proofs]
 
     @property
     def x(self) -> Array:
@@ -278,8 +287,7 @@ class Agreement:
         if self.epoch is not None:
             epoch = self.epoch
             arrays["epoch"] = np.array([float(epoch.number), float(epoch.no), float(self.done)])
-            bits = epoch.ok.to_bytes((self.n + 7) // 8, "little")
-            arrays["epoch.ok"] = np.frombuffer(bits, dtype=np.uint8).astype(np.float64)
+            arrays["epoch.proofs"] = as_array(epoch.proofs)
             arrays["epoch.x"] = epoch.x
             arrays["epoch.residual"] = np.array([] if epoch.residual is None else [epoch.residual])
             for j in self.node.neighbours:
@@ -296,7 +304,7 @@ class Agreement:
             number, no, done = arrays["epoch"]
             D, sent = ({j: arrays[f"epoch.{name}.{j}"].copy() for j in node.neighbours} for name in ("D", "sent"))
             self.epoch = Epoch(int(number), arrays["epoch.x"].copy(), D, sent, no=bool(no))
-            self.epoch.ok = int.from_bytes(arrays["epoch.ok"].astype(np.uint8).tobytes(), "little")
+            self.epoch.proofs = from_array(arrays["epoch.proofs"])
             if len(arrays["epoch.residual"]):
                 self.epoch.residual = float(arrays["epoch.residual"][0])
             self.done = bool(done)

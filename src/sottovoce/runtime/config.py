@@ -19,14 +19,15 @@ from ..files.table import Table, TomlFile, finite, nearest, shown
 from ..masks import GaussianMask
 from ..statistics.programs import LARGEST, Spec, checked_rows
 from .frames import MAX_PARTIES
-from .identity import check_certificate, check_name, digits, load
+from .identity import check_certificate, check_name, digits, load, public_key
+from .keys import check_key
 from .limits import Limits
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
 
 PARTY_KEYS = (
     "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
 )  # fmt: skip
-RUN_KEYS = ("name", "id", "parties", "fingerprints", "channels", "c", "theta", "tol", *KINDS)
+RUN_KEYS = ("name", "id", "parties", "keys", "channels", "c", "theta", "tol", *KINDS)
 NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
 CHANNELS = ("encrypted", "open")
 # At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (THEORY 3): x is right, but
@@ -57,6 +58,7 @@ class NodeConfig:
     path: Path
     name: str
     names: tuple[str, ...]  # of all parties; the position of a name is its index
+    keys: tuple[str, ...]  # of all parties, in the same order: by them everybody checks what anybody signs
     listen: str
     identity: Path
     data: Path
@@ -75,7 +77,6 @@ class NodeConfig:
     tol: float
     question: Question
     neighbours: tuple[Neighbour, ...]
-    fingerprints: tuple[str, ...] = ()  # of all parties, in the order of their names; without them nobody can leave
 
     @property
     def parties(self) -> int:
@@ -108,7 +109,7 @@ class NodeConfig:
             "name": self.run_name,
             "id": self.run_id,
             "parties": list(self.names),
-            **({"fingerprints": list(self.fingerprints)} if self.fingerprints else {}),
+            "keys": list(self.keys),
             "channels": self.channels,
             "c": self.c,
             "theta": self.theta,
@@ -171,6 +172,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
         path=file.path,
         name=name,
         names=names,
+        keys=_keys(run, names),
         listen=read_address(party, "listen"),
         identity=base / party.string("identity", "identity"),
         data=base / party.string("data", "data.csv"),
@@ -189,7 +191,6 @@ def read_node_file(path: str | Path) -> NodeConfig:
         tol=settings["tol"],
         question=_question(file, len(names)),
         neighbours=_neighbours(file, name, names),
-        fingerprints=_fingerprints(run, names),
     )
     _check_files(party, config)
     _check_identity(party, config)
@@ -238,12 +239,16 @@ def _names(run: Table) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _fingerprints(run: Table, names: tuple[str, ...]) -> tuple[str, ...]:
-    """What all parties are known by, so that everybody can check what anybody has signed (leaving.py)."""
-    found = run.strings("fingerprints") if "fingerprints" in run else []
-    if found and len(found) != len(names):
-        raise run.refuse("fingerprints", f"must be one for each of the {len(names)} parties; got {len(found)}.")
-    return tuple(found)
+def _keys(run: Table, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Public keys, so that everybody can check what anybody has signed (acceptances.py, leaving.py)."""
+    if "keys" not in run:
+        raise run.refuse("keys", "is missing: the public keys of all parties. sottovoce plan writes them.")
+    keys = run.strings("keys")
+    if len(keys) != len(names):
+        raise run.refuse("keys", f"must be one for each of the {len(names)} parties; got {len(keys)}.")
+    for key in keys:
+        run.call(check_key, key, at="keys")
+    return tuple(keys)
 
 
 def _neighbours(file: TomlFile, name: str, names: tuple[str, ...]) -> tuple[Neighbour, ...]:
@@ -299,12 +304,13 @@ def _check_identity(party: Table, config: NodeConfig) -> None:
             f"= {str(config.identity)!r} is that of {me.name!r}, but name is {config.name!r}. They must agree.",
         )
     party.call(check_certificate, me.certificate, me.name, me.fingerprint, at="identity")
-    known = {me.name: me.fingerprint} | {other.name: other.fingerprint for other in config.neighbours}
-    for name, pinned in zip(config.names, config.fingerprints, strict=False):
-        if known.get(name, pinned) != pinned:
+    known = {me.name: public_key(me.certificate)}
+    known |= {other.name: public_key(other.certificate) for other in config.neighbours}
+    for name, key in zip(config.names, config.keys, strict=True):
+        if known.get(name, key) != key:
             raise InvalidFile(
-                f"{config.path}: [run] fingerprints has {pinned} for {name}, but {known[name]} is the one of its "
-                "certificate. Use the files of one plan."
+                f"{config.path}: [run] keys has {key} for {name}, but {known[name]} is the one of its certificate. "
+                "Use the files of one plan."
             )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..costs.base import Array
 from ..node import Node
+from .acceptances import from_array
 from .config import NodeConfig
 from .frames import Leave, decode, encode
 from .identity import Identity
@@ -33,7 +34,7 @@ class Departure:
     def __init__(self, config: NodeConfig, identity: Identity, journal: Journal) -> None:
         self.config, self.journal, self.stages = config, journal, config.question.stages
         parameters = digest(canonical(config.parameters()))
-        self.leaving = Leaving(identity, config.names, config.fingerprints, parameters, self.stages)
+        self.leaving = Leaving(identity, config.names, config.keys, parameters, self.stages)
         self.heard: dict[str, int] = {}  # to how many stages a neighbour has contributed
         self.kept: dict[str, tuple[int, Array]] = {}  # the newest escrow of a neighbour, and its stage
         self.news = False  # whether there are statements that were not acted on
@@ -47,6 +48,11 @@ class Departure:
                 said = decode(frame)
                 assert isinstance(said, Leave)
                 self.leaving.hear(said)
+
+    @property
+    def possible(self) -> bool:
+        """Whether anybody can leave: of two, nobody would be left to agree with."""
+        return len(self.config.names) > 2
 
     @property
     def statements(self) -> list[Leave]:
@@ -76,14 +82,14 @@ class Departure:
 
     def note(self, neighbour: str, stage: int) -> None:
         """A neighbour has something to say of a stage, so it contributes to it. Written down before it is used."""
-        if self.config.fingerprints and stage >= self.heard.get(neighbour, 0):
+        if self.possible and stage >= self.heard.get(neighbour, 0):
             self.journal.put({f"heard/{neighbour}": (stage + 1).to_bytes(8, "little")})
             self.heard[neighbour] = stage + 1
 
     def keep(self, neighbour: str, stage: int, estate: Array) -> None:
         """A neighbour's escrow; of one stage at a time."""
         known = self.kept.get(neighbour)
-        if self.config.fingerprints and (known is None or stage > known[0]):
+        if self.possible and (known is None or stage > known[0]):
             arrays = {"stage": np.array([float(stage)]), "estate": estate}
             self.journal.put_arrays(f"{ESCROW}{neighbour}", arrays)
             self.kept[neighbour] = stage, estate
@@ -110,7 +116,7 @@ class Departure:
 
     def escrow(self, stage: int, node: Node) -> tuple[int, Array] | None:
         """What guardians should keep; nothing once somebody has left, as a run can lose one party."""
-        if not self.config.fingerprints or self.decision is not None:
+        if not self.possible or self.decision is not None:
             return None
         if self._own is None or self._own[0] is not node:
             self._own = node, node.estate
@@ -122,26 +128,25 @@ class Departure:
 
     def position(self, leaver: str, party: Party) -> dict[str, Any]:
         """Where this party stands: the numbers of its statement."""
-        over, (epoch, ok) = len(party.ended), (0, 0)
+        over, epoch, accepted = len(party.ended), 0, set[int]()
         agreement = None if party.stage in party.ended else party.agreement
         if agreement is not None:
             over += agreement.done
             if agreement.epoch is not None and not agreement.done:
-                epoch, ok = agreement.epoch.number, agreement.epoch.ok
+                epoch, accepted = agreement.epoch.number, set(agreement.epoch.proofs)
         elif (saved := self.journal.get_arrays(f"stage/{over}")) is not None and "epoch" in saved:
             # After a restart, before the stage goes on here.
             number, _, done = saved["epoch"]
             over += bool(done)
             if not done:
-                epoch = int(number)
-                ok = int.from_bytes(saved["epoch.ok"].astype(np.uint8).tobytes(), "little")
+                epoch, accepted = int(number), set(from_array(saved["epoch.proofs"]))
         stage, estate = self.kept.get(leaver, (-1, np.zeros(0)))
         if agreement is not None and stage == party.stage and not _fits(estate, agreement):
             stage = -1
-        bits = {name: ok >> self.config.names.index(name) & 1 for name in (leaver, self.config.name)}
+        seen = self.config.names.index(leaver) in accepted
         return {
             "over": over, "heard": self.heard.get(leaver, 0), "escrow": stage + 1, "epoch": epoch,
-            "accepted": bool(bits[self.config.name]), "seen": bool(bits[leaver]),
+            "accepted": self.config.index in accepted, "seen": seen,
         }  # fmt: skip
 
     # What follows

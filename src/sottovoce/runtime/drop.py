@@ -60,7 +60,7 @@ def act(agent: Agent) -> None:
             else:
                 agreement.absent = agent.party.absent
                 if agreement.epoch is not None:
-                    agreement.unite(no=False, ok=0)
+                    agreement.unite(no=False)
         agent.turn.set()
     agent.door.meet()
 

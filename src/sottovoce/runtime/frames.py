@@ -7,6 +7,7 @@ covers the very bytes that travelled, and is checked before anything is parsed.
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -23,7 +24,8 @@ CHUNK = 65_536  # numbers in one frame; longer vectors travel in chunks
 MAX_CHUNKS = 1024
 MAX_PARAMETERS = 2**19  # bytes
 MAX_REASON = 200  # characters
-MAX_CERTIFICATE = 4096  # characters
+MAX_ACCEPTANCES = 8192  # in one frame: 72 bytes of signature each, and a few more
+MAX_SIGNATURE = 72  # bytes
 SEAL = 12 + 16  # bytes that sealing adds: a nonce and a tag
 MAX_PARTIES = 65_536
 NUMBERS = 2**53  # counters stay below, so that a float can keep them
@@ -104,12 +106,18 @@ class Snapshot(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is known about an epoch: whether anybody refuses it, and the bitmap of those who accept it."""
+    """What is known about an epoch: whether anybody refuses it, and who accepts it, with their signatures."""
 
     stage: int
     epoch: int
     no: bool
-    ok: bytes
+    acceptances: Mapping[int, bytes]  # by index
+
+    def after(self, earlier: Verdict | None) -> Verdict:
+        """This, together with what was said earlier of the same epoch."""
+        if earlier is None or earlier[:2] != self[:2]:
+            return self
+        return self._replace(no=self.no or earlier.no, acceptances={**earlier.acceptances, **self.acceptances})
 
 
 class Goodbye(NamedTuple):
@@ -138,7 +146,6 @@ class Leave(NamedTuple):
     epoch: int
     accepted: bool
     seen: bool
-    certificate: str
     signature: bytes
 
 
@@ -155,6 +162,9 @@ def encode(body: Body, mac_key: bytes | None = None, sender: str = "", receiver:
     fields = body._asdict()
     if isinstance(body, Value | Snapshot):
         fields["data"] = np.asarray(body.data, dtype="<f8").tobytes()
+    if isinstance(body, Verdict):
+        signed = body.acceptances.items()
+        fields["acceptances"] = [wire_pb2.Acceptance(index=i, signature=signature) for i, signature in signed]
     kind = type(body).__name__
     frame: bytes = wire_pb2.Frame(**{kind.lower(): getattr(wire_pb2, kind)(**fields)}).SerializeToString()
     if mac_key is None or isinstance(body, BARE):
@@ -183,6 +193,12 @@ def decode(frame: bytes, mac_key: bytes | None = None, sender: str = "", receive
         if len(fields["data"]) % 8:
             raise PeerError(f"a {kind.__name__.lower()} of {len(fields['data'])} bytes, which are no float64 numbers.")
         fields["data"] = np.frombuffer(fields["data"], dtype="<f8").astype(np.float64, copy=False)
+    if kind is Verdict:
+        if (count := len(message.acceptances)) > MAX_ACCEPTANCES:  # before anything is made of them
+            raise PeerError(f"a verdict with {count} acceptances; at most {MAX_ACCEPTANCES} are in one frame.")
+        fields["acceptances"] = {said.index: said.signature for said in message.acceptances}
+        if len(fields["acceptances"]) < count:
+            raise PeerError("a verdict in which a party accepts twice.")
     body = kind(**fields)
     if wrong := _fault(body):
         raise PeerError(f"{wrong}.")
@@ -282,7 +298,7 @@ def _fault(body: Body) -> str | None:
     if not (0 <= body.stage < 2**32 and least <= number < NUMBERS):
         return f"a {type(body).__name__.lower()} of stage {body.stage} with number {number}: out of range"
     if isinstance(body, Verdict):
-        return None if len(body.ok) <= MAX_PARTIES // 8 else f"a verdict of {len(body.ok)} bytes"
+        return _acceptances_fault(body.acceptances)
     return _chunk_fault(body)
 
 
@@ -298,7 +314,7 @@ def _hello_fault(hello: Hello) -> str | None:
         ("hash", hello.parameters_hash, (32, 32)),
         ("key", hello.offer, OFFER if hello.offer else (0, 0)),
         ("hash of a key", hello.known, (32, 32) if hello.known else (0, 0)),
-        ("signature", hello.signature, (1, 72)),
+        ("signature", hello.signature, (1, MAX_SIGNATURE)),
     ):
         if not sizes[0] <= len(value) <= sizes[1]:
             return f"a hello with a {field} of {len(value)} bytes"
@@ -314,8 +330,17 @@ def _leave_fault(leave: Leave) -> str | None:
     counts = (leave.over, leave.heard, leave.escrow)
     if not (all(0 <= count < 2**32 for count in counts) and 0 <= leave.epoch < NUMBERS):
         return f"a leave with the numbers {counts} and {leave.epoch}: out of range"
-    if len(leave.certificate) > MAX_CERTIFICATE or not 1 <= len(leave.signature) <= 72:
-        return "a leave whose certificate or signature has a wrong length"
+    if not 1 <= len(leave.signature) <= MAX_SIGNATURE:
+        return f"a leave with a signature of {len(leave.signature)} bytes"
+    return None
+
+
+def _acceptances_fault(acceptances: Mapping[int, bytes]) -> str | None:
+    if len(acceptances) > MAX_ACCEPTANCES:
+        return f"a verdict with {len(acceptances)} acceptances; at most {MAX_ACCEPTANCES} are in one frame"
+    for index, signature in acceptances.items():
+        if not (0 <= index < MAX_PARTIES and 1 <= len(signature) <= MAX_SIGNATURE):
+            return f"a verdict with an acceptance of party {index}, signed in {len(signature)} bytes"
     return None
 
 

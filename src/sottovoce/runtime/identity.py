@@ -120,6 +120,12 @@ def fingerprint(pem: str) -> str:
     return f"SHA256:{_parse(pem).fingerprint(hashes.SHA256()).hex()}"
 
 
+def public_key(pem: str) -> str:
+    """The key of a certificate, as a run lists it: a compressed point of P-256, in hexadecimal."""
+    point = serialization.Encoding.X962, serialization.PublicFormat.CompressedPoint
+    return _parse(pem).public_key().public_bytes(*point).hex()
+
+
 def digits(pem: str) -> str:
     """A fingerprint for the telephone: the last 25 decimal digits of the hash as a number, in groups of five. Whoever
     wants another certificate with the same has 2^83 to try."""

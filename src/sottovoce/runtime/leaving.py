@@ -21,7 +21,8 @@ from typing import Literal
 from ..errors import InvalidInput, PeerError
 from .agreement import Contradiction
 from .frames import Leave
-from .identity import Identity, fingerprint, verify, with_lengths
+from .identity import Identity, with_lengths
+from .keys import signed_by
 
 LATE = 2**40  # epochs that no run comes to
 
@@ -88,9 +89,9 @@ class Leaving:
     """The statements that this party knows of. A run can lose one party."""
 
     def __init__(
-        self, me: Identity, names: Sequence[str], fingerprints: Sequence[str], parameters_hash: bytes, stages: int
+        self, me: Identity, names: Sequence[str], keys: Sequence[str], parameters_hash: bytes, stages: int
     ) -> None:
-        self.me, self.names, self.fingerprints = me, names, fingerprints
+        self.me, self.names, self.keys = me, names, keys
         self.hash, self.stages = parameters_hash, stages
         self.statements: dict[str, Leave] = {}  # by signer, in the order in which they came
         self.decision: Decision | None = None  # once all have spoken
@@ -112,11 +113,6 @@ class Leaving:
 
     def check(self, leaver: str) -> None:
         """Refuse what this party cannot say."""
-        if not self.fingerprints:
-            raise InvalidInput(
-                "this run has no fingerprints in its [run] table, so nobody can check what the others say: no party "
-                "can be dropped. sottovoce plan writes them."
-            )
         if leaver not in self.names:
             raise InvalidInput(f"{leaver!r:.80} is none of the parties of the run: {', '.join(self.names)}.")
         if leaver == self.me.name:
@@ -140,7 +136,7 @@ class Leaving:
     def sign(self, leaver: str, *, over: int, heard: int, escrow: int, epoch: int, accepted: bool, seen: bool) -> Leave:
         """This party's statement. To be written down before anybody hears of it: there is never another one."""
         self.check(leaver)
-        unsigned = Leave(leaver, self.me.name, over, heard, escrow, epoch, accepted, seen, self.me.certificate, b"\0")
+        unsigned = Leave(leaver, self.me.name, over, heard, escrow, epoch, accepted, seen, b"\0")
         said = unsigned._replace(signature=self.me.sign(self.signed_part(unsigned)))
         self._add(said)
         return said
@@ -172,16 +168,11 @@ class Leaving:
             self.decision = decide(self.statements.values(), self.stages, self.names)
 
     def _verify(self, said: Leave) -> None:
-        expected = self.fingerprints[self.names.index(said.signer)] if self.fingerprints else None
-        try:
-            genuine = fingerprint(said.certificate) == expected
-        except InvalidInput:
-            genuine = False
-        if not (genuine and verify(said.certificate, self.signed_part(said), said.signature)):
+        if not signed_by(self.keys[self.names.index(said.signer)], self.signed_part(said), said.signature):
             raise PeerError(f"passed on a statement that {said.signer} has not signed.")
 
     def signed_part(self, said: Leave) -> bytes:
-        """All of a statement but certificate and signature, and the run, each part with its length."""
+        """All of a statement but the signature, and the run, each part with its length."""
         numbers = [str(int(number)) for number in said[2:8]]
         parts = [b"sottovoce leave", self.hash, *(text.encode() for text in (said.leaver, said.signer, *numbers))]
         return with_lengths(*parts)

@@ -12,6 +12,7 @@ import json
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 from ..costs.base import Array
@@ -19,6 +20,7 @@ from ..errors import PeerError
 from .escrow import seal, unseal
 from .frames import (
     CHUNK,
+    MAX_ACCEPTANCES,
     Assembly,
     Escrow,
     Goodbye,
@@ -92,6 +94,8 @@ class Link:
         self.mac_key: bytes | None = None
         self.their_pads: Pads | None = None
         self.told: dict[str, object] = {}
+        self.said: dict[int, Verdict] = {}  # by stage, the verdicts that were said to the neighbour, in all
+        self.shown: dict[int, Verdict] = {}  # and those that it has said
         self.parts: deque[bytes] = deque()
         self.assemblies = {"value": Assembly(), "snapshot": Assembly(), "escrow": Assembly()}
 
@@ -119,8 +123,8 @@ class Link:
         if news.pads is not None and self._once("pads", news.pads):
             return self._sealed(news.pads)
         for verdict in news.verdicts:
-            if self._once(f"verdict {verdict.stage}", verdict):
-                return self._sealed(verdict)
+            if (news_of_it := self._unsaid(verdict)) is not None:
+                return self._sealed(news_of_it)
         if news.escrow is not None and self._once("escrow", news.escrow[0]):  # before the first value
             stage, estate = news.escrow
             sealed = seal(self.secrets.escrow_key(stage, self.me.name), stage, estate)
@@ -136,6 +140,17 @@ class Link:
         if self.farewell is not None and self._once("goodbye", self.farewell):
             return self._sealed(Goodbye(self.farewell))
         return None
+
+    def _unsaid(self, verdict: Verdict) -> Verdict | None:
+        """What of it the neighbour has not been told on this connection, as much as one frame holds."""
+        told = self.said.get(verdict.stage)
+        known = told.acceptances if told is not None and told.epoch == verdict.epoch else {}
+        if told is not None and told[:3] == verdict[:3] and len(known) == len(verdict.acceptances):
+            return None
+        unknown = ((i, signature) for i, signature in verdict.acceptances.items() if i not in known)
+        part = verdict._replace(acceptances=dict(islice(unknown, MAX_ACCEPTANCES)))
+        self.said[verdict.stage] = part.after(told)
+        return part
 
     def _once(self, what: str, content: object) -> bool:
         new = self.told.get(what) != content

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from ..costs.base import Array
 from ..errors import PeerError
-from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, never_accepted
+from .acceptances import Acceptances, bits
+from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, forgotten
 from .departure import Departure
 from .escrow import guardians
 from .frames import Goodbye, Leave, Pads, Progress, Verdict
@@ -41,7 +42,7 @@ class Ended:
 
     stage: int
     epoch: int
-    ok: int
+    proofs: Mapping[int, bytes]
 
 
 @dataclass(eq=False)
@@ -63,6 +64,7 @@ class Party:
     index: int
     n: int
     links: Mapping[str, Link]
+    acceptances: Acceptances
     save: Callable[[], None]
     stage: int = -1
     agreement: Agreement | None = None
@@ -108,7 +110,7 @@ class Party:
         stage = 1 + max(self.ended, default=-1)  # of a stage that is over more cannot be said
         _, counter, epoch = self.before if self.before.stage == stage else NOTHING
         if self.agreement is not None and self.stage == stage:
-            counter, epoch = max(counter, self.agreement.node.sent), max(epoch, self._epoch()[0])
+            counter, epoch = max(counter, self.agreement.node.sent), max(epoch, self.agreement.current)
         return Progress(stage, counter, epoch)
 
     def heard_of(self, neighbour: str) -> Progress:
@@ -118,10 +120,10 @@ class Party:
         accepted = NOTHING if over is None else Progress(over, 0, self.ended[over].epoch)
         return _later(accepted, self.heard.get(neighbour, NOTHING))
 
-    def skip(self, stage: int, epoch: int) -> None:
+    def skip(self, stage: int, epoch: int, proofs: Mapping[int, bytes]) -> None:
         """A stage that was over before a restart."""
         self.stage, self.agreement = stage, None
-        self.ended[stage] = Ended(stage, epoch, self.everybody)
+        self.ended[stage] = Ended(stage, epoch, proofs)
         self.held.clear()  # which was about this stage, heard before it was known to be over
 
     def begin(self, stage: int, agreement: Agreement) -> None:
@@ -157,10 +159,12 @@ class Party:
         try:
             yield
         except Contradiction as error:
-            self._contradicted(neighbour, kind, error)
+            named = self._contradicted(neighbour, kind, error)
+            if isinstance(named, Final) and self.agreement is not None:
+                self.agreement.hopeless = named
 
     def _contradicted(self, neighbour: str, kind: str, error: Contradiction) -> Contradiction:
-        self.contradictions[neighbour, kind] = named = Contradiction(f"{neighbour} {error}")
+        self.contradictions[neighbour, kind] = named = type(error)(f"{neighbour} {error}")
         self.insists[neighbour] += 1
         return named
 
@@ -177,7 +181,7 @@ class Party:
         assert self.agreement is not None
         epoch = self.agreement.epoch
         assert epoch is not None
-        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.ok)
+        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.proofs)
 
     # What comes in
 
@@ -258,7 +262,7 @@ class Party:
             raise self.agreement.hopeless
 
     def _told_of(self, neighbour: str, said: Leave) -> bool:
-        if self.departure is None:
+        if self.departure is None or not self.departure.possible:
             raise PeerError(f"{neighbour} says that {said.leaver} has left; in this run nobody can.")
         try:
             return self.departure.hear(said)
@@ -267,18 +271,20 @@ class Party:
             raise named from None
 
     def _said(self, neighbour: str, link: Link, said: Complete | Verdict) -> bool:
-        if isinstance(said, Verdict) and int.from_bytes(said.ok, "little") >> self.n:
+        if isinstance(said, Verdict) and any(index >= self.n for index in said.acceptances):
             raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
         if self.departure is not None and said.stage <= self.stage + 1:
             self.departure.note(neighbour, said.stage)
         if said.stage in self.ended:
             link.lags = said.stage  # tell it how that stage ended
-            self._ends(neighbour, said)
+            if isinstance(said, Verdict):  # whose signatures do not matter: only that it has them
+                link.shown[said.stage] = said.after(link.shown.get(said.stage))
+                self._ends(link, said.stage)
             return True
         if said.stage < self.stage:
             raise PeerError(f"{neighbour} is in stage {said.stage}, which was never here.")
         if self.agreement is None or said.stage > self.stage:
-            return self._hold(neighbour, said)
+            return self._hold(link, said)
         if isinstance(said, Verdict):
             return self._verdict(neighbour, said)
         self._check_length(said)
@@ -289,10 +295,11 @@ class Party:
         self.agreement.hear(link.index, said.number, said.data)
         return self._saved(before)
 
-    def _ends(self, neighbour: str, said: Complete | Verdict) -> None:
-        """Whether a neighbour knows that a stage is over."""
-        if isinstance(said, Verdict) and not said.no and self.everybody & ~int.from_bytes(said.ok, "little") == 0:
-            self.over[neighbour] = max(said.stage, self.over.get(neighbour, -1))
+    def _ends(self, link: Link, stage: int) -> None:
+        """Whether a neighbour knows that a stage is over: it has shown everybody's acceptance."""
+        shown = link.shown[stage]
+        if not shown.no and self.everybody & ~bits(shown.acceptances) == 0:
+            self.over[link.name] = max(stage, self.over.get(link.name, -1))
 
     def _value(self, link: Link, counter: int, r: Array) -> None:
         assert self.agreement is not None
@@ -300,15 +307,31 @@ class Party:
 
     def _verdict(self, neighbour: str, said: Verdict) -> bool:
         assert self.agreement is not None
-        before = self._epoch()
-        j = self.links[neighbour].index
-        self.agreement.verdict(j, said.epoch, no=said.no, ok=int.from_bytes(said.ok, "little"))
-        self._ends(neighbour, said)
+        before, link = self._epoch(), self.links[neighbour]
+        self._check_signatures(link, said)
+        shown = link.shown[said.stage] = said.after(link.shown.get(said.stage))
+        self.agreement.verdict(shown.epoch, no=shown.no, proofs=shown.acceptances)
+        self._ends(link, said.stage)
         return self._saved(before)
+
+    def _check_signatures(self, link: Link, said: Verdict) -> None:
+        """Refuse an acceptance that its party has not signed. What is known need not be checked again."""
+        known: dict[int, bytes] = {}
+        if (shown := link.shown.get(said.stage)) is not None and shown.epoch == said.epoch:
+            known |= shown.acceptances
+        if self.agreement is not None and (said.stage, said.epoch) == (self.stage, self.agreement.current):
+            assert self.agreement.epoch is not None
+            known |= self.agreement.epoch.proofs
+        for index, signature in said.acceptances.items():
+            if known.get(index) == signature:
+                continue
+            if not self.acceptances.genuine(index, said.stage, said.epoch, signature):
+                who = self.acceptances.names[index]
+                raise Contradiction(f"says that {who} has accepted epoch {said.epoch}, and {who} has not signed that.")
 
     def _epoch(self) -> tuple[int, bool, int]:
         epoch = None if self.agreement is None else self.agreement.epoch
-        return (0, False, 0) if epoch is None else (epoch.number, epoch.no, epoch.ok)
+        return (0, False, 0) if epoch is None else (epoch.number, epoch.no, len(epoch.proofs))
 
     def _saved(self, before: tuple[int, bool, int]) -> bool:
         """Whether there is news, and on the disk what must be: the epoch, this party's own bit, and the end. What
@@ -319,7 +342,7 @@ class Party:
             self.save()
         return now != before
 
-    def _hold(self, neighbour: str, said: Complete | Verdict) -> bool:
+    def _hold(self, link: Link, said: Complete | Verdict) -> bool:
         # After a restart, the stage under way is on the disk, where this party may have accepted its end.
         begun = self.agreement is not None
         if said.stage > self.stage + (1 if begun else 2):
@@ -328,12 +351,13 @@ class Party:
                 f"lie, or {ROLLED_BACK}"
             )
         if said.stage > self.stage + 1:
-            raise PeerError(f"{neighbour} is in stage {said.stage}; this party is not ready for it.")
-        held = self.held.setdefault(neighbour, Held())
+            raise PeerError(f"{link.name} is in stage {said.stage}; this party is not ready for it.")
+        held = self.held.setdefault(link.name, Held())
         if isinstance(said, Verdict):
-            if begun and int.from_bytes(said.ok, "little") >> self.index & 1:
-                raise Contradiction(never_accepted(said.epoch))
-            held.verdict = said
+            self._check_signatures(link, said)
+            if begun and self.index in said.acceptances:
+                raise forgotten(said.epoch)
+            held.verdict = said.after(held.verdict)
         elif said.kind == "value":
             held.value = (said.number, said.data)
         else:
@@ -365,22 +389,19 @@ class Party:
         agreement = self.agreement
         over = self.stage if agreement is None else None  # a neighbour may stay until it knows that this party knows
         for ended in (self.ended[stage] for stage in self.ended if stage in (link.lags, over)):
-            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, self._bitmap(ended.ok)))
+            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, ended.proofs))
         if agreement is not None:
             news.pads = Pads(self.stage, link.pads[self.stage])
         if agreement is not None and agreement.hopeless is None:
             if agreement.epoch is not None:
                 epoch = agreement.epoch
-                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, self._bitmap(epoch.ok)))
+                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, epoch.proofs))
                 news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
             if self.departure is not None and link.index in guardians(agreement.node.neighbours):
                 news.escrow = self.departure.escrow(self.stage, agreement.node)
             if agreement.newest and not agreement.done:
                 news.value = (self.stage, agreement.node.sent, agreement.newest[link.index])
         return news
-
-    def _bitmap(self, bits: int) -> bytes:
-        return bits.to_bytes((self.n + 7) // 8, "little")
 
 
 def _progress(said: Complete | Verdict) -> Progress:

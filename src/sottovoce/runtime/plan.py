@@ -25,7 +25,7 @@ from ..problem import averaging
 from ..schedules import Asynchronous
 from ..tune import tune
 from .config import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .identity import check_certificate, create, digits, fingerprint
+from .identity import check_certificate, create, digits, fingerprint, public_key
 from .prospect import Prospect, assess
 from .question import KINDS, Question, one_of_them, read_mask, read_question
 
@@ -233,7 +233,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
     """The text of party ``i``'s node file."""
     party, question = plan.parties[i], plan.prospect.question
     run = {**plan.settings, "id": plan.id, "parties": [party.name for party in plan.parties]}
-    run["fingerprints"] = [fingerprint(pem) for pem in certificates]  # to check what any of them signs
+    run["keys"] = [public_key(pem) for pem in certificates]  # to check what any of them signs
     own = {
         "name": party.name,
         "listen": listen(party.address),

@@ -146,10 +146,10 @@ class _View:
         self.nodes = nodes_of(model, c=self.c, theta=self.theta, z0=units[n:])
         begun = {trace.index for trace in self.traces for event in trace.events if event.stage == stage}
         corrupt = set(adversary.corrupt)
-        # Whose escrow a corrupt party keeps; there are none in runs that nobody can leave.
+        # Whose escrow a corrupt party keeps; of two parties nobody can leave, and there is none.
         self.guarded = [
             node.i for node in self.nodes
-            if "fingerprints" in run and node.i in begun - corrupt and corrupt & set(guardians(node.neighbours))
+            if n > 2 and node.i in begun - corrupt and corrupt & set(guardians(node.neighbours))
         ]  # fmt: skip
 
     def modulo(self, p: int) -> FieldRun:

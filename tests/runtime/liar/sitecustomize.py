@@ -20,26 +20,23 @@ def lie_in_frames() -> None:
     from sottovoce.runtime.frames import Value, Verdict
 
     n, often, honest, values = int(PARTIES), int(OFTEN), link.encode, 0
-    everybody = (1 << n) - 1
-
-    def bits(ok: int) -> bytes:
-        return ok.to_bytes((n + 7) // 8, "little")
 
     def lied(body: Any, receiver: str) -> Any:
         nonlocal values
-        if LIE == "forged bits" and isinstance(body, Verdict):  # of everybody but the one who would notice
-            mine = int.from_bytes(body.ok, "little") & 1 << int(receiver[1:])
-            return body._replace(no=False, ok=bits(everybody & ~(1 << int(receiver[1:])) | mine))
+        if LIE == "forged acceptances" and isinstance(body, Verdict):  # of those further away, signed by another one
+            signature = next(iter(body.acceptances.values()), b"forged")
+            forged = dict.fromkeys(set(range(n)) - {int(receiver[1:])}, signature)
+            return body._replace(no=False, acceptances=forged | body.acceptances)
         if not isinstance(body, Value):
             return body
         values += 1
         if not (values % often == 0 if often else values == 30):
             return body
         match LIE:
-            case "all bits":
-                return Verdict(body.stage, 1, False, bits(everybody))
+            case "all accept":
+                return Verdict(body.stage, 1, False, dict.fromkeys(range(n), b"forged"))
             case "far epoch":
-                return Verdict(body.stage, 2**53 - 1, True, bits(0))
+                return Verdict(body.stage, 2**53 - 1, True, {})
             case "1e200" | "1.7e308":
                 return body._replace(data=np.concatenate([[float(LIE)], body.data[1:]]))
         return body
