@@ -50,6 +50,7 @@ def _cluster(network: sv.Network, values: np.ndarray, c: float = C) -> Iterator[
             text = [
                 "[party]", f'name = "{name}"', f'listen = "127.0.0.1:{ports[i]}"', "[run]",
                 'name = "benchmark"', f'id = "{run_id}"', f"parties = {json.dumps(names)}",
+                f"keys = {json.dumps([identity.public_key(other.certificate) for other in made])}",
                 f"c = {c}", f"theta = {THETA}", f"tol = {TOL}", "[run.cost]",
                 'type = "averaging"', f"columns = {columns}".replace("'", '"'), "mask = { variance = 1e6 }",
             ]  # fmt: skip

@@ -190,7 +190,16 @@ def test_a_name_of_64_characters_passes_tls(tmp_path, ann):
     asyncio.run(scenario())
 
 
-def test_a_neighbour_that_is_down_is_called_until_it_is_up(ann, bob):
+def test_a_neighbour_that_is_down_is_called_until_it_is_up(ann, bob, monkeypatch):
+    """And gRPC, which takes long to notice, is not asked while nobody listens."""
+    called: list[str] = []
+
+    def counted(self: GrpcTransport, neighbour: str, make=GrpcTransport._channel):
+        called.append(neighbour)
+        return make(self, neighbour)
+
+    monkeypatch.setattr(GrpcTransport, "_channel", counted)
+
     async def scenario():
         a, b = Speaker(), Speaker()
         with socket.create_server(("127.0.0.1", 0)) as reserved:
@@ -198,6 +207,7 @@ def test_a_neighbour_that_is_down_is_called_until_it_is_up(ann, bob):
         a.transport = transport(ann, Known("bob", address, bob.certificate))
         await a.transport.start(a)
         await until(lambda: a.transport.state("bob") == f"down: nobody listens on {address}")
+        assert called == []
         for _ in range(2):  # the port is free again after a stop
             b.transport = transport(bob, Known("ann", "", ann.certificate), listen=address)
             await b.transport.start(b)

@@ -431,3 +431,42 @@ def test_a_party_that_was_rolled_back_is_recognised_when_it_says_hello(triangle)
     triangle.saved, triangle.answers = saved, answers
     with pytest.raises(Final, match=r"\w+ has forgotten what it has said|has heard more of this party"):
         triangle.start("ann")
+
+
+def test_the_disk_holds_what_this_party_signed_and_not_what_others_did(triangle, monkeypatch):
+    """Each wait for the disk is one for everybody. What others accept they say again after a crash."""
+    through_stage_0(triangle)
+    ann, saves = triangle.parties["ann"], []
+    triangle.enter("ann", 1)
+    ann.agreement.enter(1)
+    monkeypatch.setattr(ann, "save", lambda: saves.append(ann._epoch()))
+
+    def says(stage: int, epoch: int, no: bool, *who: str) -> bool:
+        signed = {INDEX[name]: acceptances(triangle.identities, name).sign(stage, epoch) for name in who}
+        link = triangle.parties["bob"].links["ann"]
+        return ann.received("bob", link._sealed(Verdict(stage, epoch, no, signed)))
+
+    assert says(1, 1, False, "cat")
+    assert says(1, 1, False, "bob")
+    assert not saves
+    assert says(1, 2, False, "cat")  # a new epoch, in which this party freezes a state
+    assert [number for number, *_ in saves] == [2]
+    ann.agreement.unite(no=False, proofs={INDEX["ann"]: ann.acceptances.sign(1, 2)})
+    assert says(1, 2, False, "bob")  # which was the last
+    assert ann.agreement.done
+    assert [count for *_, count in saves] == [1, 3]
+
+
+def test_who_accepts_an_epoch_that_was_refused_is_not_passed_on(triangle):
+    through_stage_0(triangle)
+    ann = triangle.parties["ann"]
+    triangle.enter("ann", 1)
+    ann.agreement.enter(1)
+    proofs = {INDEX["cat"]: acceptances(triangle.identities, "cat").sign(1, 1)}
+    assert ann.agreement.unite(no=False, proofs=proofs)
+    assert ann.news_for(ann.links["bob"]).verdicts[-1] == Verdict(1, 1, False, proofs)
+    assert ann.agreement.unite(no=True)
+    assert not ann.agreement.unite(no=False, proofs={INDEX["bob"]: b"whoever"})
+    assert ann.news_for(ann.links["bob"]).verdicts[-1] == Verdict(1, 1, True, {})
+    said = [ann.next_frame("bob") for _ in range(9)]
+    assert said[-1] is None  # and once is enough

@@ -12,6 +12,7 @@ from runtime.two_worlds import Scene, World
 import sottovoce as sv
 from sottovoce.masks import GaussianMask
 from sottovoce.runtime import identity
+from sottovoce.runtime.agent import GATHER, Agent
 from sottovoce.runtime.frames import Value, Verdict, decode
 from sottovoce.runtime.memory import Faults
 from sottovoce.runtime.question import Question
@@ -79,3 +80,19 @@ def test_who_has_accepted_waits_for_the_word_of_the_others(three, tmp_path):
         if isinstance(body, Value) and (since := accepted.get((sender, body.stage))) is not None:
             assert not 0 < time - since < slow
     assert all((f"p{i}", stage) in accepted for i in range(3) for stage in range(2))
+
+
+def test_what_others_say_is_passed_on_together(monkeypatch):
+    monkeypatch.setattr(Agent, "__init__", lambda self: None)
+    agent, told = Agent(), []
+    agent.gathering = False
+    monkeypatch.setattr(agent, "tell", lambda: told.append(asyncio.get_running_loop().time()))
+
+    async def scenario() -> None:
+        for _ in range(2):
+            for _ in range(3):
+                agent.tell_soon()
+            await asyncio.sleep(2 * GATHER)
+
+    asyncio.run(scenario())
+    assert len(told) == 2

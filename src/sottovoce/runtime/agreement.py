@@ -235,14 +235,15 @@ class Agreement:
         return 0 if self.epoch is None else self.epoch.number
 
     def unite(self, *, no: bool, proofs: Mapping[int, bytes] = NOBODY) -> bool:
-        """Add to what is known of the epoch."""
+        """Add to what is known of the epoch; True where it is news to pass on."""
         epoch = self.epoch
         assert epoch is not None
+        if epoch.no:  # then it does not matter who would accept it
+            return False
         before = (epoch.no, len(epoch.proofs))
-        failed = no and not epoch.no
-        epoch.no = epoch.no or no
+        epoch.no = no
         epoch.proofs = {**proofs, **epoch.proofs}
-        if failed:  # ask again soon, and ever later while it fails
+        if no:  # ask again soon, and ever later while it fails
             self.wait = min(PATIENCE, max(2, self.wakes // 20))
         self.done = not epoch.no and epoch.ok | self.absent == self.everybody
         return before != (epoch.no, len(epoch.proofs))

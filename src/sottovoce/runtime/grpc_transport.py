@@ -170,8 +170,8 @@ class GrpcTransport(Transport):
             yield _Calling(call)
 
     async def _check_called(self, address: str) -> None:
-        """Whether anybody listens there: a socket finds out in a hundredth of the work of a gRPC channel, and while
-        the parties of a run start one after the other, most calls are in vain. Whatever else is wrong, gRPC will see."""
+        """Whether anybody listens there: a socket finds out in a tenth of the work of a gRPC channel, and while the
+        parties of a run start one after the other, most calls are in vain. Whatever else is wrong, gRPC will see."""
         host, port = split_address(address)
         try:
             _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), port), ANSWER)

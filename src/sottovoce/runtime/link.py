@@ -145,10 +145,10 @@ class Link:
         """What of it the neighbour has not been told on this connection, as much as one frame holds."""
         told = self.said.get(verdict.stage)
         known = told.acceptances if told is not None and told.epoch == verdict.epoch else {}
-        if told is not None and told[:3] == verdict[:3] and len(known) == len(verdict.acceptances):
-            return None
         unknown = ((i, signature) for i, signature in verdict.acceptances.items() if i not in known)
         part = verdict._replace(acceptances=dict(islice(unknown, MAX_ACCEPTANCES)))
+        if told is not None and told[:3] == verdict[:3] and not part.acceptances:
+            return None
         self.said[verdict.stage] = part.after(told)
         return part
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from ..costs.base import Array
 from ..errors import PeerError
 from .acceptances import Acceptances, bits
-from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, forgotten
+from .agreement import NOBODY, ROLLED_BACK, Agreement, Contradiction, Final, forgotten
 from .departure import Departure
 from .escrow import guardians
 from .frames import Goodbye, Leave, Pads, Progress, Verdict
@@ -329,16 +329,19 @@ class Party:
                 who = self.acceptances.names[index]
                 raise Contradiction(f"says that {who} has accepted epoch {said.epoch}, and {who} has not signed that.")
 
-    def _epoch(self) -> tuple[int, bool, int]:
+    def _epoch(self) -> tuple[int, bool, bool, int]:
+        """What is known of the epoch: its number, whether this party has signed it, no, and how many have."""
         epoch = None if self.agreement is None else self.agreement.epoch
-        return (0, False, 0) if epoch is None else (epoch.number, epoch.no, len(epoch.proofs))
+        if epoch is None:
+            return 0, False, False, 0
+        return epoch.number, self.index in epoch.proofs, epoch.no, len(epoch.proofs)
 
-    def _saved(self, before: tuple[int, bool, int]) -> bool:
-        """Whether there is news, and on the disk what must be: the epoch, this party's own bit, and the end. What
-        others said they say again."""
-        now = self._epoch()
+    def _saved(self, before: tuple[int, bool, bool, int]) -> bool:
+        """Whether there is news; on the disk is what others will hold this party to: the epoch, its signature, and the
+        end. What others said they say again."""
         assert self.agreement is not None
-        if now[0] != before[0] or (now[2] ^ before[2]) >> self.index & 1 or self.agreement.done:
+        now = self._epoch()
+        if now[:2] != before[:2] or self.agreement.done:
             self.save()
         return now != before
 
@@ -395,7 +398,7 @@ class Party:
         if agreement is not None and agreement.hopeless is None:
             if agreement.epoch is not None:
                 epoch = agreement.epoch
-                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, epoch.proofs))
+                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, NOBODY if epoch.no else epoch.proofs))
                 news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
             if self.departure is not None and link.index in guardians(agreement.node.neighbours):
                 news.escrow = self.departure.escrow(self.stage, agreement.node)
