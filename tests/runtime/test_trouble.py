@@ -341,3 +341,18 @@ def test_a_clock_that_jumps_changes_nothing(trial, monkeypatch):
     assert time.monotonic() - began < 20.0
     result = json.loads((trial.folder / "p0" / "result.json").read_text())
     np.testing.assert_allclose(result["answer"]["mean"], trial.answer, rtol=0, atol=ACCURACY)
+
+
+def test_what_breaks_before_anybody_asks_is_not_lost(monkeypatch):
+    """A neighbour can come in before the work begins, and find the disk full."""
+    monkeypatch.setattr(Agent, "__init__", lambda self: None)
+
+    async def scenario() -> None:
+        agent = Agent()
+        agent.broken, agent.trouble = None, asyncio.Event()
+        agent.fail(JournalError("the first"))
+        agent.fail(JournalError("the second"))
+        await agent.failure()
+
+    with pytest.raises(JournalError, match="the first"):
+        asyncio.run(scenario())

@@ -74,7 +74,8 @@ class Agent:
         self.gathering = False  # whether something waits to be passed on
         self.parting = False  # whether nothing is left to do but to say so
         self.result: dict[str, Any] | None = None
-        self.broken: asyncio.Future[None] | None = None  # what went wrong where nobody could be told
+        self.broken: Exception | None = None  # what went wrong where nobody could be told
+        self.trouble = asyncio.Event()  # whether something has
         self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
         self.poisson = random.Random()  # of the clock; no secret
         self.recorder = Recorder(config.record, config) if config.record else None
@@ -198,16 +199,14 @@ class Agent:
 
     async def failure(self) -> None:
         """Waits for what goes wrong outside of an agreement, and raises it."""
-        self.departure.check()
-        self.broken = asyncio.get_running_loop().create_future()
-        await self.broken
+        await self.trouble.wait()
+        assert self.broken is not None
+        raise self.broken
 
     def fail(self, error: Exception) -> None:
         """Something of this party itself is broken: it must stop."""
-        if self.broken is None:
-            raise error
-        if not self.broken.done():
-            self.broken.set_exception(error)
+        self.broken = self.broken or error
+        self.trouble.set()
 
     def tell(self) -> None:
         """There may be news for everybody."""
@@ -339,7 +338,7 @@ class Agent:
 
     async def still_hopeful(self) -> None:
         """Go no further where something is broken: what is on the disk is what others will judge this party by."""
-        if self.broken is not None and self.broken.done():
+        if self.broken is not None:
             await asyncio.Event().wait()  # until this is cancelled
 
     async def drive(self, agreement: Agreement) -> None:

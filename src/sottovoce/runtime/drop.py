@@ -48,8 +48,7 @@ def act(agent: Agent) -> None:
         try:
             agent.departure.check()
         except PeerError as error:
-            if agent.broken is not None:  # or it is told when the run goes on
-                agent.fail(error)
+            agent.fail(error)
             return
         agent.party.absent = 1 << agent.config.names.index(decision.leaver)
         if agreement is not None and not agreement.done:
