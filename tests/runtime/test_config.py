@@ -15,9 +15,11 @@ import pytest
 from sottovoce.errors import BadlyHidden, InvalidInput
 from sottovoce.masks import GaussianMask
 from sottovoce.modular import ModularMask
+from sottovoce.runtime import config as config_module
 from sottovoce.runtime import identity
 from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.link import canonical
 
 HEAD = """[party]
 name = "ann"
@@ -319,6 +321,14 @@ def test_keys_are_those_of_the_certificates(write, tmp_path):
     for i, name in ((1, "cat"), (2, "ann")):
         with pytest.raises(InvalidInput, match=f"keys has {another} for {name}, but {keys[i]} is the one of its"):
             of(*keys[:i], another, *keys[i + 1 :])
+
+
+def test_a_run_fits_into_a_hello(write, monkeypatch):
+    fits = len(canonical(read(write).parameters()))
+    monkeypatch.setattr(config_module, "MAX_PARAMETERS", fits)
+    read(write, '"dan"', '"eve"')
+    with pytest.raises(InvalidInput, match=f"takes {fits + 1} bytes; {fits} fit in one hello, and no more is allowed"):
+        read(write, '"dan"', '"dana"')
 
 
 @pytest.mark.parametrize("key", ["x", "04" + 64 * "1", "02" + 64 * "f", "02" + 62 * "1", "02" + 63 * "1" + "A"])

@@ -18,10 +18,11 @@ from ..files.cost_table import PartyCost
 from ..files.table import Table, TomlFile, finite, nearest, shown
 from ..masks import GaussianMask
 from ..statistics.programs import LARGEST, Spec, checked_rows
-from .frames import MAX_PARTIES
+from .frames import MAX_PARAMETERS, MAX_PARTIES
 from .identity import check_certificate, check_name, digits, load, public_key
 from .keys import check_key
 from .limits import Limits
+from .link import canonical
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
 
 PARTY_KEYS = (
@@ -192,6 +193,11 @@ def read_node_file(path: str | Path) -> NodeConfig:
         question=_question(file, len(names)),
         neighbours=_neighbours(file, name, names),
     )
+    if (size := len(canonical(config.parameters()))) > MAX_PARAMETERS:
+        raise InvalidFile(
+            f"{file.path}: the [run] table takes {size:,} bytes; {MAX_PARAMETERS:,} fit in one hello, and no more is "
+            "allowed. Agree on a run with fewer parties, or with shorter names."
+        )
     _check_files(party, config)
     _check_identity(party, config)
     return config
