@@ -14,7 +14,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import InvalidFile, InvalidInput, JournalError, Unsupported
-from sottovoce.node import Link
+from sottovoce.pdmm.node import Link
 from sottovoce.privacy import Coalition, audit
 from sottovoce.privacy.closed_form import OpenView
 from sottovoce.privacy.secrets import secrets_of

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sottovoce import demo, plotting
-from sottovoce.cli import Example, app
-from sottovoce.files.problem_file import EXAMPLES
+from sottovoce.cli import demo_simulated as demo
+from sottovoce.cli.app import Example, app
+from sottovoce.data.problem_file import EXAMPLES
 from sottovoce.network import Network
-from sottovoce.solve import Result, Status
+from sottovoce.pdmm.solve import Result, Status
+from sottovoce.privacy import pictures as plotting
 
 ROOT = Path(__file__).parents[2]
 AVERAGING = """[network]
@@ -126,7 +127,7 @@ def test_an_interrupt_is_exit_status_130(problem: Path, monkeypatch: pytest.Monk
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["sottovoce.solve"], "solve", interrupt)
+    monkeypatch.setattr(sys.modules["sottovoce.pdmm.solve"], "solve", interrupt)
     result = sottovoce("solve", problem)
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
 
@@ -234,7 +235,9 @@ def test_a_png_has_the_size_and_the_colours_of_a_picture(problem: Path) -> None:
 def test_a_plot_that_cannot_be_written_is_refused_before_the_run(
     problem: Path, monkeypatch: pytest.MonkeyPatch, name: str, expected: str
 ) -> None:
-    monkeypatch.setattr(sys.modules["sottovoce.solve"], "solve", lambda *_, **__: pytest.fail("the run was started"))
+    monkeypatch.setattr(
+        sys.modules["sottovoce.pdmm.solve"], "solve", lambda *_, **__: pytest.fail("the run was started")
+    )
     (problem.parent / "folder.png").mkdir()
     result = sottovoce("solve", problem, "--plot", problem.parent / name)
     assert result.exit_code == 2
@@ -340,7 +343,7 @@ def test_demo_without_the_extra_is_simulated_and_says_so() -> None:
     code = (
         "import sys, importlib.util as util; find = util.find_spec\n"
         "util.find_spec = lambda name, *more: None if name == 'grpc' else find(name, *more)\n"
-        "import sottovoce.cli; sottovoce.cli.app(['demo', '--json', '--fast', '--seed', '1'])"
+        "import sottovoce.cli.app; sottovoce.cli.app.app(['demo', '--json', '--fast', '--seed', '1'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["parties"] == list(demo.NAMES)
@@ -377,8 +380,8 @@ def test_help_loads_nothing_heavy() -> None:
     """Only what the package itself imports, on top of Typer."""
     code = (
         "import sys, sottovoce; before = set(sys.modules); sys.argv = ['sottovoce', 'solve', '--help']\n"
-        "import sottovoce.cli\n"
-        "try: sottovoce.cli.main()\n"
+        "import sottovoce.cli.app\n"
+        "try: sottovoce.cli.app.main()\n"
         "except SystemExit: pass\n"
         "heavy = {'numpy', 'scipy', 'numba', 'matplotlib', 'rich.live'} & (set(sys.modules) - before)\n"
         "print('heavy:', sorted(heavy))"

@@ -17,11 +17,12 @@ import pytest
 from typer.testing import CliRunner
 
 import sottovoce as sv
-from sottovoce import plotting, terminal
-from sottovoce.cli import app
-from sottovoce.files.problem_file import MASKS, read_problem_file
-from sottovoce.masks import UniformMask
+from sottovoce.cli import terminal
+from sottovoce.cli.app import app
+from sottovoce.data.problem_file import MASKS, read_problem_file
+from sottovoce.pdmm.masks import UniformMask
 from sottovoce.privacy import audit
+from sottovoce.privacy import pictures as plotting
 from sottovoce.privacy.verdict import headline
 
 # Two triangles that share Cem, and Fay who hangs on Eli alone.

@@ -15,9 +15,21 @@ import numpy.typing as npt
 from ..costs import Averaging
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..masks import GaussianMask
 from ..network import Network
-from ..pdmm import Run
+from ..pdmm.masks import GaussianMask
+from ..pdmm.problem import Problem, averaging
+from ..pdmm.reference import Run
+from ..pdmm.schedules import (
+    Asynchronous,
+    EdgeBernoulli,
+    NodeBernoulli,
+    NodeSchedule,
+    Schedule,
+    Synchronous,
+    Trace,
+    key_of,
+)
+from ..pdmm.solve import positive_integer, solve
 from ..privacy.information import snapshot_information
 from ..privacy.moments import (
     LinearRun,
@@ -28,18 +40,6 @@ from ..privacy.moments import (
     random_variances,
     sequence_variances,
 )
-from ..problem import Problem, averaging
-from ..schedules import (
-    Asynchronous,
-    EdgeBernoulli,
-    NodeBernoulli,
-    NodeSchedule,
-    Schedule,
-    Synchronous,
-    Trace,
-    key_of,
-)
-from ..solve import positive_integer, solve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

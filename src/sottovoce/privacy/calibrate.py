@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..masks import DEVIATIONS, GaussianMask
 from ..network import Network
-from ..problem import Problem
-from ..schedules import NodeSchedule, Schedule
+from ..pdmm.masks import DEVIATIONS, GaussianMask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import NodeSchedule, Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Nodes
 from .case import Case, Setting, check, describe_prior, setting_of
 from .closed_form import OpenView

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from ..costs.base import Array
-from ..graphs import components
 from ..network import Network
+from ..network.graphs import components
 from .posterior import Posterior, too_far_apart
 from .secrets import Secrets
 from .views import Leaks, informations

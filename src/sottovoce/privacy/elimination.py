@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput
-from ..problem import Problem
-from ..schedules import Schedule
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Schedule
 from .moments import AffineRun
 from .secrets import Secrets, entries
 from .unseen import RANK, Unseen

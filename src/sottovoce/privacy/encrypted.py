@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..costs.base import Array
-from ..schedules import Delayed, NodeSchedule, Schedule
+from ..pdmm.schedules import Delayed, NodeSchedule, Schedule
 from .closed_form import OpenView
 from .elimination import Elimination, Heard
 from .field import PRIMES, Span, kernel

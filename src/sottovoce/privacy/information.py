@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, MissingExtra, Unsupported
-from ..problem import Problem
-from ..schedules import Schedule
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Schedule
 from .moments import LinearRun, play, quadratic_of
 
 

@@ -21,11 +21,11 @@ from scipy import sparse
 
 from ..costs.base import Array, QuadraticForm
 from ..errors import InvalidInput, Unsupported
-from ..masks import GaussianMask
-from ..pdmm import Party, Reference, Run
-from ..problem import Problem
-from ..schedules import Asynchronous, EdgeBernoulli, NodeBernoulli, Schedule, Synchronous, key_of
-from ..solve import positive_integer, start
+from ..pdmm.masks import GaussianMask
+from ..pdmm.problem import Problem
+from ..pdmm.reference import Party, Reference, Run
+from ..pdmm.schedules import Asynchronous, EdgeBernoulli, NodeBernoulli, Schedule, Synchronous, key_of
+from ..pdmm.solve import positive_integer, start
 from .subspace import Subspace
 
 

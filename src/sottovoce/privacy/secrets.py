@@ -14,7 +14,7 @@ from scipy import sparse
 from ..costs.base import Array
 from ..costs.quadratic import Quadratic
 from ..errors import InvalidInput, Unsupported
-from ..problem import Problem
+from ..pdmm.problem import Problem
 
 CONTRAST = 1e5  # between curvatures: what an answer leaves of a variance falls as its inverse square
 SIZES = 1e-100, 1e100  # of a variance: outside, squares leave the range of float64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InvalidInput
-from ..schedules import Schedule
+from ..pdmm.schedules import Schedule
 from .information import honest_rows
 from .moments import LinearRun, play
 from .posterior import Posterior, observe

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..atomic import check_writable, write_whole
-from ..plotting import _places
+from ..files.atomic import check_writable, write_whole
 from .page import Page, Section, Table, network_svg, to_html, to_markdown
+from .pictures import _places
 from .report import Report
 from .verdict import DELTA, disclosed, headline
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
-from ..modular import ModularMask
+from ..pdmm.modular_mask import ModularMask
 from .adversary import Adversary, Coalition, Eavesdropper
 from .case import Case, nothing
 from .closed_form import OpenView

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, NotConverged
-from ..masks import GaussianMask
-from ..modular import ModularMask
 from ..network import Network
-from ..schedules import Schedule
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import ModularMask
+from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, check_mask
 from .shards import in_units, read_rows, read_scale
 from .statistic import Statistic
