@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from sottovoce.cli import demo_simulated as demo
 from sottovoce.cli.app import Example, app
 from sottovoce.data.problem_file import EXAMPLES
-from sottovoce.network import Network
+from sottovoce.network import Network, pictures
+from sottovoce.pdmm.pictures import plot_run
 from sottovoce.pdmm.solve import Result, Status
-from sottovoce.privacy import pictures as plotting
 
 ROOT = Path(__file__).parents[2]
 AVERAGING = """[network]
@@ -246,7 +246,7 @@ def test_a_plot_that_cannot_be_written_is_refused_before_the_run(
 
 
 def test_without_matplotlib_the_extra_is_named(problem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plotting.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(pictures.importlib.util, "find_spec", lambda name: None)
     result = sottovoce("solve", problem, "--plot", problem.with_name("out.png"))
     assert result.exit_code == 2
     assert "error: --plot needs matplotlib. Install it with: pip install 'sottovoce[plot]'" in result.stderr
@@ -271,7 +271,7 @@ def test_a_failed_picture_leaves_nothing_behind(problem: Path, monkeypatch: pyte
 def test_any_network_can_be_drawn(tmp_path: Path, network: Network) -> None:
     history = {"iteration": np.arange(3), "residual": np.array([1.0, np.inf, 0.0])}
     result = Result(np.zeros(network.n), None, Status.DIVERGED, 3, 3, 3, np.inf, history, 0.1, 1.0, 1.0, None)
-    plotting.plot_run(tmp_path / "out.svg", result, network, 1e-9)
+    plot_run(tmp_path / "out.svg", result, network, 1e-9)
     text = (tmp_path / "out.svg").read_text()
     assert "diverged after 3 iterations" in text
     assert f"{network.n} parties, {network.m} edges" in text
@@ -279,7 +279,7 @@ def test_any_network_can_be_drawn(tmp_path: Path, network: Network) -> None:
 
 def test_spring_layout_keeps_neighbours_closer_than_others() -> None:
     network = Network.from_edges(8, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5), (4, 6), (5, 7), (6, 7)])
-    places = plotting.spring_layout(network)
+    places = pictures.spring_layout(network)
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)
     joined = network.adjacency.toarray() > 0
     assert apart[joined].mean() < 0.7 * apart[~joined & ~np.eye(8, dtype=bool)].mean()

@@ -137,7 +137,7 @@ def _solve(path: Path, json: bool, plot: Path | None, seed: int | None) -> int:
     from .terminal import print_solved, solved_dict
 
     if plot is not None:
-        from ..privacy.pictures import check_plot_path
+        from ..network.pictures import check_plot_path
 
         check_plot_path(plot)
     solved = read_problem_file(path, seed)
@@ -150,7 +150,7 @@ def _solve(path: Path, json: bool, plot: Path | None, seed: int | None) -> int:
     else:
         print_solved(solved, result)
     if plot is not None:
-        from ..privacy.pictures import plot_run
+        from ..pdmm.pictures import plot_run
 
         plot_run(plot, result, solved.problem.network, options["tol"], f"{path.name}: {solved.cost.kind}")
     return 0 if result.status is Status.CONVERGED else 1
@@ -240,7 +240,7 @@ def audit(
     if iterations is not None and snapshot is not None:
         raise InvalidInput("give one of --iterations and --snapshot: each says what is seen.")
     if plot is not None:
-        from ..privacy.pictures import check_plot_path
+        from ..network.pictures import check_plot_path
 
         check_plot_path(plot)
     if statement is not None:
