@@ -17,7 +17,7 @@ from sottovoce.errors import InvalidFile, InvalidInput, JournalError, Unsupporte
 from sottovoce.pdmm.node import Link
 from sottovoce.privacy import Coalition, audit
 from sottovoce.privacy.closed_form import OpenView
-from sottovoce.privacy.secrets import secrets_of
+from sottovoce.privacy.secrets_and_prior import secrets_of
 from sottovoce.runtime.cluster import Cluster, free_ports
 from sottovoce.runtime.plan import read_plan, write_plan
 from sottovoce.runtime.recorder import Began, RecordedNode, Recorder, Woke, read_trace

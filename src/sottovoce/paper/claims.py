@@ -16,7 +16,7 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.schedules import Asynchronous, EdgeBernoulli, NodeSchedule, Schedule, Synchronous
 from ..pdmm.solve import solve
 from ..privacy.audit import audit
-from ..privacy.moments import LinearRun, perp_covariance, perp_variance, play, psi_basis, random_variances
+from ..privacy.exact_moments import LinearRun, perp_covariance, perp_variance, play, psi_basis, random_variances
 from ..privacy.subspace import Subspace
 from .experiments import INFORMATION_ITERATIONS, VARIANCE, VARIANCES, Experiment, Progress, exact_curves
 

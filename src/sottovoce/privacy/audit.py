@@ -17,7 +17,7 @@ from .adversary import Adversary, Channels, Coalition, Eavesdropper
 from .case import Case, Method, View, check, setting_of
 from .pads import CorrelatedPads
 from .report import Report
-from .secrets import prior_of, secrets_of
+from .secrets_and_prior import prior_of, secrets_of
 from .uncertified import Hessians, check_hessians, uncertified
 from .worst import worst_case
 

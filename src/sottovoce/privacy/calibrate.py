@@ -20,7 +20,7 @@ from .adversary import Adversary, Channels, Eavesdropper, Nodes
 from .case import Case, Setting, check, describe_prior, setting_of
 from .closed_form import OpenView
 from .coalitions import whole_transcripts
-from .secrets import prior_of, secrets_of
+from .secrets_and_prior import prior_of, secrets_of
 from .uncertified import Hessians, check_hessians, is_certifiable
 from .worst import (
     WORK,

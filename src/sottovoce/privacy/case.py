@@ -25,7 +25,7 @@ from .indistinguishable import told_apart
 from .pads import CorrelatedPads
 from .posterior import Posterior, condition, diagonal_blocks
 from .report import Guarantee, Report
-from .secrets import GIVEN, Prior, Secrets
+from .secrets_and_prior import GIVEN, Prior, Secrets
 from .snapshot import Snapshot
 from .views import Answer, Leaks
 from .views import leaks as leaks_of

@@ -21,8 +21,8 @@ from ..costs.base import Array
 from ..errors import InvalidInput
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
-from .moments import AffineRun
-from .secrets import Secrets, entries
+from .exact_moments import AffineRun
+from .secrets_and_prior import Secrets, entries
 from .unseen import RANK, Unseen
 from .views import Leaks
 

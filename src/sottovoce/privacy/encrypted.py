@@ -27,7 +27,7 @@ from .elimination import Elimination, Heard
 from .field import PRIMES, Span, kernel
 from .field_run import FieldRun
 from .report import Guarantee
-from .secrets import Secrets
+from .secrets_and_prior import Secrets
 from .unseen import Unseen
 from .views import Leaks
 

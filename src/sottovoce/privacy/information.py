@@ -21,7 +21,7 @@ from ..costs.base import Array
 from ..errors import InvalidInput, MissingExtra, Unsupported
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
-from .moments import LinearRun, play, quadratic_of
+from .exact_moments import LinearRun, play, quadratic_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from .kinks import RecoveredKinks, has_kinks, kinks_in_traffic, kinks_on_edges
 from .one_row import RecoveredRows, is_logistic, rows_in_traffic
 from .pads import CorrelatedPads
 from .report import Report
-from .secrets import secrets_of
+from .secrets_and_prior import secrets_of
 from .uniform import uniform_attack
 
 Hessians = Literal["private", "public"]

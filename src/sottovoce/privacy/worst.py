@@ -18,7 +18,7 @@ from .closed_form import OpenView
 from .coalitions import whole_transcripts
 from .indistinguishable import worst_told_apart
 from .report import Guarantee, Report
-from .secrets import Secrets
+from .secrets_and_prior import Secrets
 from .views import Leaks
 
 WORK = 2e11  # multiplications that enumeration may take: some twenty seconds of one core

@@ -32,7 +32,7 @@ from ..privacy.encrypted import decided
 from ..privacy.field import PRIMES
 from ..privacy.field_run import FieldRun
 from ..privacy.report import Guarantee
-from ..privacy.secrets import secrets_of
+from ..privacy.secrets_and_prior import secrets_of
 from .escrow import guardians
 from .recorder import Began, Trace, numbers
 from .replay import Holding, play, together

@@ -24,7 +24,7 @@ from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, check_mask, resolution
-from .moments import agreed_count, agreed_products
+from .mean_and_covariance import agreed_count, agreed_products
 from .regression import Regression
 from .shards import in_units, read_regression, read_scale
 

@@ -18,7 +18,7 @@ from ..pdmm.modular_mask import ModularMask, check_size
 from .agreements import DEFAULT_MASK, Agreements
 from .histogram import bin_counts, histogram_program, read_bins
 from .least_squares import check_ridge, least_squares_program, read_names
-from .moments import check_ddof, covariance_program, mean_program, variance_program
+from .mean_and_covariance import check_ddof, covariance_program, mean_program, variance_program
 from .shards import read_scale
 from .statistic import Statistic, plain
 
