@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..data.problem_file import KEYS, _network
+from ..data.problem_file import KEYS, read_network
 from ..errors import InvalidFile, InvalidInput, Unsupported
 from ..files.toml_table import Table, TomlFile, read_text
 from ..network import Network
@@ -153,11 +153,10 @@ def _read_network(file: TomlFile, names: list[str]) -> Network:
     table = file.table("network")
     table.refuse_unknown(KEYS["network"])
     try:
-        network = _network(table, names, file.path.parent, None)
+        network = read_network(table, names, file.path.parent, None)
     except InvalidFile as error:  # in a problem file it is the data that say how many there are
         raise InvalidFile(str(error).replace("[cost] has data of", "there are")) from None
-    network.labels = list(names)
-    return network
+    return network.with_labels(names)
 
 
 # Writing

@@ -60,11 +60,11 @@ class Prospect:
             coalition = self.exposure.coalition[i]
             assert coalition is not None
             those = f"{names(network, coalition)} {'is' if len(coalition) == 1 else 'are'}"
-            told.append(f"{name(network, i)} is DISCLOSED, at any mask, if {those} corrupt: nobody else talks to it.")
+            told.append(f"{network.name(i)} is DISCLOSED, at any mask, if {those} corrupt: nobody else talks to it.")
         if told:
             edges = helpful_edges(network, t)
             if edges:
-                pairs = ", ".join(f"{name(network, i)} - {name(network, j)}" for i, j in edges)
+                pairs = ", ".join(f"{network.name(i)} - {network.name(j)}" for i, j in edges)
                 told.append(f"What helps: edges {pairs}. Then {t} corrupt discloses nobody, and cuts nobody off.")
             else:
                 told.append("No edge helps: everybody talks to everybody already. Find more parties, or trust more.")
@@ -234,9 +234,5 @@ def helpful_edges(network: Network, t: int) -> list[tuple[int, int]]:
         network = suggestion.network
 
 
-def name(network: Network, i: int) -> str:
-    return str(network.labels[i] if network.labels else i)
-
-
 def names(network: Network, nodes: Collection[int]) -> str:
-    return " and ".join(name(network, i) for i in sorted(nodes))
+    return " and ".join(network.name(i) for i in sorted(nodes))

@@ -124,8 +124,7 @@ class _View:
             raise Unsupported("a recorded run is audited where it is of a statistic; of other costs see privacy.audit.")
         self.variance = _variance(self.traces, stage)
         pairs = [(trace.index, j) for trace in self.traces for j in trace.neighbours.values() if trace.index < j]
-        network = Network.from_edges(n, pairs)
-        network.labels = [trace.party for trace in self.traces]
+        network = Network.from_edges(n, pairs, labels=[trace.party for trace in self.traces])
         adversary.check(network)
         self.place = {(int(i), int(j)): h for h, (i, j) in enumerate(network.half_edges)}
         unknowns = n + len(self.place)
