@@ -38,7 +38,10 @@ def main(arguments: Sequence[str]) -> int:
 
 def run_node(file: Path, json: bool, quiet: bool) -> int:
     """Run a party to its end, and print its answer."""
-    os.environ["GRPC_SSL_CIPHER_SUITES"] = NO_TLS_1_2  # read once, when gRPC is loaded
+    # Both are read once, when gRPC is loaded. By default it prints every failed handshake to stderr, past all logging;
+    # the transport says the same through ``state``.
+    os.environ["GRPC_SSL_CIPHER_SUITES"] = NO_TLS_1_2
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from ..runtime.config import read_node_file
     from ..runtime.serve import run_party
 

@@ -3,7 +3,6 @@
 Not imported by ``import sottovoce``, because it needs the extra ``network``.
 """
 
-import os
 from importlib.util import find_spec
 
 from ..errors import MissingExtra
@@ -17,7 +16,3 @@ _NEEDED = {
 for _module, _package in _NEEDED.items():
     if find_spec(_module) is None:
         raise MissingExtra("the network runtime", _package, "network")
-
-# gRPC reads this when it is imported. By default it prints every failed handshake to stderr, past all logging; the
-# transport says the same through ``state``.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
