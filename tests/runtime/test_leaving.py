@@ -29,8 +29,8 @@ from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.leaving import Departed, Leaving, decide
 from sottovoce.runtime.question import Question
 from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.programs import Spec
-from sottovoce.statistics.programs import run as run_statistic
+from sottovoce.statistics.at_one_party import Spec
+from sottovoce.statistics.at_one_party import run as run_statistic
 
 SCHEMA = json.loads((files("sottovoce.runtime") / "result.schema.json").read_text())
 RING = sv.Network.ring(4)

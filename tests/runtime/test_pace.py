@@ -19,7 +19,7 @@ from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.frames import Hello, Value, Verdict, decode
 from sottovoce.runtime.memory import LATENCY, Faults
 from sottovoce.runtime.question import Question
-from sottovoce.statistics.programs import Spec
+from sottovoce.statistics.at_one_party import Spec
 
 STAGES = 3  # of a variance
 A_ROW = 1e-6  # virtual seconds that a row takes, in each stage

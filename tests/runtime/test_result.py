@@ -22,7 +22,7 @@ from sottovoce.runtime.memory import Hub
 from sottovoce.runtime.plan import read_plan, write_plan
 from sottovoce.runtime.program import NetworkAgreements
 from sottovoce.runtime.serve import serve
-from sottovoce.statistics.programs import OPTIONS
+from sottovoce.statistics.at_one_party import OPTIONS
 
 SCHEMA = json.loads((Path(serve_module.__file__).parent / "result.schema.json").read_text())
 VALID = jsonschema.Draft202012Validator(SCHEMA)

@@ -29,7 +29,7 @@ from sottovoce.runtime import identity
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.agreement import Agreement
 from sottovoce.runtime.question import Question
-from sottovoce.statistics.programs import Spec
+from sottovoce.statistics.at_one_party import Spec
 
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
 MASK, TOL = GaussianMask(1e4), 1e-8  # a small mask: thresholds are not hidden by rounding

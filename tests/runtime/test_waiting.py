@@ -16,7 +16,7 @@ from sottovoce.runtime.frames import Value, Verdict, decode
 from sottovoce.runtime.memory import Faults
 from sottovoce.runtime.question import Question
 from sottovoce.runtime.waiting import HEARTBEAT
-from sottovoce.statistics.programs import Spec
+from sottovoce.statistics.at_one_party import Spec
 
 AWAY = 20.0  # virtual seconds
 ROWS = [np.array([[0.25], [0.5]]), np.array([[0.125]]), np.array([[2.0]])]

@@ -46,7 +46,7 @@ from sottovoce.runtime.program import NetworkAgreements
 from sottovoce.runtime.question import Question
 from sottovoce.runtime.secrets import EdgeSecrets
 from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.programs import run as run_statistic
+from sottovoce.statistics.at_one_party import run as run_statistic
 
 C, THETA, RUN = 0.4, 0.8, "two worlds"
 CAPSULES: dict[bytes, tuple[bytes, bytes]] = {}  # by encapsulation key, and so are these

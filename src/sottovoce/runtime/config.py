@@ -17,7 +17,7 @@ from ..data.cost_table import PartyCost
 from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, TomlFile, finite, nearest, shown
 from ..pdmm.masks import GaussianMask
-from ..statistics.programs import LARGEST, Spec, checked_rows
+from ..statistics.at_one_party import LARGEST, Spec, checked_rows
 from .frames import MAX_PARTIES
 from .identity import check_certificate, check_name, digits, load
 from .limits import Limits

@@ -19,7 +19,7 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs
 from ..pdmm.solve import Result
 from ..statistics.agreements import Agreements, resolution
-from ..statistics.programs import run as run_statistic
+from ..statistics.at_one_party import run as run_statistic
 from .agent import Agent, Changed
 from .agreement import Contradiction
 from .config import NodeConfig

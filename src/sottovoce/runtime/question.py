@@ -15,7 +15,7 @@ from ..files.toml_table import Table, TomlFile, shown
 from ..pdmm.masks import DEVIATIONS, GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..statistics.agreements import DEFAULT_MASK
-from ..statistics.programs import Spec
+from ..statistics.at_one_party import Spec
 
 Mask = GaussianMask | ModularMask
 
