@@ -28,9 +28,10 @@ from sottovoce.cli.run_node import log_to_stderr
 from sottovoce.cli.status import status_facts
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.runtime import cluster as cluster_module
-from sottovoce.runtime import identity, serve
+from sottovoce.runtime import serve
 from sottovoce.runtime.cluster import ANSWER, Cluster, ask, free_ports
-from sottovoce.runtime.config import NodeConfig, read_node_file
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 
 VALUES = {"ann": (1.0, 2.0), "bob": (4.0,), "cat": (5.0, 8.0, 10.0)}
 

@@ -31,7 +31,7 @@ class Watch(importlib.abc.MetaPathFinder, logging.Handler):
 
 
 async def play(folder: Path) -> list[int]:
-    from sottovoce.runtime.config import read_node_file
+    from sottovoce.runtime.plan.node_file import read_node_file
     from sottovoce.runtime.serve import serve
 
     configs = [read_node_file(path) for path in sorted(folder.glob("*/node.toml"))]

@@ -27,7 +27,7 @@ def drop(
     Exit status: 0 said; 1 not confirmed; 2 it cannot be said, or the party does not run.
     """
     from ..runtime import cluster
-    from ..runtime.config import read_node_file
+    from ..runtime.plan.node_file import read_node_file
 
     path = read_node_file(file).socket
     explained = cluster.drop(path, name, sure=False)

@@ -16,8 +16,8 @@ def fingerprints(file: NodeFile, json: Json = False) -> int | None:
     The first line is this party's own. Each two neighbours read theirs to each other over the telephone, and find it
     in the other's list. Exit status: 0 shown, 2 bad input.
     """
-    from ..runtime.config import read_certificates
-    from ..runtime.identity import digits
+    from ..runtime.keys.identity import digits
+    from ..runtime.plan.node_file import read_certificates
 
     telephone = {name: digits(certificate) for name, certificate in read_certificates(file).items()}
     if json:

@@ -23,7 +23,7 @@ def keygen(
       sottovoce keygen identity --name hospital-3
       sottovoce keygen identity --name hospital-3 --json
     """
-    from ..runtime.identity import CERTIFICATE, KEY, create
+    from ..runtime.keys.identity import CERTIFICATE, KEY, create
 
     identity = create(folder, name)
     made = {

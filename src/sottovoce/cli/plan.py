@@ -32,7 +32,7 @@ def plan(
     Exit status: 0 written; 1 not written, as the run would be weak, disclose somebody, or cannot be
     assessed; 2 bad input.
     """
-    from ..runtime.plan import read_plan, write_plan
+    from ..runtime.plan.plan import read_plan, write_plan
     from .plan_answer import planned_dict, print_planned
 
     with spinner("auditing ...", quiet=json):

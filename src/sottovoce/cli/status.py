@@ -21,7 +21,7 @@ def status(file: NodeFile, json: Json = False) -> int | None:
     Exit status: 0 answered, 2 it does not run.
     """
     from ..runtime.cluster import ask
-    from ..runtime.config import read_node_file
+    from ..runtime.plan.node_file import read_node_file
 
     told = ask(read_node_file(file).socket)
     if json:

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..costs import Cost
-from ..costs.base import Array
-from ..errors import InvalidFile, JournalError
-from ..pdmm.masks import GaussianMask
-from ..pdmm.node import Link, Message, Node
+from ...costs import Cost
+from ...costs.base import Array
+from ...errors import InvalidFile, JournalError
+from ...pdmm.masks import GaussianMask
+from ...pdmm.node import Link, Message, Node
 
 if TYPE_CHECKING:
-    from .config import NodeConfig
+    from ..plan.node_file import NodeConfig
 
 FORMAT = "sottovoce trace 1"
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from ..costs.base import Array
-from ..errors import InvalidInput, PeerError
+from ...costs.base import Array
+from ...errors import InvalidInput, PeerError
+from ..keys.identity import NAME, with_lengths
 from . import wire_pb2
-from .identity import NAME, with_lengths
 
 MAX_FRAME = 2**20 + 1024  # bytes
 CHUNK = 65_536  # numbers in one frame; longer vectors travel in chunks
@@ -278,7 +278,7 @@ def _fault(body: Body) -> str | None:
         fine = fine and 8 <= len(body.data) - SEAL <= 8 * CHUNK and (len(body.data) - SEAL) % 8 == 0
         return None if fine else f"an escrow of {len(body.data)} bytes that cannot be one"
     number = body.counter if isinstance(body, Value) else body.epoch
-    least = 1 if isinstance(body, Value) else 0  # the first message has counter 1 (node.py)
+    least = 1 if isinstance(body, Value) else 0  # the first message has counter 1 (pdmm/node.py)
     if not (0 <= body.stage < 2**32 and least <= number < NUMBERS):
         return f"a {type(body).__name__.lower()} of stage {body.stage} with number {number}: out of range"
     if isinstance(body, Verdict):

@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable
 
 from ..errors import JournalError, PeerError
-from .frames import Progress
-from .handshake import Disagreement, Handshake
 from .journal import Journal
-from .party import Party
+from .protocol.frames import Progress
+from .protocol.handshake import Disagreement, Handshake
+from .protocol.party import Party
 
 log = logging.getLogger(__name__)
 

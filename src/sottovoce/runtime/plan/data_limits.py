@@ -33,13 +33,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..costs import Cost
-from ..costs.base import Array
-from ..errors import BadlyHidden, InvalidInput
-from ..pdmm.hiding import size_of
-from ..pdmm.masks import GaussianMask
-from ..pdmm.modular_mask import Integers
-from .agreement import Contradiction
+from ...costs import Cost
+from ...costs.base import Array
+from ...errors import BadlyHidden, InvalidInput
+from ...pdmm.hiding import size_of
+from ...pdmm.masks import GaussianMask
+from ...pdmm.modular_mask import Integers
+from ..protocol.agreement import Contradiction
 
 ROUNDING = 1e-9
 

@@ -1,7 +1,7 @@
 """How frames travel: one stream per edge, dialled by the party with the smaller name, and dialled again for ever.
 
 ``Transport`` has all that does not depend on the medium: who dials, when to dial again, one conversation per neighbour,
-and what becomes of it. ``memory.py`` and ``grpc_transport.py`` add connections. Whoever is there has to be greeted
+and what becomes of it. ``in_memory.py`` and ``grpc_transport.py`` add connections. Whoever is there has to be greeted
 before anything else, so that a stranger does not take the place of a neighbour. A transport keeps nothing for later: it
 asks the handler for the next frame when there is room for one, so that a slow neighbour gets the newest, not a queue.
 """
@@ -17,8 +17,8 @@ from contextlib import AbstractAsyncContextManager, suppress
 from random import Random
 from typing import Any, Protocol
 
-from ..errors import InvalidInput, PeerError
-from .frames import MAX_FRAME
+from ...errors import InvalidInput, PeerError
+from ..protocol.frames import MAX_FRAME
 
 log = logging.getLogger(__name__)
 

@@ -21,9 +21,9 @@ from ..pdmm.solve import Result
 from ..statistics.agreements import Agreements, resolution
 from ..statistics.at_one_party import run as run_statistic
 from .agent import Agent, Changed
-from .agreement import Contradiction
-from .config import NodeConfig
-from .limits import Limits
+from .plan.data_limits import Limits
+from .plan.node_file import NodeConfig
+from .protocol.agreement import Contradiction
 
 T = TypeVar("T")
 

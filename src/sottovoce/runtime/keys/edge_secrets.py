@@ -23,14 +23,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from ..costs.base import Array
-from ..errors import InvalidInput, JournalError, PeerError
-from ..pdmm.masks import GaussianMask
+from ...costs.base import Array
+from ...errors import InvalidInput, JournalError, PeerError
+from ...pdmm.masks import GaussianMask
 from . import hybrid
 from .identity import with_lengths
 
 if TYPE_CHECKING:
-    from .journal import Journal
+    from ..journal import Journal
 
 PROTOCOL = "sottovoce 2"
 TAG = 16  # bytes

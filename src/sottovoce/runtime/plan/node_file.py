@@ -12,15 +12,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..costs.base import Array
-from ..data.cost_table import PartyCost
-from ..errors import InvalidFile, InvalidInput
-from ..files.toml_table import Table, TomlFile, finite, nearest, shown
-from ..pdmm.masks import GaussianMask
-from ..statistics.at_one_party import LARGEST, Spec, checked_rows
-from .frames import MAX_PARTIES
-from .identity import check_certificate, check_name, digits, load
-from .limits import Limits
+from ...costs.base import Array
+from ...data.cost_table import PartyCost
+from ...errors import InvalidFile, InvalidInput
+from ...files.toml_table import Table, TomlFile, finite, nearest, shown
+from ...pdmm.masks import GaussianMask
+from ...statistics.at_one_party import LARGEST, Spec, checked_rows
+from ..keys.identity import check_certificate, check_name, digits, load
+from ..protocol.frames import MAX_PARTIES
+from .data_limits import Limits
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
 
 PARTY_KEYS = (

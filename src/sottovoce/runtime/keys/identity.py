@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from ..errors import InvalidInput
+from ...errors import InvalidInput
 
 KEY, CERTIFICATE = "key.pem", "certificate.pem"
 # A name is a host name to TLS, which drops a final dot and takes four numbers for an address.

@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from ..pdmm.masks import GaussianMask
-from .config import NodeConfig
+from .plan.node_file import NodeConfig
 
 PRIOR = 1.0  # variance of a value, in the units that the parties agreed on; a square of such values has twice that
 

@@ -17,25 +17,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..costs import Quadratic
-from ..costs.base import Array
-from ..errors import InvalidInput, Unsupported
-from ..network import Network
-from ..pdmm.masks import GaussianMask
-from ..pdmm.node import Message, nodes_of
-from ..pdmm.problem import Problem, averaging
-from ..pdmm.schedules import Synchronous
-from ..privacy import Adversary, Coalition, Eavesdropper, Report
-from ..privacy.case import UNKNOWNS, Case, Setting
-from ..privacy.elimination import Elimination
-from ..privacy.encrypted import decided
-from ..privacy.field import PRIMES
-from ..privacy.field_run import FieldRun
-from ..privacy.report import Guarantee
-from ..privacy.secrets_and_prior import secrets_of
-from .escrow import guardians
-from .recorder import Began, Trace, numbers
+from ...costs import Quadratic
+from ...costs.base import Array
+from ...errors import InvalidInput, Unsupported
+from ...network import Network
+from ...pdmm.masks import GaussianMask
+from ...pdmm.node import Message, nodes_of
+from ...pdmm.problem import Problem, averaging
+from ...pdmm.schedules import Synchronous
+from ...privacy import Adversary, Coalition, Eavesdropper, Report
+from ...privacy.case import UNKNOWNS, Case, Setting
+from ...privacy.elimination import Elimination
+from ...privacy.encrypted import decided
+from ...privacy.field import PRIMES
+from ...privacy.field_run import FieldRun
+from ...privacy.report import Guarantee
+from ...privacy.secrets_and_prior import secrets_of
+from ..protocol.escrow import guardians
 from .replay import Holding, play, together
+from .trace import Began, Trace, numbers
 
 
 def audit_trace(

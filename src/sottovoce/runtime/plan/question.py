@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..costs.base import Array
-from ..data.cost_table import OWN_KEYS, PartyCost, read_party_cost
-from ..data.csv_rows import read_one_per_party
-from ..errors import InvalidFile
-from ..files.toml_table import Table, TomlFile, shown
-from ..pdmm.masks import DEVIATIONS, GaussianMask
-from ..pdmm.modular_mask import ModularMask
-from ..statistics.agreements import DEFAULT_MASK
-from ..statistics.at_one_party import Spec
+from ...costs.base import Array
+from ...data.cost_table import OWN_KEYS, PartyCost, read_party_cost
+from ...data.csv_rows import read_one_per_party
+from ...errors import InvalidFile
+from ...files.toml_table import Table, TomlFile, shown
+from ...pdmm.masks import DEVIATIONS, GaussianMask
+from ...pdmm.modular_mask import ModularMask
+from ...statistics.agreements import DEFAULT_MASK
+from ...statistics.at_one_party import Spec
 
 Mask = GaussianMask | ModularMask
 
@@ -84,7 +84,7 @@ class Question:
         return len(self.statistic.columns) if self.statistic.intercept else 0
 
     def spread_of_lies(self, prior: float) -> float:
-        """``spread``, if others lie as far as they are believed (see ``limits``): ``n/N`` is up to ``n`` times what it
+        """``spread``, if others lie as far as they are believed (see ``Limits``): ``n/N`` is up to ``n`` times what it
         is among equal parties, squares are about an agreed ``m`` of up to ``size``, so that their variance is that of
         ``(t - m)^2``, and residuals are squares of up to ``(2 size)^2``."""
         residuals = 1 if self.kind == "least_squares" and self.squares else 0

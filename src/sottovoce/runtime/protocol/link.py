@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..costs.base import Array
-from ..errors import PeerError
+from ...costs.base import Array
+from ...errors import PeerError
+from ..keys.edge_secrets import EdgeSecrets
+from ..keys.identity import Identity
 from .escrow import seal, unseal
 from .frames import (
     CHUNK,
@@ -33,8 +35,6 @@ from .frames import (
     decode,
     encode,
 )  # fmt: skip
-from .identity import Identity
-from .secrets import EdgeSecrets
 
 STAGES = 16  # more than any run has
 AHEAD = 16  # chunks, a million numbers, of a vector whose length is not known yet

@@ -15,18 +15,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..data.problem_file import KEYS, read_network
-from ..errors import InvalidFile, InvalidInput, Unsupported
-from ..files.toml_table import Table, TomlFile, read_text
-from ..network import Network
-from ..pdmm.problem import averaging
-from ..pdmm.schedules import Asynchronous
-from ..pdmm.tune import tune
-from ..privacy.page import Page, to_html
-from ..privacy.statement import statement
-from .config import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .identity import check_certificate, create, digits, fingerprint
-from .prospect import Prospect, assess
+from ...data.problem_file import KEYS, read_network
+from ...errors import InvalidFile, InvalidInput, Unsupported
+from ...files.toml_table import Table, TomlFile, read_text
+from ...network import Network
+from ...pdmm.problem import averaging
+from ...pdmm.schedules import Asynchronous
+from ...pdmm.tune import tune
+from ...privacy.page import Page, to_html
+from ...privacy.statement import statement
+from ..keys.identity import check_certificate, create, digits, fingerprint
+from .node_file import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
+from .plan_audit import Prospect, assess
 from .question import KINDS, Question, one_of_them, read_mask, read_question
 
 TABLES = ("run", "network", *KINDS, "mask", "audit", "party")

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
-from ..errors import PeerError
+from ...errors import PeerError
 from .transport import CLOSED, Connection, Greeting, Lost, Transport
 
 ROOM = 16  # frames on their way in one direction, after which the sender waits

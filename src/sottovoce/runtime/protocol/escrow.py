@@ -15,8 +15,8 @@ import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from ..costs.base import Array
-from ..errors import PeerError
+from ...costs.base import Array
+from ...errors import PeerError
 from .frames import CHUNK, Escrow, chunks
 
 GUARDIANS = 2  # one may be away, or go too

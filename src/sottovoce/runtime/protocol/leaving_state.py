@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..costs.base import Array
-from ..pdmm.node import Node
-from .config import NodeConfig
+from ...costs.base import Array
+from ...pdmm.node import Node
+from ..journal import Journal
+from ..keys.identity import Identity
+from ..plan.node_file import NodeConfig
 from .frames import Leave, decode, encode
-from .identity import Identity
-from .journal import Journal
 from .leaving import Decision, Departed, Leaving
 from .link import canonical, digest
 

@@ -21,10 +21,10 @@ from typing import Any
 from ..costs.base import Array
 from ..errors import JournalError
 from ..files.atomic import write_whole
-from .config import NodeConfig
 from .journal import Journal
-from .link import canonical
-from .secrets import EDGE, EdgeSecrets
+from .keys.edge_secrets import EDGE, EdgeSecrets
+from .plan.node_file import NodeConfig
+from .protocol.link import canonical
 
 log = logging.getLogger(__name__)
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..costs.base import Array
-from ..data.cost_table import HIDDEN
-from ..errors import Unsupported
-from ..network import Network
-from ..pdmm.masks import DEVIATIONS, GaussianMask
-from ..pdmm.problem import Problem, averaging
-from ..privacy import Eavesdropper, Exposure, Report, Verdict, audit, calibrate, exposure, suggest_edges
-from ..privacy.adversary import Channels
-from ..privacy.case import describe_mask
-from ..privacy.verdict import DELTA
-from ..statistics.agreements import resolution
+from ...costs.base import Array
+from ...data.cost_table import HIDDEN
+from ...errors import Unsupported
+from ...network import Network
+from ...pdmm.masks import DEVIATIONS, GaussianMask
+from ...pdmm.problem import Problem, averaging
+from ...privacy import Eavesdropper, Exposure, Report, Verdict, audit, calibrate, exposure, suggest_edges
+from ...privacy.adversary import Channels
+from ...privacy.case import describe_mask
+from ...privacy.verdict import DELTA
+from ...statistics.agreements import resolution
 from .question import Question
 
 LARGEST = 8  # sizes of groups that are told apart
@@ -152,7 +152,7 @@ def assess(
 
 
 def _what_if(question: Question, prior: float) -> list[str]:
-    """What else parties may have, or do, within the limits that they keep (see ``limits``). What is added is concave in
+    """What else parties may have, or do, within the limits that they keep (see ``Limits``). What is added is concave in
     the variance of what travels, so it grows by no more than that."""
     n, size, squares = question.parties, question.size, question.squares
     notes = []

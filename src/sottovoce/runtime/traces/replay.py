@@ -13,19 +13,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..costs import Cost
-from ..costs.base import Array
-from ..errors import InvalidInput
-from ..pdmm.masks import GaussianMask
-from ..pdmm.node import Link, Message, Node
-from ..pdmm.solve import Result
-from .agent import Agent
-from .config import NodeConfig, read_node_file
-from .identity import load
-from .journal import Journal
-from .memory import Hub
-from .program import NetworkAgreements, answer
-from .recorder import Began, Event, Heard, Trace, Woke, read_trace, written
+from ...costs import Cost
+from ...costs.base import Array
+from ...errors import InvalidInput
+from ...pdmm.masks import GaussianMask
+from ...pdmm.node import Link, Message, Node
+from ...pdmm.solve import Result
+from ..agent import Agent
+from ..journal import Journal
+from ..keys.identity import load
+from ..network_agreements import NetworkAgreements, answer
+from ..plan.node_file import NodeConfig, read_node_file
+from ..transport.in_memory import Hub
+from .trace import Began, Event, Heard, Trace, Woke, read_trace, written
 
 NodeOf = Callable[[int, int], Node]  # the fresh node of a party (its index) in a stage
 

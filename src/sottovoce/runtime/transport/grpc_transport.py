@@ -19,9 +19,9 @@ from typing import Any, Literal, Protocol
 import grpc
 import grpc.aio
 
-from ..errors import InvalidInput, PeerError
-from .frames import MAX_FRAME
-from .identity import Identity, check_certificate, fingerprint
+from ...errors import InvalidInput, PeerError
+from ..keys.identity import Identity, check_certificate, fingerprint
+from ..protocol.frames import MAX_FRAME
 from .transport import BROKEN, CLOSED, HANDSHAKES, Connection, Lost, Transport
 
 SERVICE, METHOD = "sottovoce.v2.Party", "Talk"

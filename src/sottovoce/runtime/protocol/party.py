@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from ..costs.base import Array
-from ..errors import PeerError
+from ...costs.base import Array
+from ...errors import PeerError
 from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, never_accepted
-from .departure import Departure
 from .escrow import guardians
 from .frames import Goodbye, Leave, Pads, Progress, Verdict
+from .leaving_state import Departure
 from .link import Complete, Link, News
 
 FINISHED = "finished"  # the goodbye of a party that has its answer

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
-from ..errors import PeerError
+from ...errors import PeerError
+from ..keys.identity import verify, with_lengths
 from .agreement import ROLLED_BACK, Final
 from .frames import NONCE, Hello, Opening, Progress, decode, encode
-from .identity import verify, with_lengths
 from .link import Link, digest
 
 VERSION = 2

@@ -15,7 +15,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM768PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from ..errors import InvalidInput, PeerError
+from ...errors import InvalidInput, PeerError
 
 POINT, SEED = 32, 64  # bytes: an X25519 key, and what an ML-KEM key pair is made from
 ENCAPSULATION_KEY, CIPHERTEXT = 1184, 1088

@@ -18,10 +18,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..errors import InvalidInput, PeerError
+from ...errors import InvalidInput, PeerError
+from ..keys.identity import Identity, fingerprint, verify, with_lengths
 from .agreement import Contradiction
 from .frames import Leave
-from .identity import Identity, fingerprint, verify, with_lengths
 
 LATE = 2**40  # epochs that no run comes to
 

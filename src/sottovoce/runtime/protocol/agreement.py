@@ -13,7 +13,7 @@ else *no*; verdicts are flooded, and when all have said ok the frozen ``x`` is t
 
 What cannot be true is not believed: a verdict in which this party accepts what it has not accepted, an epoch that
 everybody accepts though it was refused, an epoch far ahead, a state that was frozen twice, numbers larger than honest
-ones get (``sizes``). That a neighbour accepts, only the neighbour itself can say. So whatever others say, this party
+ones get (``Sizes``). That a neighbour accepts, only the neighbour itself can say. So whatever others say, this party
 has no answer but one that it and all its neighbours accept: both sides of every edge that it has are right.
 """
 
@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..costs.base import Array
-from ..errors import PeerError
-from ..pdmm.node import Message, Node
-from .sizes import Sizes
+from ...costs.base import Array
+from ...errors import PeerError
+from ...pdmm.node import Message, Node
+from .message_bounds import Sizes
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 16  # roundings of the largest number of a message, below which nothing can be certified
