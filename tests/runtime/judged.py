@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.node import nodes_of
-from sottovoce.runtime.agreement import EPS, ROUNDING, Agreement
+from sottovoce.pdmm.node import nodes_of
+from sottovoce.runtime.protocol.agreement import EPS, ROUNDING, Agreement
 
 C = 0.4
 CURVATURE = 2.0  # of ||x - s||^2

@@ -16,10 +16,10 @@ from runtime.test_party import Triangle
 from runtime.trial import ACCURACY, prepare
 
 import sottovoce as sv
-from sottovoce.runtime.acceptances import as_array, from_array
-from sottovoce.runtime.agreement import Contradiction, Final
-from sottovoce.runtime.frames import MAX_ACCEPTANCES, MAX_FRAME, MAX_PARTIES, Body, Verdict, decode
-from sottovoce.runtime.link import News
+from sottovoce.runtime.protocol.acceptances import as_array, from_array
+from sottovoce.runtime.protocol.agreement import Contradiction, Final
+from sottovoce.runtime.protocol.frames import MAX_ACCEPTANCES, MAX_FRAME, MAX_PARTIES, Body, Verdict, decode
+from sottovoce.runtime.protocol.link import News
 
 RING = sv.Network.ring(5)
 

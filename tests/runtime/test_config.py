@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from sottovoce.errors import BadlyHidden, InvalidInput
-from sottovoce.masks import GaussianMask
-from sottovoce.modular import ModularMask
-from sottovoce.runtime import config as config_module
-from sottovoce.runtime import identity
-from sottovoce.runtime.config import NodeConfig, read_node_file
-from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.link import canonical
+from sottovoce.pdmm.masks import GaussianMask
+from sottovoce.pdmm.modular_mask import ModularMask
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.keys.identity import Identity
+from sottovoce.runtime.plan import node_file as config_module
+from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.protocol.link import canonical
 
 HEAD = """[party]
 name = "ann"

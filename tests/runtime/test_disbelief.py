@@ -11,7 +11,7 @@ import pytest
 from runtime.judged import Adversary, C, Mail, Run, signature, signed
 
 import sottovoce as sv
-from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction, Final
+from sottovoce.runtime.protocol.agreement import JUMP, Agreement, Contradiction, Final
 
 TRIANGLE = sv.Network.complete(3)
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.data.cost_table import read_cost, read_party_cost
+from sottovoce.data.party_rows import read_own_rows
 from sottovoce.errors import BadlyHidden, InvalidFile, InvalidInput, NotConverged, Unsupported
-from sottovoce.files.cost_table import read_cost, read_party_cost
-from sottovoce.files.data import read_own_rows
-from sottovoce.files.table import TomlFile
-from sottovoce.modular import decode, limb_width, masked_limbs, split
+from sottovoce.files.toml_table import TomlFile
+from sottovoce.pdmm.modular_mask import decode, limb_width, masked_limbs, split
 from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.programs import Spec, checked_rows, run
+from sottovoce.statistics.at_one_party import Spec, checked_rows, run
 
 N = 5
 TOL = 1e-14  # of both drivers; the simulator leaves 3 TOL times the largest contribution open, and 12 grids

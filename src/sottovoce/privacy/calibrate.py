@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..masks import DEVIATIONS, GaussianMask
 from ..network import Network
-from ..problem import Problem
-from ..schedules import NodeSchedule, Schedule
+from ..pdmm.masks import DEVIATIONS, GaussianMask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import NodeSchedule, Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Nodes
 from .case import Case, Setting, check, describe_prior, setting_of
 from .closed_form import OpenView
 from .coalitions import whole_transcripts
-from .secrets import prior_of, secrets_of
+from .secrets_and_prior import prior_of, secrets_of
 from .uncertified import Hessians, check_hessians, is_certifiable
 from .worst import (
     WORK,
@@ -130,11 +130,10 @@ def calibrate(
     check_hessians(hessians)
     is_certifiable(problem, hessians)
     for i in np.flatnonzero(network.degrees <= max_corrupt):
-        name = network.labels[i] if network.labels else i
         raise Unsupported(
-            f"no mask can do it: node {name} has {network.degrees[i]} neighbour(s), and if all of them are among "
-            f"the {max_corrupt} corrupt nodes it is disclosed exactly. Add edges (sv.privacy.suggest_edges), or lower "
-            "max_corrupt."
+            f"no mask can do it: node {network.name(i)} has {network.degrees[i]} neighbour(s), and if all of them are "
+            f"among the {max_corrupt} corrupt nodes it is disclosed exactly. Add edges (sv.privacy.suggest_edges), or "
+            "lower max_corrupt."
         )
     setting = setting_of(problem, schedule, theta, c, seed, "transcript", None)
     if setting.iterations is not None:

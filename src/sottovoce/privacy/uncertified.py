@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ..costs import LeastSquares
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
-from ..masks import GaussianMask, UniformMask
-from ..modular import ModularMask
-from ..problem import Problem
-from ..schedules import Delayed
+from ..pdmm.masks import GaussianMask, UniformMask
+from ..pdmm.modular_mask import ModularMask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Delayed
 from .adversary import Adversary, Channels
 from .attacks import RecoveredGradients, RecoveredHessians, gradients_in_traffic, recover_hessians
 from .case import Setting, describe_mask
@@ -24,7 +24,7 @@ from .kinks import RecoveredKinks, has_kinks, kinks_in_traffic, kinks_on_edges
 from .one_row import RecoveredRows, is_logistic, rows_in_traffic
 from .pads import CorrelatedPads
 from .report import Report
-from .secrets import secrets_of
+from .secrets_and_prior import secrets_of
 from .uniform import uniform_attack
 
 Hessians = Literal["private", "public"]
@@ -258,7 +258,7 @@ def _told(problem: Problem, attack: Any, tapped: bool, corrupt: Collection[int])
         needs = "enough wakes of a node" if tapped else "wakes of a node between which nobody else had news for it"
         return f"The attack{where} found none in this run: it needs {needs}. {NO_GUARANTEE}"
     kind = "A_{0}'A_{0}" if _is_regression(problem) else "Q_{0}"
-    names = [str(problem.network.labels[i] if problem.network.labels else i) for i in known[:NAMED]]
+    names = [problem.network.name(i) for i in known[:NAMED]]
     some = ", ".join(_shown(kind.format(name), attack.matrices[i]) for name, i in zip(names, known, strict=False))
     more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
     return (

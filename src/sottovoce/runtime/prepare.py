@@ -12,8 +12,8 @@ from concurrent.futures import thread  # noqa: F401  in which the statistic runs
 import numpy as np
 
 from ..costs.base import Array
-from ..files.cost_table import PartyCost
-from .config import NodeConfig
+from ..data.cost_table import PartyCost
+from .plan.node_file import NodeConfig
 
 
 def prepare(config: NodeConfig, own: Array | PartyCost) -> None:

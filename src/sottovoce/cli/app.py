@@ -1,0 +1,92 @@
+"""The program ``sottovoce``: its commands, each of which has a file here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, ParamSpec
+
+import typer
+
+from .audit import audit
+from .demo import demo
+from .drop import drop
+from .fingerprints import fingerprints
+from .keygen import keygen
+from .node import node
+from .paper import paper
+from .plan import plan
+from .solve import solve
+from .status import status
+from .terminal import Exit, one_line_each
+
+P = ParamSpec("P")
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings=CONTEXT,
+    rich_markup_mode=None,
+)
+
+
+def tidy(command: Callable[P, int | None]) -> Callable[P, None]:
+    """A command that returns its exit status; errors and warnings of the library become one line each."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            with one_line_each():
+                code = command(*args, **kwargs)
+        except Exit as leave:
+            code = leave.code
+        raise typer.Exit(code or 0)
+
+    return run
+
+
+def main() -> None:
+    """The entry point ``sottovoce``."""
+    app(prog_name="sottovoce")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"sottovoce {version('sottovoce')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Parties agree on the exact optimum of a joint problem, talking to their neighbours only.
+
+    \b
+    Start with:
+      sottovoce demo
+      sottovoce solve --example averaging > problem.toml
+      sottovoce solve problem.toml
+      sottovoce audit problem.toml
+    """
+
+
+for command, summary in (
+    (solve, "Solve the problem that a file states."),
+    (audit, "Measure what a run gives away, and to whom."),
+    (demo, "Watch ten hospitals fit one regression."),
+    (paper, "Reproduce the paper: figures, data, claims."),
+    (keygen, "Make the key and certificate of a party."),
+    (plan, "Write the node files of a whole network, audited first."),
+    (fingerprints, "Show what to compare with the neighbours over the telephone."),
+    (node, "Run one party on the network."),
+    (status, "Ask a running party how it is."),
+    (drop, "Say that another party has left the run for good."),
+):
+    app.command(short_help=summary)(tidy(command))

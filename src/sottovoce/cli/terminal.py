@@ -1,0 +1,120 @@
+"""What the commands print: tables for people, one JSON object for programs, one line for a warning or an error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SottovoceError, SottovoceWarning
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+SHOWN = 25  # entries of an answer, or of an audit, in a table
+SPINNER_AFTER = 2.0  # seconds
+
+
+class Exit(Exception):
+    """Leave the command with this status."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+@contextmanager
+def one_line_each() -> Iterator[None]:
+    """Inside, a warning is one line on stderr, and an error of the library one line and exit status 2."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", SottovoceWarning)
+
+        def show(message: Warning | str, *_: object, **__: object) -> None:
+            print(f"warning: {message}", file=sys.stderr)
+
+        warnings.showwarning = show
+        try:
+            yield
+        except SottovoceError as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise Exit(2) from None
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            raise Exit(130) from None
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One object on stdout; what is not a finite number becomes null."""
+    print(json.dumps(_finite(value), allow_nan=False, ensure_ascii=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def facts() -> Table:
+    """A table of two columns, without a frame."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def print_facts(rows: dict[str, Any]) -> None:
+    """Such a table, on stdout."""
+    from rich.console import Console
+    from rich.text import Text
+
+    table = facts()
+    for name, value in rows.items():
+        table.add_row(Text(name), Text(str(value)))
+    Console(highlight=False, soft_wrap=True).print(table)
+
+
+@contextmanager
+def stages(count: int, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A progress bar over named stages, on a terminal only; yields what to call when one begins."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=count)
+
+        def begin(stage: str) -> None:
+            bar.update(task, description=stage, advance=1)
+
+        yield begin
+
+
+@contextmanager
+def spinner(what: str, quiet: bool) -> Iterator[None]:
+    """Says what is under way, after two seconds, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(what)
+    timer = threading.Timer(SPINNER_AFTER, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()

@@ -1,0 +1,158 @@
+"""Statistics that one party of a network runs: what all parties agree on beforehand, and its own part in the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array, as_floats
+from ..data.cost_table import read_scale as read_named_scale
+from ..errors import InvalidInput
+from ..files.toml_table import Table
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import ModularMask, check_size
+from .agreements import DEFAULT_MASK, Agreements
+from .histogram import bin_counts, histogram_program, read_bins
+from .least_squares import check_ridge, least_squares_program, read_names
+from .mean_and_covariance import check_ddof, covariance_program, mean_program, variance_program
+from .shards import read_scale
+from .statistic import Statistic, plain
+
+OPTIONS: dict[str, tuple[str, ...]] = {  # what each statistic takes, besides its columns
+    "mean": ("scale", "variance"),
+    "variance": ("scale", "ddof", "variance"),
+    "covariance": ("scale", "ddof", "variance"),
+    "histogram": ("bins", "bits"),
+    "least_squares": ("scale", "ridge", "intercept", "variance"),
+}
+KEYS = ("type", "columns", "features", "target", *dict.fromkeys(sum(OPTIONS.values(), ())))
+
+# In units of scale: of smaller numbers no sum, square, or square of a residual overflows, at any number of rows.
+LARGEST = 1e30
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A statistic as the parties agree on it: public, the same everywhere, and checked when it is made.
+
+    ``scale`` has a number per column, ``variance`` is that of the ``GaussianMask`` for real numbers, and ``bits`` are
+    those of the ``ModularMask`` for the counts of a histogram. The rest is as in the functions ``private_...``.
+    """
+
+    type: str
+    columns: tuple[str, ...]  # of a party's rows; the target of a regression comes last
+    scale: float | Sequence[float] = 1.0
+    ddof: int = 1
+    ridge: float = 0.0
+    intercept: bool = True
+    bins: Sequence[float] = ()
+    variance: float = DEFAULT_MASK.variance
+    bits: int = ModularMask().bits
+
+    def __post_init__(self) -> None:
+        if self.type not in OPTIONS:
+            raise InvalidInput(f"type must be one of {', '.join(OPTIONS)}; got {self.type!r}.")
+        object.__setattr__(self, "columns", self._read_columns())
+        for field in fields(self)[2:]:
+            value = getattr(self, field.name)
+            if field.name in OPTIONS[self.type]:
+                object.__setattr__(self, field.name, self._read(field.name, value))
+            elif not np.array_equal(value, getattr(type(self), field.name)):  # the default
+                raise InvalidInput(f"{field.name} has no meaning for type {self.type!r}; got {value!r}. Leave it out.")
+
+    def _read_columns(self) -> tuple[str, ...]:
+        columns = tuple(self.columns) if isinstance(self.columns, tuple | list) else ()
+        if not columns or not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
+            raise InvalidInput(f"columns must be one or more different names; got {self.columns!r}.")
+        if self.type == "histogram" and len(columns) > 1:
+            raise InvalidInput(f"columns must name one variable for a histogram; got {columns}. Run one for each.")
+        if self.type == "least_squares":
+            if len(columns) == 1:
+                raise InvalidInput(f"columns must name features, and last the target; got {columns[0]!r} only.")
+            read_names(columns[:-1], len(columns) - 1, self.intercept)
+        return columns
+
+    def _read(self, name: str, value: Any) -> Any:
+        """The value in its one form, so that equal specifications are equal in JSON too."""
+        match name:
+            case "scale":
+                return tuple(read_scale(value, len(self.columns), "column").tolist())
+            case "bins":
+                return tuple(read_bins(value).tolist())
+            case "ddof":
+                check_ddof(value)
+                return int(value)
+            case "ridge":
+                check_ridge(value)
+                return float(value)
+            case "intercept":
+                if not isinstance(value, bool):
+                    raise InvalidInput(f"intercept must be true or false; got {value!r}.")
+                return value
+            case "variance":
+                return GaussianMask(value).variance
+            case _:
+                return ModularMask(value).bits
+
+    @classmethod
+    def from_table(cls, table: Table) -> Spec:
+        """The table ``[statistic]`` of a party's file; its data are not in it (see ``files.data.read_own_rows``)."""
+        table.refuse_unknown(KEYS)
+        kind = table.choice("type", OPTIONS)
+        naming = "features" if kind == "least_squares" else "columns"
+        columns = table.strings(naming)
+        if naming == "features":
+            target = table.string("target")
+            if target in columns:
+                raise table.refuse("features", f"contains the target {target!r}.")
+            columns = [*columns, target]
+        options = {key: table.get(key) for key in OPTIONS[kind] if key in table}
+        if "scale" in options:
+            options["scale"] = read_named_scale(table, columns, "column")
+        table.finish(f'type = "{kind}"')
+        return table.call(cls, kind, tuple(columns), **options, at=naming)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, in the keys of ``from_table``, with every default written out."""
+        options = {name: plain(getattr(self, name)) for name in OPTIONS[self.type]}
+        if "scale" in options:
+            options["scale"] = dict(zip(self.columns, options["scale"], strict=True))
+        if self.type == "least_squares":
+            return {"type": self.type, "features": list(self.columns[:-1]), "target": self.columns[-1], **options}
+        return {"type": self.type, "columns": list(self.columns), **options}
+
+
+def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike) -> Statistic:
+    """One party's part in a statistic, from its rows ``(n_i, d)`` to the answer that it holds.
+
+    Answers have an entry per column, also where there is only one. A party may have no rows.
+    """
+    rows = [checked_rows(spec, shard, agreements.parties)]
+    if spec.type == "histogram":
+        return histogram_program(agreements, rows, np.array(spec.bins), ModularMask(spec.bits))
+    unit, mask, shape = np.array(spec.scale), GaussianMask(spec.variance), (len(spec.columns),)
+    if spec.type == "mean":
+        return mean_program(agreements, rows, shape, unit, mask)
+    if spec.type == "variance":
+        return variance_program(agreements, rows, shape, unit, spec.ddof, mask)
+    if spec.type == "covariance":
+        return covariance_program(agreements, rows, unit, spec.ddof, mask)
+    return least_squares_program(agreements, rows, None, spec.columns[:-1], unit, spec.ridge, spec.intercept, mask)
+
+
+def checked_rows(spec: Spec, shard: npt.ArrayLike, parties: int) -> Array:
+    """A party's rows, refused now where they could only be refused later, when others would see that it stops."""
+    rows = as_floats(shard, "the rows")
+    if rows.ndim != 2 or rows.shape[1] != len(spec.columns):
+        raise InvalidInput(f"the rows must be (n_i, {len(spec.columns)}), a number per column; got {rows.shape}.")
+    if not np.isfinite(rows).all():
+        raise InvalidInput("the rows have NaN or inf. Remove or impute the missing values first.")
+    if spec.type == "histogram":
+        check_size(bin_counts(rows, np.array(spec.bins)), ModularMask(spec.bits), parties)
+    elif np.abs(rows / np.array(spec.scale)).max(initial=0.0) > LARGEST:
+        raise InvalidInput(f"the rows have numbers beyond {LARGEST:g} in units of scale. Give a larger scale.")
+    return rows
