@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from runtime.judged import signature, signed
 from runtime.leavers import Stage
+from runtime.test_party import Triangle
 from runtime.trial import ACCURACY, COLUMNS, COSTS, Trial, prepare, status, wait_for
 from typer.testing import CliRunner, Result
 
@@ -500,6 +501,14 @@ def test_of_two_nobody_is_left(identities):
     pair = Leaving(identities["ann"], ("ann", "bob"), ("x", "y"), b"h" * 32, 2)
     with pytest.raises(InvalidInput, match="nobody is left to agree with"):
         pair.check("bob")
+
+
+def test_of_two_nobody_is_told_that_one_has_left(leavings, identities):
+    triangle = Triangle(identities)
+    ann, bob = triangle.parties["ann"], triangle.parties["bob"].links["ann"]
+    ann.departure = SimpleNamespace(possible=False)
+    with pytest.raises(PeerError, match="bob says that cat has left; in this run nobody can"):
+        ann.received("bob", bob._sealed(leavings["bob"].sign("cat", **STAND)))
 
 
 @pytest.mark.parametrize(("names", "kept"), [(("ann", "bob"), []), (("ann", "bob", "cat"), ["bob"])])
