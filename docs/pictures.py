@@ -1,4 +1,4 @@
-"""Draws the pictures of the README and of docs/privacy.md: ``python docs/pictures.py``."""
+"""Draws the pictures of the README and of docs/explanation/given-away.md: ``python docs/pictures.py``."""
 
 import os
 import re
@@ -63,4 +63,4 @@ if __name__ == "__main__":
     main()
     here = Path(__file__).resolve().parent
     os.chdir(here / "images")
-    run_page(here / "privacy.md")
+    run_page(here / "explanation" / "given-away.md")

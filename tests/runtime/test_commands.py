@@ -314,7 +314,7 @@ def test_what_answers_may_be_silent(tmp_path):
 
 # The page that leads there
 
-PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "deploy.md"
 
 
 def test_the_plan_of_the_page_can_be_carried_out(tmp_path):

@@ -44,7 +44,7 @@ from sottovoce.runtime.grpc_transport import METHOD, SERVICE
 from sottovoce.runtime.identity import Identity
 from sottovoce.runtime.secrets import PROTOCOL
 
-PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 RUN_ID = "00112233445566778899aabbccddeeff"
 ESCROW, LEAVE = 8, 9
 ROWS = {"ann": [10.5, 12.25, 9.0, 30.0, 7.75], "bob": [11.0, 8.5, 20.125]}

@@ -26,7 +26,7 @@ from sottovoce.statistics.programs import OPTIONS
 
 SCHEMA = json.loads((Path(serve_module.__file__).parent / "result.schema.json").read_text())
 VALID = jsonschema.Draft202012Validator(SCHEMA)
-PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "deploy.md"
 FIT = 'features = ["a", "b"]\ntarget = "y"\n'
 RUNS = {
     "mean": '[statistic]\ntype = "mean"\ncolumns = ["a", "b"]',

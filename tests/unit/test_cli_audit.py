@@ -451,7 +451,7 @@ def test_mistakes_in_the_mask(problem: Path, mask: str, sentence: str) -> None:
 
 
 def test_the_page_names_every_type_of_mask() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "problem-file.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "problem-file.md").read_text(encoding="utf-8")
     section = page.split("\n## `[mask]`")[1].split("\n## ")[0]
     assert all(f'`"{name}"`' in section for name in MASKS)
 
