@@ -86,7 +86,7 @@ def test_examples_in_docstrings(name):
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_python_in_the_documentation_runs(page, tmp_path, monkeypatch):
     """The Python blocks of a page, in order, as one program."""
     monkeypatch.chdir(tmp_path)

@@ -1,0 +1,63 @@
+"""The site: every program of the gallery runs, every public name and command has its place."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import sottovoce
+from sottovoce import errors, privacy, statistics
+
+DOCS = Path(__file__).parents[2] / "docs"
+PROGRAMS = sorted((DOCS / "gallery").glob("*.py"))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_programs_of_the_gallery_draw_their_picture(program, tmp_path, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)
+    assert len(program.read_text().splitlines()) < 40
+    runpy.run_path(str(program), run_name="__main__")
+    pyplot.close("all")
+    assert 0 < (tmp_path / f"{program.stem}.png").stat().st_size < 60_000
+
+
+def test_the_gallery_shows_every_program():
+    page = (DOCS / "gallery" / "index.md").read_text()
+    assert re.findall(r"literalinclude} (\w+)\.py", page) == re.findall(r"images/gallery/(\w+)\.png", page)
+    assert {program.stem for program in PROGRAMS} == set(re.findall(r"literalinclude} (\w+)\.py", page))
+
+
+def listed() -> list[str]:
+    """The names on the pages of the API, each of which gets a page of its own."""
+    pages = "".join(page.read_text() for page in sorted((DOCS / "reference" / "api").glob("*.md")))
+    return [name for block in re.findall(r":nosignatures:\n\n(.*?)```", pages, re.DOTALL) for name in block.split()]
+
+
+def test_every_public_name_has_a_page():
+    public = {f"{module.__name__}.{name}" for module in (sottovoce, privacy) for name in module.__all__}
+    public |= {f"sottovoce.statistics.{name}" for name in statistics.__all__ if name[0].isupper()}
+    raised = inspect.getmembers(errors, lambda member: inspect.isclass(member) and issubclass(member, Exception))
+    public |= {f"sottovoce.errors.{name}" for name, _ in raised if not name.startswith("_")}
+    assert public - set(listed()) == set()
+
+
+def test_no_name_has_two_pages_and_each_exists():
+    names = listed()
+    assert len(names) == len(set(names))
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(__import__(module, fromlist=[attribute]), attribute), name
+
+
+def test_every_command_is_on_its_page(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    import command_line
+
+    page = command_line.PAGE.read_text()
+    assert sorted(re.findall(r"commands/sottovoce (\w+)\.txt", page)) == sorted(command_line.commands())
+    assert command_line.says("node").startswith("Usage: sottovoce node")
