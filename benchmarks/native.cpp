@@ -1,5 +1,5 @@
 // The engine's three scalar loops in C++, the same algorithm on the same arrays, and the roofs that memory sets.
-// Built by native.py with the system compiler. Names and loops follow src/sottovoce/engine/kernels.py.
+// Built by native.py with the system compiler. Names and loops follow src/sottovoce/pdmm/engine/kernels.py.
 
 #include <algorithm>
 #include <bit>

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.engine import kernels
-from sottovoce.solve import make_run
+from sottovoce.pdmm.engine import kernels
+from sottovoce.pdmm.solve import make_run
 
 C, THETA, KEY = 0.3, 1.0, 20_240_229
 DEGREE = 10

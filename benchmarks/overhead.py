@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any
 
 import sottovoce as sv
-from sottovoce.engine import kernels
-from sottovoce.engine.runs import PARALLEL_FROM
+from sottovoce.pdmm.engine import kernels
+from sottovoce.pdmm.engine.runs import PARALLEL_FROM
 
 from .measure import Group, Row, fresh, interleaved, nanoseconds, ratio_row, seconds
 from .networks import THETA, Arrays, C, forget, radius

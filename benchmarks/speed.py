@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.engine import kernels, primitives
-from sottovoce.solve import make_run
+from sottovoce.pdmm.engine import kernels, primitives
+from sottovoce.pdmm.solve import make_run
 
 from . import native, opponents
 from .measure import Group, Row, fastest, interleaved, nanoseconds, ratio_row

@@ -31,7 +31,7 @@ def pads(quick: bool) -> list[Row]:
     """Quantiles in plain operations against SciPy's."""
     from scipy.special import ndtri
 
-    from sottovoce.normal import lower_quantile
+    from sottovoce.numerics.normal_quantile import lower_quantile
 
     tail = np.random.default_rng(0).uniform(2.0**-64, 0.5, 10_000 if quick else 1_000_000)
     tasks = {"plain": lambda: lower_quantile(tail), "scipy": lambda: ndtri(tail)}

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.solve import make_run
-from sottovoce.tune import tune
+from sottovoce.pdmm.solve import make_run
+from sottovoce.pdmm.tune import tune
 
 from .measure import Group, Row, seconds
 from .networks import KEY

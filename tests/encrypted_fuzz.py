@@ -15,8 +15,8 @@ import rational as oracle
 from situations import TOLERANCE, Situation, holds, longer
 
 import sottovoce as sv
+from sottovoce.pdmm.schedules import key_of
 from sottovoce.privacy import Report, audit
-from sottovoce.schedules import key_of
 
 PRIME = 1_000_003  # not one of the auditor's
 THETAS = (F(1), F(9, 10), F(4, 5), F(1, 2))

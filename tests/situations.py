@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rational import Iteration, Model
 
 import sottovoce as sv
+from sottovoce.pdmm.schedules import MaskSchedule, NodeSchedule, key_of
 from sottovoce.privacy import Report, audit
-from sottovoce.schedules import MaskSchedule, NodeSchedule, key_of
 
 TOLERANCE = 1e-9  # nats; measured: below 1e-13 wherever nothing that is seen is fainter than 1e-6 (see ``faintest``)
 

@@ -32,13 +32,13 @@ from .costs import (
     Quadratic,
     Simplex,
 )
-from .masks import GaussianMask, UniformMask
-from .modular import ModularMask
 from .network import Network
-from .node import Message, Node, nodes_of
-from .problem import Problem, averaging, least_squares, logistic
-from .record import Error, Messages, Residual, Variance
-from .schedules import (
+from .pdmm.masks import GaussianMask, UniformMask
+from .pdmm.modular_mask import ModularMask
+from .pdmm.node import Message, Node, nodes_of
+from .pdmm.problem import Problem, averaging, least_squares, logistic
+from .pdmm.recorders import Error, Messages, Residual, Variance
+from .pdmm.schedules import (
     Asynchronous,
     Delayed,
     EdgeBernoulli,
@@ -48,7 +48,7 @@ from .schedules import (
     Synchronous,
     Trace,
 )
-from .solve import Result, State, Status, iterate, solve
+from .pdmm.solve import Result, State, Status, iterate, solve
 from .statistics import (
     private_covariance,
     private_histogram,

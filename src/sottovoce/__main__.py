@@ -5,14 +5,14 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from . import node_command
+from .cli import node as node_command
 
 
 def main() -> None:
     """The entry point."""
     if node_command.is_plain(sys.argv[1:]):
         leave(node_command.main(sys.argv[1:]))
-    from .cli import main as every_command
+    from .cli.app import main as every_command
 
     every_command()
 

@@ -9,10 +9,10 @@ import pytest
 from helpers import shards
 
 import sottovoce as sv
-from sottovoce.collapse import collapse, consensus_sums, general_sums
-from sottovoce.exact import on_grid
-from sottovoce.pdmm import Reference
-from sottovoce.solve import make_run
+from sottovoce.numerics.grid import on_grid
+from sottovoce.pdmm.collapsed_arithmetic import collapse, consensus_sums, general_sums
+from sottovoce.pdmm.reference import Reference
+from sottovoce.pdmm.solve import make_run
 
 N, EPS, MASK = 12, np.finfo(float).eps, sv.GaussianMask(1e6)
 

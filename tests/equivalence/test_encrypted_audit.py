@@ -14,7 +14,7 @@ from situations import Situation, agree
 import sottovoce as sv
 from sottovoce.privacy import audit, calibrate
 from sottovoce.privacy.encrypted import EncryptedRun
-from sottovoce.privacy.secrets import secrets_of
+from sottovoce.privacy.secrets_and_prior import secrets_of
 
 PATH = sv.Network.from_edges(8, [(i, i + 1) for i in range(7)])
 

@@ -67,7 +67,7 @@ def test_engine_gives_what_the_reference_gives(network, rng, name, schedule, the
 )
 @pytest.mark.parametrize("dense", [False, True])
 def test_memory_order_is_invisible(monkeypatch, rng, schedule, dense):
-    monkeypatch.setattr("sottovoce.layout.REORDER_FROM", 10)
+    monkeypatch.setattr("sottovoce.network.memory_layout.REORDER_FROM", 10)
     local = sv.Network.random_geometric(400, radius=0.09, seed=1, largest_component=True)
     network = sv.Network.from_edges(local.n, rng.permutation(local.n)[local.edges])
     assert network.layout.user is not None

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.masks import GaussianMask
-from sottovoce.node import Node, nodes_of
+from sottovoce.pdmm.masks import GaussianMask
+from sottovoce.pdmm.node import Node, nodes_of
 from sottovoce.privacy import audit
 
 GRAPHS = {

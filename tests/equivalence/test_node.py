@@ -11,8 +11,8 @@ from helpers import shards
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput
-from sottovoce.exact import lattice, nearest, on_grid
-from sottovoce.node import Link
+from sottovoce.numerics.grid import lattice, nearest, on_grid
+from sottovoce.pdmm.node import Link
 
 N, EPS = 12, np.finfo(float).eps
 
@@ -91,7 +91,7 @@ def test_lost_duplicated_and_reordered_messages_are_edge_bernoulli(network, rng,
     problem = sv.averaging(network, rng.normal(size=N))
     schedule = sv.EdgeBernoulli(0.7)
     run = sv.solve(problem, schedule=schedule, theta=theta, c=0.4, seed=5, tol=0, max_iter=150)
-    from sottovoce.schedules import key_of
+    from sottovoce.pdmm.schedules import key_of
 
     nodes = sv.nodes_of(problem, c=0.4, theta=theta)
     lossy_rounds(nodes, problem, lambda k: schedule.masks(network, key_of(5), k)[1], 150, rng)

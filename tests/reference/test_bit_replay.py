@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.exact import on_grid
-from sottovoce.solve import start
+from sottovoce.numerics.grid import on_grid
+from sottovoce.pdmm.solve import start
 
 TRIANGLE = sv.Network.complete(3)
 P, A, HOLDERS = TRIANGLE.P, TRIANGLE.C.data[:, None], TRIANGLE.holders

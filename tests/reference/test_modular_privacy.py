@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.graphs import components
+from sottovoce.network.graphs import components
 
 BITS, Q = 2, 4
 GRAPHS = {

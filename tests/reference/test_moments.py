@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy.moments import (
+from sottovoce.pdmm.schedules import key_of
+from sottovoce.privacy.exact_moments import (
     LinearRun,
     RandomMoments,
     covariance,
@@ -25,7 +26,6 @@ from sottovoce.privacy.moments import (
     random_variances,
     sequence_variances,
 )
-from sottovoce.schedules import key_of
 
 EPS = np.finfo(float).eps
 THETAS = [1.0, 0.8, 0.5, 0.3]

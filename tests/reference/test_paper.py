@@ -234,7 +234,7 @@ def test_one_thing_varied():
 def test_the_command_line(tmp_path, capsys):
     from typer.testing import CliRunner
 
-    from sottovoce.cli import app
+    from sottovoce.cli.app import app
 
     (tmp_path / "file").write_text("")
     refused = CliRunner().invoke(app, ["paper", "--out", str(tmp_path / "file")])

@@ -12,7 +12,7 @@ from scipy.special import entr, ndtr
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.masks import UniformMask
+from sottovoce.pdmm.masks import UniformMask
 from sottovoce.privacy.eavesdropper import record_transcript
 from sottovoce.privacy.uniform import (
     _entropy,

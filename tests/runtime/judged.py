@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.node import nodes_of
+from sottovoce.pdmm.node import nodes_of
 from sottovoce.runtime.agreement import EPS, ROUNDING, Agreement
 
 C = 0.4

@@ -23,10 +23,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from sottovoce.cli import app
+from sottovoce.cli.app import app
+from sottovoce.cli.network_commands import _status_facts
+from sottovoce.cli.node import log_to_stderr
 from sottovoce.errors import InvalidInput, PeerError
-from sottovoce.network_cli import _status_facts
-from sottovoce.node_command import log_to_stderr
 from sottovoce.runtime import cluster as cluster_module
 from sottovoce.runtime import identity, serve
 from sottovoce.runtime.cluster import ANSWER, Cluster, ask, free_ports

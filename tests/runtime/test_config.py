@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from sottovoce.errors import BadlyHidden, InvalidInput
-from sottovoce.masks import GaussianMask
-from sottovoce.modular import ModularMask
+from sottovoce.pdmm.masks import GaussianMask
+from sottovoce.pdmm.modular_mask import ModularMask
 from sottovoce.runtime import identity
 from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.identity import Identity

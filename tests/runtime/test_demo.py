@@ -11,16 +11,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sottovoce import demo_network, demo_table
-from sottovoce.demo_table import FINISHED, KILLED, STARTING, UP, Lines, Seen, live_table, overview
+from sottovoce.cli import demo_network, demo_table
+from sottovoce.cli.demo_table import FINISHED, KILLED, STARTING, UP, Lines, Seen, live_table, overview
 from sottovoce.runtime.plan import read_plan
 
-FOLDER = Path(demo_network.__file__).parent / "examples" / "diabetes"
+FOLDER = Path(str(resources.files("sottovoce.data"))) / "examples" / "diabetes"
 COMMAND = [sys.executable, "-m", "sottovoce", "demo", "--json", "--fast"]
 
 

@@ -19,7 +19,7 @@ from runtime.trial import ACCURACY, COLUMNS, COSTS, Trial, prepare, status, wait
 from typer.testing import CliRunner, Result
 
 import sottovoce as sv
-from sottovoce.cli import app
+from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.runtime.agreement import Agreement, Contradiction
 from sottovoce.runtime.departure import ESCROW, Departure

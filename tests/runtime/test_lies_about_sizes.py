@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtime.among_liars import Company, company, leave, run
 
-from sottovoce.modular import ModularMask
+from sottovoce.pdmm.modular_mask import ModularMask
 from sottovoce.runtime.agreement import Contradiction
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.frames import Body, Value

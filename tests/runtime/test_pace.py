@@ -13,7 +13,7 @@ import pytest
 from runtime.two_worlds import PACE, Scene, World
 
 import sottovoce as sv
-from sottovoce.masks import GaussianMask
+from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.runtime import identity
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.frames import Hello, Value, Verdict, decode

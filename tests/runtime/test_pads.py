@@ -10,7 +10,7 @@ from runtime.among_liars import Company, company, leave, run
 from runtime.trial import prepare
 
 import sottovoce as sv
-from sottovoce.masks import GaussianMask
+from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.runtime.agreement import Contradiction
 from sottovoce.runtime.secrets import EdgeSecrets
 

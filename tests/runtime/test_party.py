@@ -12,7 +12,7 @@ from runtime.edges import INDEX, link, met, shake
 
 import sottovoce as sv
 from sottovoce.errors import PeerError
-from sottovoce.node import nodes_of
+from sottovoce.pdmm.node import nodes_of
 from sottovoce.runtime.agreement import Agreement, Final
 from sottovoce.runtime.frames import Goodbye, Opening, Pads, Progress, Snapshot, Value, Verdict, encode
 from sottovoce.runtime.handshake import Handshake

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.masks import GaussianMask
+from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.runtime import identity, plan
 from sottovoce.runtime.config import read_node_file
 from sottovoce.runtime.plan import Plan, listen, read_plan, toml, write_plan

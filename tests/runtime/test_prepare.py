@@ -18,7 +18,7 @@ import pytest
 from runtime.trial import prepare, results_of, wait_for
 
 import sottovoce as sv
-from sottovoce.node_command import is_plain
+from sottovoce.cli.node import is_plain
 from sottovoce.runtime import grpc_transport
 from sottovoce.runtime.cluster import free_ports
 

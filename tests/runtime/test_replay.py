@@ -14,10 +14,10 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import InvalidFile, InvalidInput, JournalError, Unsupported
-from sottovoce.node import Link
+from sottovoce.pdmm.node import Link
 from sottovoce.privacy import Coalition, audit
 from sottovoce.privacy.closed_form import OpenView
-from sottovoce.privacy.secrets import secrets_of
+from sottovoce.privacy.secrets_and_prior import secrets_of
 from sottovoce.runtime.cluster import Cluster, free_ports
 from sottovoce.runtime.plan import read_plan, write_plan
 from sottovoce.runtime.recorder import Began, RecordedNode, Recorder, Woke, read_trace

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from runtime.two_worlds import Program, StillLoop
 
-from sottovoce.files.cost_table import TYPES
+from sottovoce.data.cost_table import TYPES
 from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.config import read_node_file
 from sottovoce.runtime.memory import Hub

@@ -8,7 +8,7 @@ from runtime.judged import Adversary, Run
 from runtime.test_agreement import ADVERSARIES, Chance
 
 import sottovoce as sv
-from sottovoce.node import nodes_of
+from sottovoce.pdmm.node import nodes_of
 from sottovoce.runtime.agreement import Agreement, Contradiction
 from sottovoce.runtime.sizes import TAIL, Sizes
 

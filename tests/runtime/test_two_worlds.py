@@ -19,11 +19,11 @@ from runtime.two_worlds import Event, Scene, Unlucky, World, along_tree, other_w
 
 import sottovoce as sv
 from sottovoce.costs import Cost
-from sottovoce.exact import on_grid
-from sottovoce.files.cost_table import PartyCost
-from sottovoce.files.table import Table, TomlFile
-from sottovoce.masks import GaussianMask
-from sottovoce.modular import ModularMask
+from sottovoce.data.cost_table import PartyCost
+from sottovoce.files.toml_table import Table, TomlFile
+from sottovoce.numerics.grid import on_grid
+from sottovoce.pdmm.masks import GaussianMask
+from sottovoce.pdmm.modular_mask import ModularMask
 from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import identity
 from sottovoce.runtime.agent import Agent

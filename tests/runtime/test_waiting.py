@@ -10,7 +10,7 @@ import pytest
 from runtime.two_worlds import Scene, World
 
 import sottovoce as sv
-from sottovoce.masks import GaussianMask
+from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.runtime import identity
 from sottovoce.runtime.frames import Value, Verdict, decode
 from sottovoce.runtime.memory import Faults

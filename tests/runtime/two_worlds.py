@@ -28,9 +28,9 @@ import pytest
 from runtime.virtual_time import VirtualTimeLoop
 
 import sottovoce as sv
-from sottovoce import node as node_module
-from sottovoce.exact import on_grid
-from sottovoce.masks import GaussianMask
+from sottovoce.numerics.grid import on_grid
+from sottovoce.pdmm import node as node_module
+from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import handshake as handshake_module
 from sottovoce.runtime import hybrid

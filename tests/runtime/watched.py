@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sottovoce import node_command
+from sottovoce.cli import node as node_command
 
 HEAVY = ("numba", "scipy", "matplotlib", "networkx", "cvxpy", "rich", "typer", "pandas")
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sottovoce as sv
-from sottovoce.cli import app
+from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.privacy import Verdict, audit, calibrate, statement, total
 from sottovoce.privacy.field import PRIMES

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sottovoce import demo, plotting
-from sottovoce.cli import Example, app
-from sottovoce.files.problem_file import EXAMPLES
-from sottovoce.network import Network
-from sottovoce.solve import Result, Status
+from sottovoce.cli import demo_simulated as demo
+from sottovoce.cli.app import Example, app
+from sottovoce.data.problem_file import EXAMPLES
+from sottovoce.network import Network, pictures
+from sottovoce.pdmm.pictures import plot_run
+from sottovoce.pdmm.solve import Result, Status
 
 ROOT = Path(__file__).parents[2]
 AVERAGING = """[network]
@@ -126,7 +127,7 @@ def test_an_interrupt_is_exit_status_130(problem: Path, monkeypatch: pytest.Monk
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["sottovoce.solve"], "solve", interrupt)
+    monkeypatch.setattr(sys.modules["sottovoce.pdmm.solve"], "solve", interrupt)
     result = sottovoce("solve", problem)
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
 
@@ -234,7 +235,9 @@ def test_a_png_has_the_size_and_the_colours_of_a_picture(problem: Path) -> None:
 def test_a_plot_that_cannot_be_written_is_refused_before_the_run(
     problem: Path, monkeypatch: pytest.MonkeyPatch, name: str, expected: str
 ) -> None:
-    monkeypatch.setattr(sys.modules["sottovoce.solve"], "solve", lambda *_, **__: pytest.fail("the run was started"))
+    monkeypatch.setattr(
+        sys.modules["sottovoce.pdmm.solve"], "solve", lambda *_, **__: pytest.fail("the run was started")
+    )
     (problem.parent / "folder.png").mkdir()
     result = sottovoce("solve", problem, "--plot", problem.parent / name)
     assert result.exit_code == 2
@@ -243,7 +246,7 @@ def test_a_plot_that_cannot_be_written_is_refused_before_the_run(
 
 
 def test_without_matplotlib_the_extra_is_named(problem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plotting.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(pictures.importlib.util, "find_spec", lambda name: None)
     result = sottovoce("solve", problem, "--plot", problem.with_name("out.png"))
     assert result.exit_code == 2
     assert "error: --plot needs matplotlib. Install it with: pip install 'sottovoce[plot]'" in result.stderr
@@ -268,7 +271,7 @@ def test_a_failed_picture_leaves_nothing_behind(problem: Path, monkeypatch: pyte
 def test_any_network_can_be_drawn(tmp_path: Path, network: Network) -> None:
     history = {"iteration": np.arange(3), "residual": np.array([1.0, np.inf, 0.0])}
     result = Result(np.zeros(network.n), None, Status.DIVERGED, 3, 3, 3, np.inf, history, 0.1, 1.0, 1.0, None)
-    plotting.plot_run(tmp_path / "out.svg", result, network, 1e-9)
+    plot_run(tmp_path / "out.svg", result, network, 1e-9)
     text = (tmp_path / "out.svg").read_text()
     assert "diverged after 3 iterations" in text
     assert f"{network.n} parties, {network.m} edges" in text
@@ -276,7 +279,7 @@ def test_any_network_can_be_drawn(tmp_path: Path, network: Network) -> None:
 
 def test_spring_layout_keeps_neighbours_closer_than_others() -> None:
     network = Network.from_edges(8, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5), (4, 6), (5, 7), (6, 7)])
-    places = plotting.spring_layout(network)
+    places = pictures.spring_layout(network)
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)
     joined = network.adjacency.toarray() > 0
     assert apart[joined].mean() < 0.7 * apart[~joined & ~np.eye(8, dtype=bool)].mean()
@@ -340,7 +343,7 @@ def test_demo_without_the_extra_is_simulated_and_says_so() -> None:
     code = (
         "import sys, importlib.util as util; find = util.find_spec\n"
         "util.find_spec = lambda name, *more: None if name == 'grpc' else find(name, *more)\n"
-        "import sottovoce.cli; sottovoce.cli.app(['demo', '--json', '--fast', '--seed', '1'])"
+        "import sottovoce.cli.app; sottovoce.cli.app.app(['demo', '--json', '--fast', '--seed', '1'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["parties"] == list(demo.NAMES)
@@ -377,8 +380,8 @@ def test_help_loads_nothing_heavy() -> None:
     """Only what the package itself imports, on top of Typer."""
     code = (
         "import sys, sottovoce; before = set(sys.modules); sys.argv = ['sottovoce', 'solve', '--help']\n"
-        "import sottovoce.cli\n"
-        "try: sottovoce.cli.main()\n"
+        "import sottovoce.cli.app\n"
+        "try: sottovoce.cli.app.main()\n"
         "except SystemExit: pass\n"
         "heavy = {'numpy', 'scipy', 'numba', 'matplotlib', 'rich.live'} & (set(sys.modules) - before)\n"
         "print('heavy:', sorted(heavy))"

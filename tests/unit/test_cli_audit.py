@@ -17,11 +17,11 @@ import pytest
 from typer.testing import CliRunner
 
 import sottovoce as sv
-from sottovoce import plotting, terminal
-from sottovoce.cli import app
-from sottovoce.files.problem_file import MASKS, read_problem_file
-from sottovoce.masks import UniformMask
-from sottovoce.privacy import audit
+from sottovoce.cli import terminal
+from sottovoce.cli.app import app
+from sottovoce.data.problem_file import MASKS, read_problem_file
+from sottovoce.pdmm.masks import UniformMask
+from sottovoce.privacy import audit, pictures
 from sottovoce.privacy.verdict import headline
 
 # Two triangles that share Cem, and Fay who hangs on Eli alone.
@@ -496,7 +496,7 @@ def test_pictures_say_what_they_show(tmp_path: Path) -> None:
     file = tmp_path / "six.toml"
     file.write_text(FILE)
     problem, mask = read_problem_file(file).problem, sv.GaussianMask(VARIANCE)
-    bar, red = "added by the procedure (nats)", plotting.RED.lower()
+    bar, red = "added by the procedure (nats)", pictures.RED.lower()
 
     cut = drawn(tmp_path, audit(problem, mask=mask, corrupt={2}))
     for words in (bar, ">honest<", ">corrupt<", "a group whose sum is disclosed", "Against corrupt party Cem", ">Fay<"):
@@ -536,9 +536,9 @@ def test_a_thousand_nodes_of_any_excess_can_be_drawn(tmp_path: Path, excess: np.
 
 
 def test_colours_span_the_excess_and_no_more_than_six_decades() -> None:
-    norm = plotting._log_norm(np.array([1e-3, 4e-3, 0.1]))
+    norm = pictures._log_norm(np.array([1e-3, 4e-3, 0.1]))
     assert (norm.vmin, norm.vmax) == (1e-3, 0.1)
-    norm = plotting._log_norm(np.array([0.0, 1e-12, 2.0]))
+    norm = pictures._log_norm(np.array([0.0, 1e-12, 2.0]))
     assert (norm.vmin, norm.vmax) == (2e-6, 2.0)
-    norm = plotting._log_norm(np.full(3, 0.5))
+    norm = pictures._log_norm(np.full(3, 0.5))
     assert (norm.vmin, norm.vmax) == (0.25, 1.0)

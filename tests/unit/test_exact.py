@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.exact import grid, lattice, nearest, on_grid
+from sottovoce.numerics.grid import grid, lattice, nearest, on_grid
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

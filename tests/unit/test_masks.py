@@ -27,7 +27,7 @@ def test_secret_pads_come_from_the_operating_system(monkeypatch):
         asked.append(count)
         return bytes(range(256)) * (count // 256 + 1)
 
-    monkeypatch.setattr("sottovoce.masks.os.urandom", lambda count: bytes_of(count)[:count])
+    monkeypatch.setattr("sottovoce.pdmm.masks.os.urandom", lambda count: bytes_of(count)[:count])
     pads = sv.GaussianMask(1.0).draw((64,))
     assert asked == [8 * 64, 4 * 64]
     assert np.isfinite(pads).all()
@@ -35,7 +35,7 @@ def test_secret_pads_come_from_the_operating_system(monkeypatch):
 
 def test_extreme_bits_give_finite_pads(monkeypatch):
     for byte in (b"\x00", b"\xff"):
-        monkeypatch.setattr("sottovoce.masks.os.urandom", lambda count, byte=byte: byte * count)
+        monkeypatch.setattr("sottovoce.pdmm.masks.os.urandom", lambda count, byte=byte: byte * count)
         assert np.isfinite(sv.GaussianMask(1.0).draw((3,))).all()
 
 
@@ -48,7 +48,7 @@ def test_pads_are_multiples_of_the_grid(monkeypatch, sigma):
         np.testing.assert_array_equal(steps, np.rint(steps))
         assert (steps % 2 == 1).any(), "the grid is used to the last bit"
     # The largest pad there is, 9.1 sigma: one more step is still a different float.
-    monkeypatch.setattr("sottovoce.masks.os.urandom", lambda count: b"\x00" * count)
+    monkeypatch.setattr("sottovoce.pdmm.masks.os.urandom", lambda count: b"\x00" * count)
     largest = mask.draw((1,))
     assert abs(largest[0]) > 9 * sigma
     assert (largest + mask.grid) - largest == mask.grid

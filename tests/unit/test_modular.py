@@ -8,7 +8,7 @@ from scipy import stats
 
 import sottovoce as sv
 from sottovoce.errors import InvalidCost, InvalidInput, Unsupported
-from sottovoce.modular import LARGEST_BITS, TOTAL_BITS, joined, limb_width, split
+from sottovoce.pdmm.modular_mask import LARGEST_BITS, TOTAL_BITS, joined, limb_width, split
 
 MASK = sv.ModularMask()
 
@@ -60,7 +60,7 @@ def test_a_loose_tol_is_lowered_to_what_decodes(network, s):
 
 def test_sums_that_are_not_integers_are_not_decoded(network, s, monkeypatch, caplog):
     """A residual that lies must not lead to a wrong integer."""
-    monkeypatch.setattr("sottovoce.modular.TOLERANCE", 1e-3)
+    monkeypatch.setattr("sottovoce.pdmm.modular_mask.TOLERANCE", 1e-3)
     result = sv.solve(sv.averaging(network, s), mask=MASK, seed=1, tol=1e-3)
     assert result.status is sv.Status.MAX_ITER
     assert np.isnan(result.x).all()
@@ -139,7 +139,7 @@ def test_seeded_and_secret_pads_are_uniform():
 
 
 def test_secret_pads_come_from_the_operating_system(monkeypatch):
-    monkeypatch.setattr("sottovoce.modular.os.urandom", lambda count: b"\xff" * count)
+    monkeypatch.setattr("sottovoce.pdmm.modular_mask.os.urandom", lambda count: b"\xff" * count)
     np.testing.assert_array_equal(sv.ModularMask(46).draw((2, 3)), np.full((2, 3), 2**46 - 1))
 
 

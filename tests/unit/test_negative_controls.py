@@ -9,7 +9,7 @@ import pytest
 from helpers import shards
 
 import sottovoce as sv
-from sottovoce.masks import UniformMask
+from sottovoce.pdmm.masks import UniformMask
 from sottovoce.privacy import Coalition, CorrelatedPads, Eavesdropper, Subspace, audit, pad_reuse_attack
 
 # Two triangles that meet in 2, and a leaf at 5: the corrupt cut vertex 2 leaves {0, 1} and {3, 4, 5}; 4 isolates 5.

@@ -6,7 +6,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import InvalidNetwork
-from sottovoce.layout import Layout
+from sottovoce.network.memory_layout import Layout
 
 GENERATED = {
     "random_geometric": lambda: sv.Network.random_geometric(30, seed=1),
@@ -186,7 +186,7 @@ def test_layout_pairs_the_two_ends_of_an_edge(network):
 
 
 def test_layout_restores_locality_of_shuffled_labels_and_keeps_the_users(monkeypatch, rng):
-    monkeypatch.setattr("sottovoce.layout.REORDER_FROM", 10)
+    monkeypatch.setattr("sottovoce.network.memory_layout.REORDER_FROM", 10)
     local = sv.Network.random_geometric(2000, radius=0.04, seed=1, largest_component=True)
     shuffled = sv.Network.from_edges(local.n, rng.permutation(local.n)[local.edges])
     layout = Layout(shuffled)

@@ -12,8 +12,8 @@ import numpy as np
 from runtime.mini_quantile import quantile
 from scipy.special import ndtri
 
-from sottovoce import normal
-from sottovoce.normal import lower_quantile
+from sottovoce.numerics import normal_quantile as normal
+from sottovoce.numerics.normal_quantile import lower_quantile
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"

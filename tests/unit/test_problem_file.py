@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sottovoce.data.problem_file import EXAMPLES, GENERATORS, KEYS, SCHEDULES, ProblemFile, example, read_problem_file
 from sottovoce.errors import InvalidFile
-from sottovoce.files.problem_file import EXAMPLES, GENERATORS, KEYS, SCHEDULES, ProblemFile, example, read_problem_file
-from sottovoce.solve import Status, solve
+from sottovoce.pdmm.solve import Status, solve
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "problem-file.md"
 ROOT = Path(__file__).parents[2] / "examples"
@@ -260,7 +260,7 @@ def test_csv_examples_run_and_converge(name: str) -> None:
 
 
 def test_the_page_names_every_key_generator_schedule_and_type() -> None:
-    from sottovoce.files.cost_table import TYPES
+    from sottovoce.data.cost_table import TYPES
 
     page = DOCS.read_text(encoding="utf-8")
     sections = {

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.data.cost_table import read_cost, read_party_cost
+from sottovoce.data.party_rows import read_own_rows
 from sottovoce.errors import BadlyHidden, InvalidFile, InvalidInput, NotConverged, Unsupported
-from sottovoce.files.cost_table import read_cost, read_party_cost
-from sottovoce.files.data import read_own_rows
-from sottovoce.files.table import TomlFile
-from sottovoce.modular import decode, limb_width, masked_limbs, split
+from sottovoce.files.toml_table import TomlFile
+from sottovoce.pdmm.modular_mask import decode, limb_width, masked_limbs, split
 from sottovoce.statistics.agreements import Agreements
 from sottovoce.statistics.programs import Spec, checked_rows, run
 

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 import sottovoce as sv
-from sottovoce.engine import kernels
 from sottovoce.errors import InvalidInput
-from sottovoce.randomness import uniform
-from sottovoce.schedules import key_of
+from sottovoce.numerics.counter_random import uniform
+from sottovoce.pdmm.engine import kernels
+from sottovoce.pdmm.schedules import key_of
 
 
 def test_mu(network):

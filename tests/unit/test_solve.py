@@ -325,7 +325,7 @@ def test_costs_without_a_matrix_step_refuse_general_blocks():
 def test_progress_appears_after_two_seconds_and_says_the_residual(problem, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")  # makes Rich believe in a terminal
     clock = iter(np.arange(0.0, 1e6, 0.7))
-    monkeypatch.setattr("sottovoce.progress.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("sottovoce.pdmm.progress.time.perf_counter", lambda: next(clock))
     sv.solve(problem, c=0.4, theta=0.05, progress=True)
     shown = capsys.readouterr().err
     assert "solving" in shown

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sottovoce as sv
-from sottovoce.cli import app
+from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput
 from sottovoce.privacy import Verdict, audit, statement, total, write_statement
 from sottovoce.privacy.page import to_html, to_markdown
@@ -285,7 +285,7 @@ def test_the_command_writes_it_whole(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert "&lt;b&gt;Bo" in text
         assert "The sums are those of: x." in text
     before = (tmp_path / "out.html").read_text()
-    monkeypatch.setattr("sottovoce.atomic.os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("sottovoce.files.atomic.os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     result = CliRunner().invoke(app, [*arguments[:-1], str(tmp_path / "out.html")])
     assert result.exit_code == 2
     assert "cannot be written: disk full" in result.stderr

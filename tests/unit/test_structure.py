@@ -20,18 +20,15 @@ PROJECT = ROOT.parent.parent
 
 # From the ground up: a module imports from floors below its own (or from its own floor, within a room).
 FLOORS = [
-    ["errors", "exact", "normal", "randomness"],
-    ["atomic"],
-    ["graphs", "constraints", "layout", "network", "costs", "masks", "progress"],
-    ["hiding", "schedules", "problem"],
-    ["collapse", "node", "pdmm"],
-    ["engine", "record"],
-    ["modular", "solve", "tune"],
-    ["files", "plotting", "privacy", "statistics"],
+    ["errors"],
+    ["numerics", "files"],
+    ["network", "costs"],
+    ["pdmm"],
+    ["data", "privacy"],
+    ["statistics"],
     ["paper", "runtime"],
-    ["terminal"],
-    ["audited", "demo", "demo_network", "demo_table", "network_cli", "node_command", "planned"],
-    ["cli", "__main__"],
+    ["cli"],
+    ["__main__"],
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -5,7 +5,7 @@ import pytest
 from helpers import shards
 
 import sottovoce as sv
-from sottovoce.tune import guess_c, second_eigenvalue, tune
+from sottovoce.pdmm.tune import guess_c, second_eigenvalue, tune
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_tuning_repeats(network, rng):
 
 def test_large_problems_get_the_guess_without_pilots(network, rng, monkeypatch):
     problem = sv.averaging(network, rng.normal(size=network.n))
-    monkeypatch.setattr("sottovoce.tune.WORK", 1.0)
+    monkeypatch.setattr("sottovoce.pdmm.tune.WORK", 1.0)
     assert tune(problem, sv.Synchronous(), 1.0, 1e-9) == guess_c(problem)

@@ -19,7 +19,7 @@ from sottovoce.privacy import audit, calibrate
 from sottovoce.privacy.case import Case, setting_of
 from sottovoce.privacy.closed_form import OpenView, _dense
 from sottovoce.privacy.posterior import Posterior
-from sottovoce.privacy.secrets import secrets_of
+from sottovoce.privacy.secrets_and_prior import secrets_of
 
 worst_module, calibrate_module, coalitions_module = (
     import_module(f"sottovoce.privacy.{name}") for name in ("worst", "calibrate", "coalitions")

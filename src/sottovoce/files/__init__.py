@@ -1,1 +1,1 @@
-"""Problem files: reading what a user wrote, and saying where it is wrong."""
+"""Files of any kind: reading what a user wrote, saying where it is wrong; and writing whole or not at all."""

@@ -12,12 +12,12 @@ import numpy as np
 
 from ..costs.base import Array
 from ..errors import Unsupported
-from ..masks import GaussianMask
+from ..pdmm.masks import GaussianMask
+from ..pdmm.schedules import Asynchronous, EdgeBernoulli, NodeSchedule, Schedule, Synchronous
+from ..pdmm.solve import solve
 from ..privacy.audit import audit
-from ..privacy.moments import LinearRun, perp_covariance, perp_variance, play, psi_basis, random_variances
+from ..privacy.exact_moments import LinearRun, perp_covariance, perp_variance, play, psi_basis, random_variances
 from ..privacy.subspace import Subspace
-from ..schedules import Asynchronous, EdgeBernoulli, NodeSchedule, Schedule, Synchronous
-from ..solve import solve
 from .experiments import INFORMATION_ITERATIONS, VARIANCE, VARIANCES, Experiment, Progress, exact_curves
 
 HOLDS, CONDITION, FAILS, OPEN = "holds", "holds with a condition", "does not hold", "undecided"

@@ -15,21 +15,11 @@ import numpy.typing as npt
 from ..costs import Averaging
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..masks import GaussianMask
 from ..network import Network
-from ..pdmm import Run
-from ..privacy.information import snapshot_information
-from ..privacy.moments import (
-    LinearRun,
-    monte_carlo,
-    perp_variance,
-    play,
-    psi_basis,
-    random_variances,
-    sequence_variances,
-)
-from ..problem import Problem, averaging
-from ..schedules import (
+from ..pdmm.masks import GaussianMask
+from ..pdmm.problem import Problem, averaging
+from ..pdmm.reference import Run
+from ..pdmm.schedules import (
     Asynchronous,
     EdgeBernoulli,
     NodeBernoulli,
@@ -39,7 +29,17 @@ from ..schedules import (
     Trace,
     key_of,
 )
-from ..solve import positive_integer, solve
+from ..pdmm.solve import positive_integer, solve
+from ..privacy.exact_moments import (
+    LinearRun,
+    monte_carlo,
+    perp_variance,
+    play,
+    psi_basis,
+    random_variances,
+    sequence_variances,
+)
+from ..privacy.information import snapshot_information
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,10 +15,7 @@ from .audit import audit
 from .calibrate import CalibratedMask, calibrate
 from .eavesdropper import Transcript, gradient_differences, record_transcript
 from .edge_attack import edge_attack
-from .exposure import Exposure, Suggestion, exposure, suggest_edges
-from .information import Information, estimated_information, snapshot_information
-from .kinks import RecoveredKinks, kink_attack
-from .moments import (
+from .exact_moments import (
     LinearRun,
     RandomMoments,
     SampledVariances,
@@ -30,6 +27,9 @@ from .moments import (
     random_variances,
     sequence_variances,
 )
+from .exposure import Exposure, Suggestion, exposure, suggest_edges
+from .information import Information, estimated_information, snapshot_information
+from .kinks import RecoveredKinks, kink_attack
 from .one_row import RecoveredRows, row_attack
 from .pads import CorrelatedPads
 from .report import Report

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidInput
-from ..graphs import components
 from ..network import Network
+from ..network.graphs import components
 
 Channels = Literal["open", "encrypted"]
 Nodes = npt.NDArray[np.int64]

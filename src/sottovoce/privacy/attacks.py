@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
-from ..masks import Mask
-from ..problem import Problem
-from ..schedules import Schedule
-from ..solve import positive_integer
+from ..pdmm.masks import Mask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Schedule
+from ..pdmm.solve import positive_integer
 from .eavesdropper import EPS, C, Differences, Transcript, gradient_differences, gradient_moves, moves, overhear
 
 WAKES = 4  # times as many wakes as determine a Hessian: a short walk of x can be nearly flat

@@ -8,16 +8,16 @@ from typing import Literal
 import numpy.typing as npt
 
 from ..errors import InvalidInput
-from ..masks import GaussianMask, UniformMask
-from ..modular import ModularMask, integer_secrets
-from ..problem import Problem
-from ..schedules import Schedule
-from ..solve import positive_integer
+from ..pdmm.masks import GaussianMask, UniformMask
+from ..pdmm.modular_mask import ModularMask, integer_secrets
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Schedule
+from ..pdmm.solve import positive_integer
 from .adversary import Adversary, Channels, Coalition, Eavesdropper
 from .case import Case, Method, View, check, setting_of
 from .pads import CorrelatedPads
 from .report import Report
-from .secrets import prior_of, secrets_of
+from .secrets_and_prior import prior_of, secrets_of
 from .uncertified import Hessians, check_hessians, uncertified
 from .worst import worst_case
 

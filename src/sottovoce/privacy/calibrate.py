@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..masks import DEVIATIONS, GaussianMask
 from ..network import Network
-from ..problem import Problem
-from ..schedules import NodeSchedule, Schedule
+from ..pdmm.masks import DEVIATIONS, GaussianMask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import NodeSchedule, Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Nodes
 from .case import Case, Setting, check, describe_prior, setting_of
 from .closed_form import OpenView
 from .coalitions import whole_transcripts
-from .secrets import prior_of, secrets_of
+from .secrets_and_prior import prior_of, secrets_of
 from .uncertified import Hessians, check_hessians, is_certifiable
 from .worst import (
     WORK,

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..masks import GaussianMask, UniformMask
-from ..modular import ModularMask
-from ..problem import Problem
-from ..schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchronous, key_of
-from ..solve import settled_theta
+from ..pdmm.masks import GaussianMask, UniformMask
+from ..pdmm.modular_mask import ModularMask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchronous, key_of
+from ..pdmm.solve import settled_theta
 from .adversary import Adversary, Channels, honest_components, node_set
 from .closed_form import OpenView
 from .elimination import Elimination, first_sweep
@@ -25,7 +25,7 @@ from .indistinguishable import told_apart
 from .pads import CorrelatedPads
 from .posterior import Posterior, condition, diagonal_blocks
 from .report import Guarantee, Report
-from .secrets import GIVEN, Prior, Secrets
+from .secrets_and_prior import GIVEN, Prior, Secrets
 from .snapshot import Snapshot
 from .views import Answer, Leaks
 from .views import leaks as leaks_of
@@ -54,7 +54,7 @@ class Setting:
     def c(self) -> float:
         """Found by pilot runs only where a view depends on it."""
         if isinstance(self.c_asked, str):
-            from ..tune import tune
+            from ..pdmm.tune import tune
 
             return tune(self.problem, self.schedule, self.theta, 1e-9)
         return float(self.c_asked)
@@ -333,7 +333,7 @@ def nothing(secrets: Secrets) -> Leaks:
 
 
 def modular(case: Case, adversary: Adversary) -> tuple[Leaks, str, Guarantee]:
-    """Uniform pads modulo ``2^bits``: the view is the sum over each honest component, by construction (``modular``).
+    """Uniform pads modulo ``2^bits``: by construction the view is the sum over each honest part (``modular_mask``).
 
     Masked values are public, and so is their sum: taps are told the answer. They are averaged from ``z(0) = 0``, so the
     first message of ``i`` shows ``m_i``, and nothing depends on it before. The values of part of a component are

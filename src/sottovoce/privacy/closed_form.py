@@ -31,7 +31,7 @@ from .adversary import Nodes, groups, honest_components
 from .coalitions import whole_transcripts
 from .large import estimators_of
 from .posterior import Posterior, diagonal_blocks, observe
-from .secrets import Secrets, entries
+from .secrets_and_prior import Secrets, entries
 from .views import Answer, Leaks, leaks
 
 BLOCK = 32  # nodes of a large network that are done together

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from ..costs.base import Array
-from ..graphs import components
 from ..network import Network
+from ..network.graphs import components
 from .posterior import Posterior, too_far_apart
-from .secrets import Secrets
+from .secrets_and_prior import Secrets
 from .views import Leaks, informations
 
 STACK = 300_000  # entries of the matrices that are held at once

@@ -32,12 +32,12 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
-from ..masks import Mask
-from ..node import nodes_of
-from ..pdmm import Run
-from ..problem import Problem
-from ..schedules import MaskSchedule, NodeSchedule, Schedule, Synchronous
-from ..solve import positive_integer, start
+from ..pdmm.masks import Mask
+from ..pdmm.node import nodes_of
+from ..pdmm.problem import Problem
+from ..pdmm.reference import Run
+from ..pdmm.schedules import MaskSchedule, NodeSchedule, Schedule, Synchronous
+from ..pdmm.solve import positive_integer, start
 
 EPS = float(np.finfo(float).eps)
 PATIENCE = 100  # rounds per wake that is waited for: a node that hardly ever wakes is not waited for

@@ -24,10 +24,10 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
-from ..masks import Mask
-from ..problem import Problem
-from ..schedules import NodeSchedule, Schedule, Synchronous
-from ..solve import positive_integer
+from ..pdmm.masks import Mask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import NodeSchedule, Schedule, Synchronous
+from ..pdmm.solve import positive_integer
 from .adversary import Coalition
 from .attacks import RecoveredHessians, quadratic_terms, relative, symmetric_solution
 from .eavesdropper import C, OnEdges, Transcript, overhear

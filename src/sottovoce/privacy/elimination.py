@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput
-from ..problem import Problem
-from ..schedules import Schedule
-from .moments import AffineRun
-from .secrets import Secrets, entries
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Schedule
+from .exact_moments import AffineRun
+from .secrets_and_prior import Secrets, entries
 from .unseen import RANK, Unseen
 from .views import Leaks
 

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from ..costs.base import Array
-from ..schedules import Delayed, NodeSchedule, Schedule
+from ..pdmm.schedules import Delayed, NodeSchedule, Schedule
 from .closed_form import OpenView
 from .elimination import Elimination, Heard
 from .field import PRIMES, Span, kernel
 from .field_run import FieldRun
 from .report import Guarantee
-from .secrets import Secrets
+from .secrets_and_prior import Secrets
 from .unseen import Unseen
 from .views import Leaks
 

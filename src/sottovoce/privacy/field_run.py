@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..pdmm import Reference
-from ..schedules import EdgeBernoulli, Schedule, key_of
+from ..pdmm.reference import Reference
+from ..pdmm.schedules import EdgeBernoulli, Schedule, key_of
 from .field import Residues, Span, inverse, product, residue
-from .secrets import Secrets
+from .secrets_and_prior import Secrets
 
 Rows = npt.NDArray[np.integer[Any]]
 

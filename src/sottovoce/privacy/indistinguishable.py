@@ -26,9 +26,9 @@ from scipy.special import log_ndtr, ndtr
 
 from ..costs.base import Array
 from ..errors import InvalidInput, is_number
-from ..masks import GaussianMask
-from ..modular import ModularMask
 from ..network import Network
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import ModularMask
 from .adversary import Adversary, Coalition, Eavesdropper, honest_components
 
 if TYPE_CHECKING:

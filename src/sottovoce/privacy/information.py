@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, MissingExtra, Unsupported
-from ..problem import Problem
-from ..schedules import Schedule
-from .moments import LinearRun, play, quadratic_of
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Schedule
+from .exact_moments import LinearRun, play, quadratic_of
 
 
 @dataclass(frozen=True, eq=False)

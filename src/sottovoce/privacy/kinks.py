@@ -28,10 +28,10 @@ import numpy.typing as npt
 from ..costs import AbsoluteDeviation, Box, Hinge
 from ..costs.base import Array
 from ..errors import Unsupported
-from ..masks import Mask
-from ..problem import Problem
-from ..schedules import Schedule
-from ..solve import positive_integer
+from ..pdmm.masks import Mask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Schedule
+from ..pdmm.solve import positive_integer
 from .adversary import Coalition
 from .eavesdropper import EPS, C, Transcript, gradient_differences, moves, overhear
 

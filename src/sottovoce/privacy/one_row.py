@@ -27,9 +27,9 @@ from scipy.special import expit
 from ..costs import Logistic
 from ..costs.base import Array
 from ..errors import Unsupported
-from ..masks import Mask
-from ..problem import Problem
-from ..schedules import Schedule
+from ..pdmm.masks import Mask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Schedule
 from .eavesdropper import EPS, C, Transcript, gradient_differences, overhear
 
 WAKES = 40  # of each node

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..costs.base import Array
 from ..errors import InvalidInput
-from ..problem import Problem
+from ..pdmm.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -302,7 +302,7 @@ class Report:
 
     def plot(self, path: str | Path) -> None:
         """The network coloured by excess leakage, corrupt and exposed nodes marked (.png, .pdf or .svg)."""
-        from ..plotting import plot_report
+        from .pictures import plot_report
 
         plot_report(path, self)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InvalidInput
-from ..schedules import Schedule
+from ..pdmm.schedules import Schedule
+from .exact_moments import LinearRun, play
 from .information import honest_rows
-from .moments import LinearRun, play
 from .posterior import Posterior, observe
-from .secrets import Secrets
+from .secrets_and_prior import Secrets
 from .views import Answer, Leaks, leaks
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..atomic import check_writable, write_whole
-from ..plotting import _places
+from ..files.atomic import check_writable, write_whole
+from ..network.pictures import places_of
 from .page import Page, Section, Table, network_svg, to_html, to_markdown
 from .report import Report
 from .verdict import DELTA, disclosed, headline
@@ -96,7 +96,7 @@ def statement(
         made=f"Made by sottovoce {version('sottovoce')} on {day.isoformat()}.",
         picture=network_svg(
             report.network,
-            _places(report.network),
+            places_of(report.network),
             _marks(report, delta),
             [report.name(i) for i in range(report.network.n)],
         ),

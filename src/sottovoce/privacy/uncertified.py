@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ..costs import LeastSquares
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
-from ..masks import GaussianMask, UniformMask
-from ..modular import ModularMask
-from ..problem import Problem
-from ..schedules import Delayed
+from ..pdmm.masks import GaussianMask, UniformMask
+from ..pdmm.modular_mask import ModularMask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import Delayed
 from .adversary import Adversary, Channels
 from .attacks import RecoveredGradients, RecoveredHessians, gradients_in_traffic, recover_hessians
 from .case import Setting, describe_mask
@@ -24,7 +24,7 @@ from .kinks import RecoveredKinks, has_kinks, kinks_in_traffic, kinks_on_edges
 from .one_row import RecoveredRows, is_logistic, rows_in_traffic
 from .pads import CorrelatedPads
 from .report import Report
-from .secrets import secrets_of
+from .secrets_and_prior import secrets_of
 from .uniform import uniform_attack
 
 Hessians = Literal["private", "public"]

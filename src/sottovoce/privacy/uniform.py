@@ -31,9 +31,9 @@ from scipy.special import entr, ndtr
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..masks import UniformMask
-from ..problem import Problem
-from ..solve import positive_integer
+from ..pdmm.masks import UniformMask
+from ..pdmm.problem import Problem
+from ..pdmm.solve import positive_integer
 
 TAILS = 10.0  # standard deviations: the Gaussian density beyond is 1e-22 of its peak
 RESOLUTION = 4  # grid points per standard deviation of the secret: its spectrum ends at exp(-79)

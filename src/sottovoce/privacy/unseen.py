@@ -10,7 +10,7 @@ from scipy import linalg
 
 from ..costs.base import Array
 from .posterior import Posterior, diagonal_blocks
-from .secrets import Secrets, entries
+from .secrets_and_prior import Secrets, entries
 from .views import Answer, Leaks, leaks
 
 RANK = 1e-10  # functionals of unit unknowns that are smaller than this are taken for rounding

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..costs.base import Array
 from .adversary import Nodes, honest_components
 from .posterior import Posterior, condition, diagonal_blocks
-from .secrets import Secrets, entries
+from .secrets_and_prior import Secrets, entries
 
 MEET = 1e-9  # relative difference below which two bounds are one number
 

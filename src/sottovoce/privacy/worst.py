@@ -11,14 +11,14 @@ import numpy as np
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
-from ..modular import ModularMask
+from ..pdmm.modular_mask import ModularMask
 from .adversary import Adversary, Coalition, Eavesdropper
 from .case import Case, nothing
 from .closed_form import OpenView
 from .coalitions import whole_transcripts
 from .indistinguishable import worst_told_apart
 from .report import Guarantee, Report
-from .secrets import Secrets
+from .secrets_and_prior import Secrets
 from .views import Leaks
 
 WORK = 2e11  # multiplications that enumeration may take: some twenty seconds of one core

@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import write_whole
 from ..costs import Cost
 from ..costs.base import Array
 from ..errors import JournalError, PeerError
-from ..masks import GaussianMask
-from ..node import Link as Edge
-from ..node import Node
-from ..solve import Result, Status
+from ..files.atomic import write_whole
+from ..pdmm.masks import GaussianMask
+from ..pdmm.node import Link as Edge
+from ..pdmm.node import Node
+from ..pdmm.solve import Result, Status
 from . import keeping, outside
 from .agreement import Agreement, Contradiction, Final
 from .config import NodeConfig

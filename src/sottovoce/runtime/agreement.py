@@ -26,7 +26,7 @@ import numpy as np
 
 from ..costs.base import Array
 from ..errors import PeerError
-from ..node import Message, Node
+from ..pdmm.node import Message, Node
 from .sizes import Sizes
 
 EPS = float(np.finfo(float).eps)

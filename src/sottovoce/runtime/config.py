@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ..costs.base import Array
+from ..data.cost_table import PartyCost
 from ..errors import InvalidFile, InvalidInput
-from ..files.cost_table import PartyCost
-from ..files.table import Table, TomlFile, finite, nearest, shown
-from ..masks import GaussianMask
+from ..files.toml_table import Table, TomlFile, finite, nearest, shown
+from ..pdmm.masks import GaussianMask
 from ..statistics.programs import LARGEST, Spec, checked_rows
 from .frames import MAX_PARTIES
 from .identity import check_certificate, check_name, digits, load

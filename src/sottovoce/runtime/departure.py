@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..costs.base import Array
-from ..node import Node
+from ..pdmm.node import Node
 from .config import NodeConfig
 from .frames import Leave, decode, encode
 from .identity import Identity

@@ -18,9 +18,9 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..atomic import write_whole
 from ..costs.base import Array
 from ..errors import JournalError
+from ..files.atomic import write_whole
 from .config import NodeConfig
 from .journal import Journal
 from .link import canonical

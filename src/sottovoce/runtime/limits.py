@@ -36,9 +36,9 @@ import numpy as np
 from ..costs import Cost
 from ..costs.base import Array
 from ..errors import BadlyHidden, InvalidInput
-from ..hiding import size_of
-from ..masks import GaussianMask
-from ..modular import Integers
+from ..pdmm.hiding import size_of
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import Integers
 from .agreement import Contradiction
 
 ROUNDING = 1e-9

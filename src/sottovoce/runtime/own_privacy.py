@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..masks import GaussianMask
+from ..pdmm.masks import GaussianMask
 from .config import NodeConfig
 
 PRIOR = 1.0  # variance of a value, in the units that the parties agreed on; a square of such values has twice that

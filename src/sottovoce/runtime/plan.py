@@ -15,15 +15,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..data.problem_file import KEYS, _network
 from ..errors import InvalidFile, InvalidInput, Unsupported
-from ..files.problem_file import KEYS, _network
-from ..files.table import Table, TomlFile, read_text
+from ..files.toml_table import Table, TomlFile, read_text
 from ..network import Network
+from ..pdmm.problem import averaging
+from ..pdmm.schedules import Asynchronous
+from ..pdmm.tune import tune
 from ..privacy.page import Page, to_html
 from ..privacy.statement import statement
-from ..problem import averaging
-from ..schedules import Asynchronous
-from ..tune import tune
 from .config import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
 from .identity import check_certificate, create, digits, fingerprint
 from .prospect import Prospect, assess

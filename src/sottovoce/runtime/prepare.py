@@ -12,7 +12,7 @@ from concurrent.futures import thread  # noqa: F401  in which the statistic runs
 import numpy as np
 
 from ..costs.base import Array
-from ..files.cost_table import PartyCost
+from ..data.cost_table import PartyCost
 from .config import NodeConfig
 
 

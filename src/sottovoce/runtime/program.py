@@ -12,12 +12,12 @@ import numpy as np
 
 from ..costs import Averaging, Cost
 from ..costs.base import Array
+from ..data.cost_table import PartyCost
 from ..errors import NotConverged
-from ..files.cost_table import PartyCost
-from ..hiding import said
-from ..masks import GaussianMask
-from ..modular import TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs
-from ..solve import Result
+from ..pdmm.hiding import said
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs
+from ..pdmm.solve import Result
 from ..statistics.agreements import Agreements, resolution
 from ..statistics.programs import run as run_statistic
 from .agent import Agent, Changed

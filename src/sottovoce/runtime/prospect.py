@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..costs.base import Array
+from ..data.cost_table import HIDDEN
 from ..errors import Unsupported
-from ..files.cost_table import HIDDEN
-from ..masks import DEVIATIONS, GaussianMask
 from ..network import Network
+from ..pdmm.masks import DEVIATIONS, GaussianMask
+from ..pdmm.problem import Problem, averaging
 from ..privacy import Eavesdropper, Exposure, Report, Verdict, audit, calibrate, exposure, suggest_edges
 from ..privacy.adversary import Channels
 from ..privacy.case import describe_mask
 from ..privacy.verdict import DELTA
-from ..problem import Problem, averaging
 from ..statistics.agreements import resolution
 from .question import Question
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ..costs.base import Array
+from ..data.cost_table import OWN_KEYS, PartyCost, read_party_cost
+from ..data.csv_rows import read_one_per_party
 from ..errors import InvalidFile
-from ..files.cost_table import OWN_KEYS, PartyCost, read_party_cost
-from ..files.csv_rows import read_one_per_party
-from ..files.table import Table, TomlFile, shown
-from ..masks import DEVIATIONS, GaussianMask
-from ..modular import ModularMask
+from ..files.toml_table import Table, TomlFile, shown
+from ..pdmm.masks import DEVIATIONS, GaussianMask
+from ..pdmm.modular_mask import ModularMask
 from ..statistics.agreements import DEFAULT_MASK
 from ..statistics.programs import Spec
 

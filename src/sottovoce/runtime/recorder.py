@@ -28,8 +28,8 @@ import numpy as np
 from ..costs import Cost
 from ..costs.base import Array
 from ..errors import InvalidFile, JournalError
-from ..masks import GaussianMask
-from ..node import Link, Message, Node
+from ..pdmm.masks import GaussianMask
+from ..pdmm.node import Link, Message, Node
 
 if TYPE_CHECKING:
     from .config import NodeConfig

@@ -16,9 +16,9 @@ from pathlib import Path
 from ..costs import Cost
 from ..costs.base import Array
 from ..errors import InvalidInput
-from ..masks import GaussianMask
-from ..node import Link, Message, Node
-from ..solve import Result
+from ..pdmm.masks import GaussianMask
+from ..pdmm.node import Link, Message, Node
+from ..pdmm.solve import Result
 from .agent import Agent
 from .config import NodeConfig, read_node_file
 from .identity import load

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..costs.base import Array
 from ..errors import InvalidInput, JournalError, PeerError
-from ..masks import GaussianMask
+from ..pdmm.masks import GaussianMask
 from . import hybrid
 from .identity import with_lengths
 

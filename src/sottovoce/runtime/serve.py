@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..costs.base import Array
+from ..data.cost_table import PartyCost
 from ..errors import InvalidInput, JournalError, PeerError, SottovoceError
-from ..files.cost_table import PartyCost
 from .agent import Agent
 from .config import NodeConfig
 from .drop import drop

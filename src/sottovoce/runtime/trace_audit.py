@@ -20,9 +20,11 @@ import numpy.typing as npt
 from ..costs import Quadratic
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
-from ..masks import GaussianMask
 from ..network import Network
-from ..node import Message, nodes_of
+from ..pdmm.masks import GaussianMask
+from ..pdmm.node import Message, nodes_of
+from ..pdmm.problem import Problem, averaging
+from ..pdmm.schedules import Synchronous
 from ..privacy import Adversary, Coalition, Eavesdropper, Report
 from ..privacy.case import UNKNOWNS, Case, Setting
 from ..privacy.elimination import Elimination
@@ -30,9 +32,7 @@ from ..privacy.encrypted import decided
 from ..privacy.field import PRIMES
 from ..privacy.field_run import FieldRun
 from ..privacy.report import Guarantee
-from ..privacy.secrets import secrets_of
-from ..problem import Problem, averaging
-from ..schedules import Synchronous
+from ..privacy.secrets_and_prior import secrets_of
 from .escrow import guardians
 from .recorder import Began, Trace, numbers
 from .replay import Holding, play, together

@@ -12,7 +12,7 @@ size 1 if ``scale`` brings the data there, so a pad is 10,000 times as large as 
 
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
-from .moments import (
+from .mean_and_covariance import (
     PooledCovariance,
     PooledMean,
     PooledVariance,

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..costs.base import Array
 from ..errors import InvalidInput, NotConverged
-from ..hiding import is_hidden, said
-from ..masks import GaussianMask
-from ..modular import Integers, ModularMask, check_seed
 from ..network import Network
-from ..problem import Problem, averaging
-from ..schedules import Schedule
-from ..solve import Result, Status, solve
+from ..pdmm.hiding import is_hidden, said
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import Integers, ModularMask, check_seed
+from ..pdmm.problem import Problem, averaging
+from ..pdmm.schedules import Schedule
+from ..pdmm.solve import Result, Status, solve
 
 DEFAULT_MASK = GaussianMask(variance=1e8)
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..errors import InvalidCost, InvalidInput, NotConverged
-from ..modular import Integers, ModularMask
 from ..network import Network
-from ..schedules import Schedule
+from ..pdmm.modular_mask import Integers, ModularMask
+from ..pdmm.schedules import Schedule
 from .agreements import Agreements, SimulatedAgreements, check_mask
 from .shards import read_rows
 from .statistic import Statistic

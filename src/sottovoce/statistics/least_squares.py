@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, NotConverged, is_number
-from ..masks import GaussianMask
 from ..network import Network
-from ..schedules import Schedule
+from ..pdmm.masks import GaussianMask
+from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, check_mask, resolution
-from .moments import agreed_count, agreed_products
+from .mean_and_covariance import agreed_count, agreed_products
 from .regression import Regression
 from .shards import in_units, read_regression, read_scale
 

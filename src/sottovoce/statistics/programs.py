@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
+from ..data.cost_table import read_scale as read_named_scale
 from ..errors import InvalidInput
-from ..files.cost_table import read_scale as read_named_scale
-from ..files.table import Table
-from ..masks import GaussianMask
-from ..modular import ModularMask, check_size
+from ..files.toml_table import Table
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import ModularMask, check_size
 from .agreements import DEFAULT_MASK, Agreements
 from .histogram import bin_counts, histogram_program, read_bins
 from .least_squares import check_ridge, least_squares_program, read_names
-from .moments import check_ddof, covariance_program, mean_program, variance_program
+from .mean_and_covariance import check_ddof, covariance_program, mean_program, variance_program
 from .shards import read_scale
 from .statistic import Statistic, plain
 

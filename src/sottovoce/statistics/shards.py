@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ..costs.base import Array, as_floats
 from ..costs.quadratic import as_rows
 from ..errors import InvalidCost, InvalidInput, PrecisionLost
-from ..masks import GaussianMask
 from ..network import Network
+from ..pdmm.masks import GaussianMask
 from .agreements import resolution
 
 

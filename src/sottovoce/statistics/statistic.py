@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ..errors import NotConverged, Unsupported
-from ..masks import GaussianMask
-from ..modular import ModularMask
-from ..problem import Problem, averaging
-from ..solve import Result, Status
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import ModularMask
+from ..pdmm.problem import Problem, averaging
+from ..pdmm.solve import Result, Status
 
 if TYPE_CHECKING:
     from ..privacy.report import Report

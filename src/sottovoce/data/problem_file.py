@@ -1,0 +1,246 @@
+"""Problem files: TOML with ``[network]``, ``[cost]``, ``[pdmm]`` and ``[mask]`` (see docs/problem-file.md)."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidFile, InvalidInput
+from ..files.toml_table import Table, TomlFile, finite, nearest, read_text, shown
+from ..network import Network
+from ..pdmm.masks import GaussianMask, Mask, UniformMask
+from ..pdmm.modular_mask import ModularMask
+from ..pdmm.problem import Problem
+from ..pdmm.schedules import (
+    Asynchronous,
+    Delayed,
+    EdgeBernoulli,
+    NodeBernoulli,
+    PoissonClocks,
+    Schedule,
+    Synchronous,
+    Trace,
+)
+from ..pdmm.solve import Result
+from .cost_table import KEYS as COST_KEYS
+from .cost_table import CostTable, read_cost
+from .party_rows import PARTY_KEYS
+
+EXAMPLES = ("averaging", "regression", "lasso", "logistic")
+
+GENERATORS: dict[str, tuple[str, ...]] = {
+    "random_geometric": ("n", "radius", "seed"),
+    "ring": ("n",),
+    "grid": ("rows", "columns"),
+    "complete": ("n",),
+    "star": ("n",),
+    "erdos_renyi": ("n", "p", "seed"),
+    "regular": ("n", "degree", "seed"),
+    "watts_strogatz": ("n", "k", "p", "seed"),
+}
+SCHEDULES: dict[str, tuple[str, ...]] = {
+    "synchronous": (),
+    "asynchronous": ("rates",),
+    "poisson_clocks": ("rates",),
+    "node_bernoulli": ("p",),
+    "edge_bernoulli": ("p",),
+    "delayed": ("max_delay",),
+    "trace": ("nodes",),
+}
+MASKS = ("gaussian", "modular", "uniform")
+KEYS: dict[str, tuple[str, ...]] = {  # every key that the parser knows
+    "network": ("generator", "edge_list", "edges", "n", "radius", "rows", "columns", "p", "degree", "k", "seed"),
+    "cost": COST_KEYS,
+    "cost.parties": PARTY_KEYS,
+    "pdmm": ("schedule", "rates", "p", "max_delay", "nodes", "theta", "c", "tol", "max_iter", "seed"),
+    "mask": ("type", "variance", "bits"),
+}
+TABLES = ("network", "cost", "pdmm", "mask")
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemFile:
+    """A problem, the arguments of ``solve`` for it, and the names in which to report the answer."""
+
+    path: Path
+    problem: Problem
+    options: dict[str, Any]
+    cost: CostTable
+
+    def in_units(self, result: Result) -> Result:
+        """The result with ``x`` in the units of the data, whatever ``scale`` was."""
+        return result if self.cost.scale is None else replace(result, x=result.x / self.cost.scale)
+
+    def party_numbers(self, names: str) -> frozenset[int]:
+        """The parties in a list such as ``"Ada,3"``: names of the file, or numbers."""
+        parties, found = self.cost.parties, set()
+        for word in (word.strip() for word in names.split(",")):
+            if word in parties:
+                found.add(parties.index(word))
+            elif word.isdecimal() and int(word) < len(parties):
+                found.add(int(word))
+            else:
+                raise InvalidInput(f"corrupt names {shown(word)}, which is no party of {self.path}{self._cure(word)}")
+        return frozenset(found)
+
+    def _cure(self, word: str) -> str:
+        parties = self.cost.parties
+        lower = {party.lower(): party for party in parties}
+        close = [] if word.isdecimal() else difflib.get_close_matches(word.lower(), lower, n=1)
+        return f"; did you mean {lower[close[0]]!r}?" if close else f"; they are numbered 0 .. {len(parties) - 1}."
+
+    @property
+    def pooled(self) -> Any:
+        """The answer from all data in one place, in the units of the data, as a vector; None where it is not cheap."""
+        cost = self.cost
+        if cost.pooled is None:
+            return None
+        return np.atleast_1d(cost.pooled if cost.scale is None else cost.pooled / cost.scale)
+
+
+def example(name: str) -> str:
+    """The text of one of ``EXAMPLES``: a problem file that runs as it is."""
+    return (resources.files("sottovoce.data") / "examples" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def read_problem_file(path: str | Path, seed: int | None = None) -> ProblemFile:
+    """Read and check a problem file; ``seed`` takes precedence over the file's."""
+    file = TomlFile(Path(path))
+    for name in file.values:
+        if name not in TABLES:
+            raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, TABLES)}")
+    for name in ("network", "cost"):
+        if name not in file.values:
+            raise InvalidFile(f"{path}: the table [{name}] is missing. To see one: sottovoce solve --example averaging")
+    network, cost, pdmm, mask = (file.table(name) for name in TABLES)
+    for table in (network, pdmm, mask):
+        table.refuse_unknown(KEYS[table.name])
+    seed_in_file = pdmm.integer("seed", None, least=0)
+    seed = seed_in_file if seed is None else seed
+    data = read_cost(cost, file.path.parent)
+    graph = _network(network, data.parties, file.path.parent, seed)
+    options = _options(pdmm, graph)
+    if "mask" in file.values:
+        options["mask"] = _mask(mask)
+    return ProblemFile(file.path, Problem(graph, data.costs), {**options, "seed": seed}, data)
+
+
+def _network(table: Table, parties: list[str], base: Path, seed: int | None) -> Network:
+    given = [key for key in ("generator", "edge_list", "edges") if key in table]
+    if len(given) != 1:
+        if not given:
+            raise table.refuse(None, "needs one of generator, edges and edge_list.")
+        raise table.refuse(given[1], f"and {given[0]} are both given. Keep one.")
+    if given[0] == "generator":
+        network = _generated(table, len(parties), seed)
+    elif given[0] == "edges":
+        network = table.call(Network.from_edges, len(parties), _edges(table, parties), at="edges")
+    else:
+        network = _edge_list(table, base / table.string("edge_list"))
+        _same_count(table, "edge_list", network.n, len(parties))
+    table.finish(f'generator = "{table.values["generator"]}"' if given[0] == "generator" else given[0])
+    if parties != [str(k) for k in range(len(parties))]:
+        network.labels = list(parties)
+    return network
+
+
+def _generated(table: Table, parties: int, seed: int | None) -> Network:
+    name = table.choice("generator", tuple(GENERATORS))
+    arguments: dict[str, Any] = {}
+    for key in GENERATORS[name]:
+        if key == "seed":
+            arguments[key] = table.integer(key, seed, least=0)
+        elif key in ("radius", "p"):
+            arguments[key] = table.number(key, None) if key == "radius" else table.number(key)
+        else:
+            arguments[key] = table.integer(key, parties) if key == "n" else table.integer(key, least=1)
+    if name == "grid":
+        _same_count(table, "rows", arguments["rows"] * arguments["columns"], parties)
+    else:
+        _same_count(table, "n", arguments["n"], parties)
+    network: Network = table.call(getattr(Network, name), **arguments, at="generator")
+    return network
+
+
+def _same_count(table: Table, key: str, nodes: int, parties: int) -> None:
+    if nodes == parties:
+        return
+    cure = " Leave n out to have a node for each party." if key == "n" else ""
+    raise table.refuse(key, f"gives {nodes} nodes, but [cost] has data of {parties} parties; they must agree.{cure}")
+
+
+def _edges(table: Table, parties: list[str]) -> list[tuple[int, int]]:
+    """Pairs of parties, by number or by name."""
+    number = {name: k for k, name in enumerate(parties)}
+    pairs = table.get("edges")
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise table.refuse("edges", f"must be a list of pairs such as [[0, 1], [1, 2]]; got {shown(pairs)}.")
+    for end in (end for pair in pairs for end in pair):
+        if isinstance(end, str) and end not in number:
+            raise table.refuse("edges", f"names {end!r}, which is no party{nearest(end, parties)}")
+        if isinstance(end, bool) or not isinstance(end, (int, str)):
+            raise table.refuse("edges", f"must be pairs of parties, by number or by name; got {shown(end)}.")
+    ends = [[number[end] if isinstance(end, str) else end for end in pair] for pair in pairs]
+    return [(i, j) for i, j in ends]
+
+
+def _edge_list(table: Table, path: Path) -> Network:
+    read_text(path)  # for its sentences
+    try:
+        return Network.read_edge_list(path)
+    except InvalidInput as error:
+        raise InvalidFile(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+
+
+def _options(table: Table, network: Network) -> dict[str, Any]:
+    """The arguments of ``solve``."""
+    options: dict[str, Any] = {"schedule": _schedule(table, network), "tol": table.number("tol", 1e-9, least=0)}
+    theta, c = table.number("theta", None), table.get("c", "auto")
+    if theta is not None and not 0 < theta <= 1:
+        raise table.refuse("theta", f"must be in (0, 1]; got {theta:g}. Use 1 for PDMM, 0.5 for ADMM.")
+    if c != "auto" and not (finite(c) and c > 0):
+        raise table.refuse("c", f'must be a positive number or "auto"; got {shown(c)}.')
+    options.update(theta=theta, c=c, max_iter=table.integer("max_iter", None, least=1))
+    table.finish(f'schedule = "{table.values.get("schedule", "synchronous")}"')
+    return options
+
+
+def _schedule(table: Table, network: Network) -> Schedule:
+    name = table.choice("schedule", tuple(SCHEDULES), "synchronous")
+    if name == "synchronous":
+        return Synchronous()
+    if name in ("node_bernoulli", "edge_bernoulli"):
+        family = NodeBernoulli if name == "node_bernoulli" else EdgeBernoulli
+        return table.call(family, table.number("p"), at="p")
+    if name == "delayed":
+        return table.call(Delayed, table.integer("max_delay", least=0), at="max_delay")
+    if name == "trace":
+        nodes = table.get("nodes")
+        if not isinstance(nodes, list) or not nodes or not all(type(node) is int for node in nodes):
+            raise table.refuse("nodes", f"must be a list of node numbers, in the order of waking; got {shown(nodes)}.")
+        schedule: Schedule = Trace(nodes)
+    else:
+        rates = table.get("rates") if name == "poisson_clocks" else table.get("rates", None)
+        if rates is not None and not (isinstance(rates, list) and all(finite(rate) and rate > 0 for rate in rates)):
+            raise table.refuse("rates", f"must be a list of positive numbers, one per party; got {shown(rates)}.")
+        schedule = Asynchronous(rates) if name == "asynchronous" else PoissonClocks(rates or ())
+    table.call(schedule.check, network, at="nodes" if name == "trace" else "rates")
+    return schedule
+
+
+def _mask(table: Table) -> Mask | ModularMask:
+    name = table.choice("type", MASKS, "gaussian")
+    mask: Mask | ModularMask
+    if name == "modular":
+        mask = table.call(ModularMask, table.integer("bits", ModularMask().bits), at="bits")
+    elif name == "uniform":
+        mask = table.call(UniformMask, table.number("variance"), at="variance")
+    else:
+        mask = table.call(GaussianMask, table.number("variance"), at="variance")
+    table.finish(f'type = "{name}"')
+    return mask

@@ -1,0 +1,43 @@
+"""Writing a file whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..errors import InvalidInput
+
+
+def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
+    """Refuse, before the work, what could not be written after it."""
+    if path.suffix.lower() not in suffixes:
+        raise InvalidInput(f"{option} {path}: the name must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}.")
+    try:
+        if path.is_dir():
+            raise InvalidInput(f"{option} {path} is a directory. Name a file in it.")
+        if not path.parent.is_dir():
+            raise InvalidInput(f"{option} {path}: the directory {path.parent} does not exist.")
+    except OSError as error:  # a name that is too long
+        raise InvalidInput(f"{option} {path} cannot be written: {error.strerror or error}.") from None
+    if not os.access(path.parent, os.W_OK):
+        raise InvalidInput(f"{option} {path}: the directory {path.parent} cannot be written to.")
+
+
+def write_whole(path: Path, save: Callable[[str], object]) -> None:
+    """Save to a temporary file beside it, then rename: a reader never sees half a file, nor does a crash leave one."""
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+        os.close(handle)
+        save(temporary)
+        mask = os.umask(0)  # mkstemp makes private files; the result gets the user's usual mode
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from None
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)

@@ -1,0 +1,121 @@
+"""General edge constraints: ``A_ij x_i + A_ji x_j = b_ij`` with blocks of any shape (paper, eq. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidNetwork
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+    from .network import Network
+
+Array = npt.NDArray[np.float64]
+Key = tuple[int, int]
+
+
+class Constraints:
+    """The blocks of a network, and what the iteration needs of them: ``C``, ``P`` and ``b`` over all rows of ``z``."""
+
+    dims: npt.NDArray[np.int64]  # n_i, the dimension of x_i
+    rows: npt.NDArray[np.int64]  # z of half-edge h lies in rows[h] .. rows[h+1]
+    columns: npt.NDArray[np.int64]  # x_i lies in columns[i] .. columns[i+1]
+    A: list[Array]  # A_ij, by half-edge
+    b: Array  # b_ij over the rows of z, the same for (i, j) and (j, i)
+    row_sizes: Array  # the largest entry of A_ij and A_ji in each row of z: turns a violation into units of x
+    C: sparse.csr_array[Any]
+    P: npt.NDArray[np.int64]
+
+    def __init__(self, network: Network, A: Mapping[Key, npt.ArrayLike], b: Mapping[Key, npt.ArrayLike]) -> None:
+        pairs = [(int(i), int(j)) for i, j in network.half_edges]
+        _refuse_keys(A, b, pairs)
+        self.A = [_block(A[pair], pair) for pair in pairs]
+        self.dims = np.zeros(network.n, dtype=np.int64)
+        for (i, j), block in zip(pairs, self.A, strict=True):
+            if self.dims[i] not in (0, block.shape[1]):
+                raise InvalidNetwork(
+                    f"A[{i}, {j}] has {block.shape[1]} columns, but another block of node {i} has {self.dims[i]}: "
+                    f"all of them must have n_{i} columns, the dimension of x_{i}."
+                )
+            self.dims[i] = block.shape[1]
+        for h, (i, j) in enumerate(pairs):
+            other = self.A[network.twin[h]]
+            if len(self.A[h]) != len(other):
+                raise InvalidNetwork(
+                    f"A[{i}, {j}] has {len(self.A[h])} rows and A[{j}, {i}] has {len(other)}; make them equal."
+                )
+        self.rows = np.concatenate([[0], np.cumsum([len(block) for block in self.A])])
+        self.columns = np.concatenate([[0], np.cumsum(self.dims)])
+        self.b = np.concatenate([_right_hand_side(b, *pair, len(self.A[h])) for h, pair in enumerate(pairs)])
+        self.P = np.concatenate([np.arange(self.rows[t], self.rows[t + 1]) for t in network.twin])
+        self.C = self._matrix(pairs)
+        largest = np.concatenate([np.abs(block).max(axis=1) for block in self.A])
+        self.row_sizes = np.maximum(largest, largest[self.P])
+
+    def _matrix(self, pairs: list[Key]) -> sparse.csr_array[Any]:
+        from scipy import sparse
+
+        data = np.concatenate([block.ravel() for block in self.A])
+        own = [np.arange(self.columns[i], self.columns[i + 1]) for i, _ in pairs]
+        column = [np.tile(columns, len(block)) for columns, block in zip(own, self.A, strict=True)]
+        width = np.concatenate([np.full(len(block), block.shape[1]) for block in self.A])
+        indptr = np.concatenate([[0], np.cumsum(width)])
+        return sparse.csr_array((data, np.concatenate(column), indptr), shape=(self.rows[-1], self.columns[-1]))
+
+
+def penalty(c: float, blocks: Iterable[Array | float]) -> Array:
+    """``c sum_j A_ij'A_ij``, the Hessian of the penalty in a node's step: ``(1,)`` where it is a multiple of ``I``,
+    else ``(1, n_i, n_i)``. A block that is a number stands for that number times ``I``."""
+    gram = sum(block * block if isinstance(block, float) else block.T @ block for block in blocks)
+    if isinstance(gram, np.ndarray):
+        rounding = 1e-13 * float(np.abs(gram).max())  # rotations are orthogonal to rounding only
+        if np.abs(gram - gram[0, 0] * np.eye(len(gram))).max() > rounding:
+            return c * gram[None]
+    return c * np.ravel(gram)[:1]
+
+
+def _refuse_keys(A: Mapping[Key, object], b: Mapping[Key, object], pairs: list[Key]) -> None:
+    known = set(pairs)
+    for i, j in pairs:
+        if (i, j) not in A:
+            raise InvalidNetwork(f"A[{i}, {j}] is missing: every half-edge needs its block.")
+    for name, mapping in (("A", A), ("b", b)):
+        for key in mapping:
+            if key not in known:
+                raise InvalidNetwork(f"{name}[{key}] is given, but {key} is no edge of the network.")
+    for i, j in b:
+        if (j, i) in b and i != j:
+            raise InvalidNetwork(f"b is given for both ({i}, {j}) and ({j}, {i}); an edge has one b. Give it once.")
+
+
+def _block(value: npt.ArrayLike, pair: Key) -> Array:
+    try:
+        block = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] must hold real numbers; got {value!r}.") from None
+    block = block.reshape(1, 1) if block.ndim == 0 else block
+    if block.ndim != 2 or 0 in block.shape:
+        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] must be a matrix; got shape {block.shape}.")
+    if not np.isfinite(block).all():
+        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] must be finite.")
+    if not block.any(axis=1).all():
+        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] has a row of zeros. Drop that row, or that edge.")
+    return block
+
+
+def _right_hand_side(b: Mapping[Key, npt.ArrayLike], i: int, j: int, rows: int) -> Array:
+    value = b.get((i, j), b.get((j, i)))
+    if value is None:
+        return np.zeros(rows)
+    try:
+        vector = np.array(value, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        vector = np.empty(0)
+    if vector.shape != (rows,) or not np.isfinite(vector).all():
+        raise InvalidNetwork(f"b[{i}, {j}] must be {rows} finite numbers, like the rows of A[{i}, {j}]; got {value!r}.")
+    return vector

@@ -1,0 +1,308 @@
+"""Runs on compiled kernels. Each holds its state in the kernels' layout and translates at the border.
+
+A node's row has ``L = B d`` columns, draw by draw: entry ``t`` of draw ``r`` is column ``r d + t``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...costs.base import Array
+from ...costs.quadratic import Quadratic
+from ..problem import Problem
+from ..reference import Run, kkt_residual, spread
+from ..schedules import Asynchronous, EdgeBernoulli, NodeBernoulli, NodeSchedule, Schedule, Synchronous
+from . import kernels as compiled
+from . import primitives
+
+kernels: Any = compiled  # Numba's dispatchers take what their sources take, which type checkers cannot see
+
+PARALLEL_FROM = 20_000  # half-edges times columns, below which starting threads costs more than it gives
+PART = 32  # columns that one thread takes at a time in an asynchronous batch
+
+
+class CompiledRun(Run):
+    """What the compiled runs share: consensus, every node with ``d`` entries."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        key: int,
+        c: float,
+        theta: float,
+        batch: int | None,
+        z0: Array | None,
+    ) -> None:
+        super().__init__(problem, schedule, key, c, theta, batch)
+        self.network, self.layout = problem.network, problem.network.layout
+        self.draws, self.d = batch or 1, problem.dim
+        self.L = self.draws * self.d
+        self.parallel = 2 * self.network.m * self.L >= PARALLEL_FROM
+        self.degrees = np.diff(self.layout.indptr).astype(np.float64)
+        self._x = np.zeros((self.network.n, self.L))
+        form = problem.quadratic
+        if form is not None:
+            Q, q = self.to_memory(form.Q), self.to_memory(form.q)
+            self.q = np.tile(q, self.draws)
+            rho = c * self.degrees
+            dense = Q.ndim == 3
+            self.curvature = np.empty(0) if dense else Q + rho
+            self.inverse = np.empty((0, 1, 1))
+            if dense:
+                self.inverse = Quadratic.many(Q, q).inverse(rho)
+        self.scalar = form is not None and self.L == 1 and not len(self.inverse)
+
+    # Between the user's order and memory
+
+    def to_memory(self, rows: Array) -> Array:
+        """Node by node, from the user's order."""
+        if self.layout.user is None:
+            return np.ascontiguousarray(rows)
+        moved = np.empty_like(rows)
+        moved[self.layout.number] = rows
+        return moved
+
+    def to_stacked(self, rows: Array) -> Array:
+        """``(nodes or half-edges, L)`` in the user's order as ``(... d, B)``."""
+        count = len(rows)
+        return rows.reshape(count, self.draws, self.d).transpose(0, 2, 1).reshape(count * self.d, self.draws)
+
+    def from_stacked(self, stacked: Array) -> Array:
+        count = len(stacked) // self.d
+        by_draw = stacked.reshape(count, self.d, self.draws).transpose(0, 2, 1)
+        return np.ascontiguousarray(by_draw).reshape(count, self.L)
+
+    def by_node(self, stacked: Array | float) -> Array | float:
+        """What a tilted problem holds, in memory order; 0 in others."""
+        return self.to_memory(self.from_stacked(stacked)) if isinstance(stacked, np.ndarray) else stacked
+
+    def stacked_x(self) -> Array:
+        return self.to_stacked(self._x if self.layout.user is None else self._x[self.layout.number])
+
+    @property
+    def signs(self) -> npt.NDArray[np.int8]:
+        """``A_ij`` of every half-edge in the user's order, as a column."""
+        return np.where(self.network.holders > self.network.indices, np.int8(1), np.int8(-1))[:, None]
+
+    # The residual
+
+    def fresh(self, g: Array) -> Array:
+        """What every node would compute now, given ``g = C'z``."""
+        if not len(self.inverse):
+            return -(self.q + g) / self.curvature[:, None]
+        per_draw = (self.q + g).reshape(-1, self.draws, self.d)
+        return np.asarray(-np.einsum("nij,nbj->nbi", self.inverse, per_draw)).reshape(-1, self.L)
+
+    @abstractmethod
+    def own_sums(self) -> Array:
+        """``C'z`` in memory order."""
+
+    @abstractmethod
+    def other_sums(self) -> Array:
+        """``C'Pz`` in memory order."""
+
+    def residual(self, enough: float = np.inf) -> float:
+        # In the gauge C'C = D and C'PC = -W, so the formulas of Reference.residual need one product with W.
+        g = self.own_sums()
+        x = self.fresh(g)
+        by_draw = self.to_stacked(x), self.to_stacked(self._x)
+        violation = spread(by_draw[0], self.d)
+        nothing = np.zeros((1, self.draws))
+        floors = self.problem.floors
+        primal = kkt_residual(floors, *by_draw, nothing, nothing, violation)
+        if primal > enough:
+            return primal
+        Wx = np.empty_like(x)
+        kernels.adjacency(self.layout.indptr, self.layout.indices, x, Wx)
+        Dx = self.degrees[:, None] * x
+        subgradient = -(g + self.c * Dx) - self.by_node(self.problem.tilt)
+        stationarity = 0.5 * (g - self.other_sums() + self.c * (Dx + Wx)) + self.by_node(self.problem.lost)
+        dual = self.to_stacked(subgradient), self.to_stacked(stationarity)
+        return kkt_residual(floors, *by_draw, *dual, violation)
+
+
+class NodeSpaceRun(CompiledRun):
+    """Synchronous, any cost: ``z(k) = p z(0) + r P z(0) + C a + P C b`` with ``a, b`` on the nodes (ENGINE 2).
+
+    One product with the adjacency matrix per iteration, and no half-edge is touched until ``z`` is asked for.
+    """
+
+    schedule: Synchronous
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.z0: Array | None = None if arguments[-1] is None else self.from_stacked(arguments[-1])
+        self.p, self.r = 1.0, 0.0
+        self.a, self.b, self.spare = (np.zeros((self.network.n, self.L)) for _ in range(3))
+        self.g0 = self.h0 = np.empty((0, self.L))
+        if self.z0 is not None:
+            C = self.network.C
+            self.g0, self.h0 = self.to_memory(C.T @ self.z0), self.to_memory(C.T @ self.z0[self.network.twin])
+        self.step = None if self.problem.quadratic is not None else self.problem.steps(self.c)
+        self.order = primitives.by_degree(self.layout.indptr) if self.scalar else None
+
+    def advance(self, count: int) -> None:
+        if self.step is not None:
+            for _ in range(count):
+                self.advance_with(self.step)
+        else:
+            self.advance_compiled(count)
+        self.iteration += count
+        self.activations += count * self.network.n
+        self.messages += count * 2 * self.network.m
+
+    def advance_compiled(self, count: int) -> None:
+        graph = (self.layout.indptr, self.layout.indices, self.p, self.r)
+        state = (self.g0, self.h0, self.a, self.b, self.spare, self._x, self.q)
+        if self.scalar:
+            kernel = kernels.node_space_scalar_parallel if self.parallel else kernels.node_space_scalar
+            flat = (array.reshape(-1) for array in state)
+            self.p, self.r = kernel(
+                count, self.iteration, self.order, *graph, *flat, self.curvature, self.c, self.theta
+            )
+        else:
+            kernel = kernels.node_space_parallel if self.parallel else kernels.node_space
+            self.p, self.r = kernel(
+                count, self.iteration, *graph, *state, self.curvature, self.inverse, self.d, self.c, self.theta
+            )
+        if count % 2:
+            self.b, self.spare = self.spare, self.b
+
+    def advance_with(self, step: Any) -> None:
+        """One iteration for a cost that is not quadratic: its step is one call for all nodes."""
+        theta, a, b = self.theta, self.a, self.b
+        self._x = self.step_memory(step, self.own_sums())
+        self.b = (1 - theta) * b + theta * (a + 2 * self.c * self._x)
+        self.a = (1 - theta) * a + theta * b
+        self.p, self.r = (1 - theta) * self.p + theta * self.r, (1 - theta) * self.r + theta * self.p
+        if (self.iteration + 1) % kernels.RECENTRE == 0:
+            middle = (self.a + self.b).mean(axis=0) / 2
+            self.a -= middle
+            self.b -= middle
+
+    def step_memory(self, step: Any, g: Array) -> Array:
+        in_order = g if self.layout.user is None else g[self.layout.number]
+        return self.to_memory(self.from_stacked(step(self.to_stacked(in_order))))
+
+    def fresh(self, g: Array) -> Array:
+        return super().fresh(g) if self.step is None else self.step_memory(self.step, g)
+
+    def own_sums(self) -> Array:
+        return self.sums(self.p, self.r, self.a, self.b)
+
+    def other_sums(self) -> Array:
+        return self.sums(self.r, self.p, self.b, self.a)
+
+    def sums(self, p: float, r: float, a: Array, b: Array) -> Array:
+        """``C'z = p C'z(0) + r C'Pz(0) + D a - W b``; swapping both pairs gives ``C'Pz``."""
+        Wb = np.empty_like(b)
+        kernels.adjacency(self.layout.indptr, self.layout.indices, b, Wb)
+        total = self.degrees[:, None] * a - Wb
+        return total if self.z0 is None else total + p * self.g0 + r * self.h0
+
+    def iterated_z(self) -> Array:
+        a, b = (v if self.layout.user is None else v[self.layout.number] for v in (self.a, self.b))
+        z = self.signs * (a[self.network.holders] - b[self.network.indices])
+        if self.z0 is not None:
+            z += self.p * self.z0 + self.r * self.z0[self.network.twin]
+        return self.to_stacked(z)
+
+
+class EdgeMajorRun(CompiledRun):
+    """Quadratic costs, half-edges updated in place; ``pairs`` holds ``A_ij z_{i|j}`` by slot."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        z0 = arguments[-1]
+        self.pairs = np.zeros((2 * self.network.m, self.L))
+        if z0 is not None:
+            self.pairs[self.layout.slot] = self.signs * self.from_stacked(z0)
+
+    def sums(self) -> tuple[Array, Array]:
+        own, other = np.empty_like(self._x), np.empty_like(self._x)
+        kernels.row_sums(self.layout.indptr, self.layout.slots, self.pairs, own, other)
+        return own, other
+
+    def own_sums(self) -> Array:
+        return self.sums()[0]
+
+    def other_sums(self) -> Array:
+        return self.sums()[1]
+
+    def iterated_z(self) -> Array:
+        return self.to_stacked(self.signs * self.pairs[self.layout.slot])
+
+
+class AsynchronousRun(EdgeMajorRun):
+    """One node at a time."""
+
+    schedule: NodeSchedule
+
+    def wakes(self, count: int) -> npt.NDArray[np.uint32]:
+        """The next nodes, as positions in memory; the compiled twin of ``Asynchronous.nodes``."""
+        if not isinstance(self.schedule, Asynchronous):
+            return self.layout.number[self.schedule.nodes(self.network, self.key, self.iteration, count)]
+        cumulative = self.schedule.cumulative()
+        nodes = np.empty(count, dtype=np.uint32)
+        kernels.wakes(
+            np.uint64(self.key),
+            self.iteration,
+            self.network.n,
+            np.empty(0) if cumulative is None else cumulative,
+            self.layout.number,
+            nodes,
+        )
+        return nodes
+
+    def advance(self, count: int) -> None:
+        for part in range(0, count, 1 << 20):  # bounds the memory for the sequence
+            self.play(self.wakes(min(count - part, 1 << 20)))
+
+    def play(self, nodes: npt.NDArray[np.uint32]) -> None:
+        indptr, slots = self.layout.indptr, self.layout.slots
+        if self.scalar:
+            flat = (array.reshape(-1) for array in (self.pairs, self._x, self.q))
+            kernels.asynchronous_scalar(nodes, indptr, slots, *flat, self.curvature, self.c, self.theta)
+        else:
+            width = max(1, PART // self.d) * self.d
+            bounds = np.append(np.arange(0, self.L, width), self.L)
+            kernel = kernels.asynchronous_parallel if self.parallel and len(bounds) > 2 else kernels.asynchronous
+            state = (self.pairs, self._x, self.q, self.curvature, self.inverse)
+            kernel(bounds, nodes, indptr, slots, *state, self.d, self.c, self.theta)
+        self.iteration += len(nodes)
+        self.activations += len(nodes)
+        self.messages += int(self.degrees[nodes].sum())
+
+
+class BernoulliRun(EdgeMajorRun):
+    """Node- or edge-Bernoulli: everybody, or everybody awake, computes from ``z(k)``; what arrives is updated."""
+
+    schedule: EdgeBernoulli | NodeBernoulli
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.g = self.own_sums()
+        self.active = np.ones(self.network.n, dtype=np.bool_)
+
+    def advance(self, count: int) -> None:
+        by_node = isinstance(self.schedule, NodeBernoulli)
+        threshold = np.uint64(math.ceil(self.schedule.p * 2.0**53))
+        choice = (count, np.uint64(self.key), self.iteration, threshold, by_node)
+        graph = (self.layout.indptr, self.layout.indices)
+        state = (self.pairs, self.g, self._x)
+        if self.scalar:
+            flat = (array.reshape(-1) for array in state)
+            own = (self.active, self.q.reshape(-1), self.curvature)
+            done = kernels.bernoulli_scalar(*choice, *graph, *flat, *own, self.c, self.theta)
+        else:
+            own = (self.active, self.q, self.curvature)
+            done = kernels.bernoulli(*choice, *graph, *state, *own, self.inverse, self.d, self.c, self.theta)
+        self.iteration += count
+        self.activations += done[0]
+        self.messages += done[1]

@@ -1,0 +1,220 @@
+"""One party, without I/O: no sockets, no clock, no random generator inside. Whoever drives it brings those.
+
+The form of THEORY 5. With ``z = z(0) + D`` a node collapses its pads once, into
+
+    nu_i = sum_j A_ij' z_{i|j}(0)            a tilt of its cost, f_i(x) + nu_i'x
+    e_ij = z_{i|j}(0) - z_{j|i}(0)           one offset per neighbour
+
+and forgets them. A quadratic cost it collapses too, into ``w_i = q_i + nu_i`` by exact summation, and forgets ``q_i``:
+every float that follows is a function of ``(w_i, e)``, so rounding tells nobody more than ``(w_i, e)`` does. (Other
+costs keep their data, since their steps need them, and their rounding may tell.)
+
+What it sends is ``r_{j|i} = y_{j|i} - z_{j|i}(0)``, which reveals exactly what the paper's differences reveal, but
+survives loss: the receiver forms ``D_{j|i} <- (1 - theta) D_{j|i} + theta r_{j|i}`` from the newest ``r`` alone, and a
+lost message is exactly ``U_{j|i} = 0``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs import Cost, Quadratic
+from ..costs.base import Array
+from ..errors import InvalidInput, is_number
+from ..network.edge_constraints import penalty
+from ..numerics.grid import lattice, nearest, on_grid
+from .problem import Problem
+
+UNKNOWN_CURVATURE = 1.0  # of costs without a quadratic form: a public number, since their own would tell of their data
+FLAT = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """``r_{receiver|sender}``; ``counter`` grows with every message of this half-edge."""
+
+    sender: int
+    receiver: int
+    counter: int
+    r: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """What a node knows of one of its edges: ``A_ij``, ``b_ij``, and the pads ``z_{i|j}(0)`` and ``z_{j|i}(0)``."""
+
+    A: Array | float  # a number stands for that number times I: +-1 under consensus
+    b: Array
+    held: Array
+    written: Array
+
+
+class Node:
+    """Node ``i``: ``wake`` computes and returns messages, ``receive`` takes one in. ``x`` is its current answer.
+
+    ``grid`` is that of the pads, ``GaussianMask.grid``: ``q_i`` is rounded to it, for otherwise its bits below the grid
+    show. Data that lie on the grid anyway, such as integers under a mask that is not astronomical, do not need it.
+    """
+
+    def __init__(
+        self, i: int, cost: Cost, links: Mapping[int, Link], *, c: float, theta: float, grid: float = 0.0
+    ) -> None:
+        if not (is_number(c) and 0 < c < np.inf and is_number(theta) and 0 < theta <= 1):
+            raise InvalidInput(f"node {i}: c must be positive and theta in (0, 1]; got c={c!r}, theta={theta!r}.")
+        if not links:
+            raise InvalidInput(f"node {i} has no neighbours; it can only solve its own problem.")
+        self.i, self.c, self.theta = i, c, theta
+        self.neighbours = sorted(links)
+        self.A = {j: links[j].A for j in self.neighbours}
+        self.b = {j: links[j].b for j in self.neighbours}
+        # The pads end here: only their sum and the differences are kept, and of quadratic costs the sum is hidden in w.
+        # (Of other costs with a single neighbour the sum is the pad.)
+        self.nu = np.zeros(cost.dim)
+        self.curvature = UNKNOWN_CURVATURE
+        self.size = 0.0  # of w_i, which hides q_i; nothing is said of other costs
+        self.form: Quadratic | None = None  # Q_i and w_i
+        if cost.quadratic is not None:
+            cost = self.form = collapsed(cost, links, grid)
+        else:
+            for j in self.neighbours:
+                self.nu = self.nu + adjoint(self.A[j], links[j].held)
+        self.e = {j: links[j].held - links[j].written for j in self.neighbours}
+        self.D = {j: np.zeros(len(links[j].b)) for j in self.neighbours}
+        self.newest = dict.fromkeys(self.neighbours, 0)
+        self.sent = 0
+        self.x = np.zeros(cost.dim)
+        self.step = cost.bind(penalty(c, self.A.values()))
+        if self.form is not None:
+            self._take(self.form)
+
+    def _take(self, form: Quadratic) -> None:
+        self.form, self.step = form, form.bind(penalty(self.c, self.A.values()))
+        self.curvature = smallest_curvature(form.Q)
+        self.size = float(np.abs(form.q).max(initial=0.0))
+
+    def wake(self) -> list[Message]:
+        """Minimise, and say what every neighbour should know (eqs. 2 and 3)."""
+        g = np.zeros_like(self.x)
+        for j in self.neighbours:
+            g = g + adjoint(self.A[j], self.D[j] - (self.c / 2) * self.b[j])
+        self.x = self.step((self.nu + g)[None, :])[0]
+        self.sent += 1
+        return [
+            Message(self.i, j, self.sent, self.D[j] + self.e[j] + self.c * (2 * times(self.A[j], self.x) - self.b[j]))
+            for j in self.neighbours
+        ]
+
+    def receive(self, message: Message) -> bool:
+        """Take a message in (eq. 5); False where it is old news: a duplicate, or overtaken by a later one."""
+        j = message.sender
+        if message.receiver != self.i or j not in self.D:
+            raise InvalidInput(f"node {self.i} got a message from {j} to {message.receiver}, which is not its edge.")
+        r, counter = message.r, message.counter
+        if not (isinstance(r, np.ndarray) and r.dtype == np.float64 and r.shape == self.D[j].shape):
+            raise InvalidInput(f"node {self.i} got {r!r:.80} from {j}; expected {len(self.D[j])} finite numbers.")
+        if not np.isfinite(r).all():
+            raise InvalidInput(f"node {self.i} got {r!r:.80} from {j}; expected {len(self.D[j])} finite numbers.")
+        if isinstance(counter, bool) or not isinstance(counter, int) or counter < 1:
+            raise InvalidInput(f"node {self.i} got the counter {counter!r:.80} from {j}; expected an integer >= 1.")
+        if counter <= self.newest[j]:
+            return False
+        self.newest[j] = counter
+        self.D[j] = (1 - self.theta) * self.D[j] + self.theta * r
+        return True
+
+    # Where a party leaves for good (THEORY 8). At a fixed point an edge adds -A_ij e_ij to the sum of all gradients and
+    # so takes its pads out of the sum of all w. Once it is cut, somebody must take them out instead: the heir.
+
+    @property
+    def estate(self) -> Array | None:
+        """What an heir needs to stand in for this node: ``Q_i`` and ``w_i - sum_j A_ij' e_ij``, a function of
+        ``(w_i, e)``; None where the cost has no quadratic form."""
+        if self.form is None:
+            return None
+        terms = [self.form.q[0], *(-adjoint(self.A[j], self.e[j]) for j in self.neighbours)]
+        rest = [math.fsum(entry) for entry in np.stack(terms).T.tolist()]
+        return np.concatenate([self.form.Q.ravel(), rest])
+
+    def cut(self, j: int) -> None:
+        """The edge to ``j`` is no more; its pads stay in ``w_i``."""
+        assert self.form is not None
+        self.neighbours.remove(j)
+        for of in (self.A, self.b, self.e, self.D, self.newest):
+            of.pop(j)
+        self._take(self.form)
+
+    def inherit(self, estate: Array) -> None:
+        """Bring to the sum what another node brought, all of whose edges are cut."""
+        assert self.form is not None
+        d = len(self.x)
+        own, other = self.form.Q, estate[:-d].reshape((1,) if len(estate) == d + 1 else (1, d, d))
+        if own.ndim != other.ndim:
+            own, other = (Q[:, None, None] * np.eye(d) if Q.ndim == 1 else Q for Q in (own, other))
+        q = self.form.q + estate[-d:]
+        self._take(Quadratic._make(self.form.shape, Q=own + other, q=q, r=np.zeros(1)))
+
+
+def collapsed(cost: Cost, links: Mapping[int, Link], grid: float) -> Quadratic:
+    """``x'Q_i x / 2 + w_i'x`` with ``w_i = q_i + sum_j A_ij' z_{i|j}(0)``, rounded once at most."""
+    assert cost.quadratic is not None
+    Q, q = cost.quadratic
+    if all(isinstance(link.A, float) and abs(link.A) == 1 for link in links.values()):
+        # Consensus: all terms lie on the grid, so their correctly rounded sum does. For long vectors, too.
+        terms = np.stack([on_grid(q[0], grid), *(link.A * link.held for link in links.values())])
+        w = on_grid(np.array([[math.fsum(entry) for entry in terms.T.tolist()]]), grid)
+        return Quadratic._make(cost.shape, Q=Q, q=w, r=np.zeros(1))
+    blocks = [link.A * np.eye(cost.dim) if isinstance(link.A, float) else link.A for link in links.values()]
+    A, held = np.concatenate(blocks), [Fraction(v) for link in links.values() for v in link.held]
+    grids = lattice(grid, np.abs(A).max(axis=0))
+    w = np.empty_like(q)
+    for t, own in enumerate(on_grid(q[0], grids)):
+        nu = sum((Fraction(a) * v for a, v in zip(A[:, t], held, strict=True) if a), Fraction())
+        w[0, t] = nearest(Fraction(own) + nu, grids[t])
+    return Quadratic._make(cost.shape, Q=Q, q=w, r=np.zeros(1))
+
+
+def smallest_curvature(Q: Array) -> float:
+    """The smallest eigenvalue of ``Q_i``, or next to nothing where that is 0."""
+    smallest = Q.min() if Q.ndim == 1 else np.linalg.eigvalsh(Q)[0, 0]
+    return max(float(smallest), FLAT)
+
+
+def times(A: Array | float, v: Array) -> Array:
+    return A * v if isinstance(A, float) else A @ v
+
+
+def adjoint(A: Array | float, v: Array) -> Array:
+    return A * v if isinstance(A, float) else A.T @ v
+
+
+def nodes_of(
+    problem: Problem, *, c: float, theta: float, z0: npt.ArrayLike | None = None, grid: float = 0.0
+) -> list[Node]:
+    """Every party of a problem, with the pads of ``z0`` (in the order of ``network.half_edges``; None is 0)."""
+    network, rows = problem.network, problem.rows
+    z = np.zeros(rows[-1]) if z0 is None else problem.stack_z(z0, None)[:, 0]
+    b = np.broadcast_to(problem.b, (len(z), 1))[:, 0]
+
+    def link(h: int) -> Link:
+        held = slice(rows[h], rows[h + 1])
+        written = slice(rows[network.twin[h]], rows[network.twin[h] + 1])
+        A = network.constraints.A[h] if network.constraints is not None else float(network.C.data[h])
+        return Link(A, b[held], z[held], z[written])
+
+    return [
+        Node(
+            i,
+            problem.cost(i),
+            {int(network.indices[h]): link(h) for h in range(network.indptr[i], network.indptr[i + 1])},
+            c=c,
+            theta=theta,
+            grid=grid,
+        )
+        for i in range(network.n)
+    ]

@@ -1,0 +1,222 @@
+"""The iteration in NumPy: the readable reference that every faster path is tested against.
+
+x        = argmin_x f(x) + z'Cx + (c/2) ||Cx - b/2||^2          (paper, eq. 2)
+y        = P (z + c (2Cx - b))                                  (eq. 3)
+z       <- (1 - theta) z + theta y   where U = 1                (eqs. 5 and 9)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array
+from .problem import Problem
+from .schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchronous
+
+Rows = npt.NDArray[np.integer[Any]]
+
+
+class Run(ABC):
+    """A run under way: its state, and how to advance it. ``x`` and ``z`` have the user's shapes."""
+
+    iteration: int = 0
+    activations: int = 0  # nodes that computed
+    messages: int = 0  # messages sent, arrived or not
+    u: Array | None = None  # the part of z that a collapsed run leaves out; P u = u, so it never changes
+
+    def __init__(
+        self, problem: Problem, schedule: Schedule, key: int, c: float, theta: float, batch: int | None = None
+    ) -> None:
+        self.problem, self.schedule, self.key = problem, schedule, key
+        self.c, self.theta, self.batch = c, theta, batch
+
+    @abstractmethod
+    def advance(self, count: int) -> None:
+        """Play ``count`` more iterations."""
+
+    @abstractmethod
+    def stacked_x(self) -> Array:
+        """``x(k)``: what each node computed when it last woke (0 before), ``(N, B)``."""
+
+    @abstractmethod
+    def iterated_z(self) -> Array:
+        """What the iteration works on, ``(M, B)``: ``z(k)``, or ``z(k) - u`` in a collapsed run."""
+
+    def stacked_z(self) -> Array:
+        """``z(k)``, ``(M, B)``."""
+        return self.iterated_z() if self.u is None else self.iterated_z() + self.u
+
+    @abstractmethod
+    def residual(self, enough: float = np.inf) -> float:
+        """The KKT residual of ``(x(k), z(k))``, see ``kkt_residual``; the worst of the draws of a batch.
+
+        Once it is known to exceed ``enough``, a part of it may be returned instead.
+        """
+
+    @property
+    def x(self) -> Any:
+        return self.problem.shape_x(self.stacked_x(), self.batch)
+
+    @property
+    def z(self) -> Any:
+        return self.problem.shape_z(self.stacked_z(), self.batch)
+
+
+class Reference(Run):
+    """Any problem, any schedule."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        key: int,
+        c: float,
+        theta: float,
+        batch: int | None = None,
+        z0: Array | None = None,
+    ) -> None:
+        super().__init__(problem, schedule, key, c, theta, batch)
+        draws = batch or 1
+        self.C, self.P, self.b = problem.C, problem.P, problem.b
+        self._z = np.zeros((self.C.shape[0], draws)) if z0 is None else z0.copy()
+        self._x = np.zeros((self.C.shape[1], draws))
+        self.step = problem.steps(c)
+        self.parties: dict[int, Party] = {}
+        self.pending: dict[int, list[tuple[Rows, Array, int]]] = defaultdict(list)
+        self.newest = np.full(self.C.shape[0], -1)  # when the value now in z was sent (Delayed only)
+
+    def advance(self, count: int) -> None:
+        network, schedule, first = self.problem.network, self.schedule, self.iteration
+        if isinstance(schedule, NodeSchedule):
+            for i in schedule.nodes(network, self.key, first, count):
+                self.wake_one(int(i))
+        elif isinstance(schedule, Delayed):
+            for k, i in enumerate(schedule.wakes.nodes(network, self.key, first, count), start=first):
+                self.wake_delayed(schedule, k, int(i))
+        else:
+            assert isinstance(schedule, Synchronous | MaskSchedule)
+            for k in range(first, first + count):
+                masks = (None, None) if isinstance(schedule, Synchronous) else schedule.masks(network, self.key, k)
+                self.wake_many(*masks)
+        self.iteration += count
+
+    def wake_many(self, active: npt.NDArray[np.bool_] | None, arrived: npt.NDArray[np.bool_] | None) -> None:
+        """One iteration of all nodes, or of those active; ``arrived`` half-edges are updated."""
+        C, P, b, c, z = self.C, self.P, self.b, self.c, self._z
+        x = self.step(C.T @ (z - (c / 2) * b))
+        if active is not None:
+            x = np.where(np.repeat(active, self.problem.dims)[:, None], x, self._x)
+        y = (z + c * (2 * (C @ x) - b))[P]
+        new = self.mixed(z, y)
+        if arrived is not None:
+            new = np.where(np.repeat(arrived, np.diff(self.problem.rows))[:, None], new, z)
+        self._x, self._z = x, new
+        network = self.problem.network
+        self.activations += network.n if active is None else int(active.sum())
+        self.messages += 2 * network.m if active is None else int(network.degrees[active].sum())
+
+    def wake_one(self, i: int) -> None:
+        """One iteration of one node: all its messages arrive."""
+        rows, y = self.compute(i)
+        self._z[rows] = self.mixed(self._z[rows], y)
+
+    def mixed(self, z: Array, y: Array) -> Array:
+        """``(1 - theta) z + theta y`` (eq. 5)."""
+        return np.asarray((1 - self.theta) * z + self.theta * y)
+
+    def compute(self, i: int) -> tuple[Rows, Array]:
+        """Node ``i`` wakes: its new ``x_i``, and the rows ``(j|i)`` with the values ``y`` that it sends."""
+        party = self.parties.get(i) or self.parties.setdefault(i, Party(self.problem, float(self.c), i))
+        z, b = self._z[party.held], self.b if len(self.b) == 1 else self.b[party.held]
+        g = party.C.T @ (z - (self.c / 2) * b)
+        x = self.step_one(party, g)
+        self._x[party.own] = x
+        self.activations += 1
+        self.messages += len(self.problem.network.neighbours(i))
+        return self.P[party.held], z + self.c * (2 * (party.C @ x) - b)
+
+    def step_one(self, party: Party, g: Array) -> Array:
+        """One node's argmin for every draw."""
+        return np.asarray(party.step(g.T[:, None, :])[:, 0, :].T)
+
+    def wake_delayed(self, schedule: Delayed, k: int, i: int) -> None:
+        """Node ``i`` wakes at ``k``; its messages, and older ones still under way, arrive when their time has come."""
+        network, offsets = self.problem.network, self.problem.rows
+        rows, y = self.compute(i)
+        held = np.arange(network.indptr[i], network.indptr[i + 1])
+        delays = schedule.delays(network, self.key, k, network.twin[held])
+        sizes = np.diff(offsets)[held]
+        for message, (end, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
+            part = slice(end - size, end)
+            self.pending[k + int(delays[message])].append((rows[part], y[part], k))
+        for where, value, sent in self.pending.pop(k, []):
+            if sent > self.newest[where[0]]:  # else overtaken by a later message of the same half-edge
+                self._z[where] = self.mixed(self._z[where], value)
+                self.newest[where] = sent
+
+    def stacked_x(self) -> Array:
+        return self._x
+
+    def iterated_z(self) -> Array:
+        return self._z
+
+    def residual(self, enough: float = np.inf) -> float:
+        C, b, c, z = self.C, self.b, self.c, self._z
+        x = self.step(C.T @ (z - (c / 2) * b))
+        dual = z + c * (C @ x - b / 2)
+        if self.problem.consensus:
+            violation = spread(x, self.problem.dim)
+        else:
+            assert self.problem.network.constraints is not None
+            rows = self.problem.network.constraints.row_sizes[:, None]
+            violation = (np.abs(C @ x + (C @ x)[self.P] - b) / rows).max(axis=0)
+        subgradient = -(C.T @ dual) - self.problem.tilt
+        stationarity = 0.5 * (C.T @ (dual - dual[self.P])) + self.problem.lost
+        return kkt_residual(self.problem.floors, x, self._x, subgradient, stationarity, violation)
+
+
+class Party:
+    """What one node needs of the stacked problem, cut out once."""
+
+    def __init__(self, problem: Problem, c: float, i: int) -> None:
+        self.i = i
+        network = problem.network
+        held = problem.rows[network.indptr[i]], problem.rows[network.indptr[i + 1]]
+        own = problem.columns[i], problem.columns[i + 1]
+        self.held, self.own = slice(*held), slice(*own)
+        self.C = problem.C[self.held, self.own]
+        self.step = problem.cost(i).bind(problem.penalty(c, i))
+
+
+def spread(x: Array, dim: int) -> Array:
+    """Worst disagreement between any two nodes, per draw: under consensus every pair is constrained, not only edges."""
+    nodes = x.reshape(-1, dim, x.shape[-1])
+    return np.asarray((nodes.max(axis=0) - nodes.min(axis=0)).max(axis=0))
+
+
+def kkt_residual(
+    floors: tuple[float, float], fresh: Array, x: Array, subgradient: Array, stationarity: Array, violation: Array
+) -> float:
+    """How far ``x`` is from optimal, without knowing the optimum. All arguments have one column per draw.
+
+    ``fresh`` is what every node would compute now, ``argmin_x`` of eq. 2 at ``z(k)``. It is exactly stationary for the
+    dual ``lambda_{i|j} = z_{i|j} + c (A_ij x_i - b_ij/2)``, with the subgradient ``u_i = -sum_j A_ij' lambda_{i|j}``.
+    The KKT conditions then ask for two more things, and so does honesty about ``x``, which some nodes computed earlier:
+
+    * the two ends of each edge hold the same dual: ``|| sum_j A_ij' (lambda_{i|j} - lambda_{j|i}) / 2 ||`` is
+      ``stationarity``, relative to ``||u||``;
+    * the constraints hold: ``violation``, in units of ``x``, and ``||fresh - x||``, relative to ``||x||``.
+
+    ``floors`` keep both from being measured against zero: the sizes of ``x`` and of gradients in the data, at most 1.
+    """
+    if not (np.isfinite(fresh).all() and np.isfinite(x).all()):
+        return float("inf")
+    stale = np.abs(fresh - x).max(axis=0)
+    primal = np.maximum(violation, stale) / np.maximum(floors[0], np.abs(fresh).max(axis=0))
+    dual = np.abs(stationarity).max(axis=0) / np.maximum(floors[1], np.abs(subgradient).max(axis=0))
+    return float(np.maximum(primal, dual).max())

@@ -1,0 +1,238 @@
+"""Mean, variance and covariance of all rows of all parties.
+
+Three agreements at most: on the number of rows ``N`` (integers, ``ModularMask``: exact and without excess), on the
+mean, and on second moments about it. Two passes keep their digits where ``E[x^2] - E[x]^2`` cancels. What is agreed on
+is ``n/N`` times the parties' sums: their mean over the parties is the mean over the rows, and of the data's size
+however many rows there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array
+from ..errors import InvalidInput, NotConverged
+from ..network import Network
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import ModularMask
+from ..pdmm.schedules import Schedule
+from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, check_mask
+from .shards import in_units, read_rows, read_scale
+from .statistic import Statistic
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledMean(Statistic):
+    """``mean`` is a float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``."""
+
+    observations: int
+    mean: float | Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledVariance(PooledMean):
+    """``variance`` has the shape of ``mean``, and so has its root."""
+
+    ddof: int
+    variance: float | Array
+
+    @property
+    def standard_deviation(self) -> float | Array:
+        return _shaped(np.sqrt(np.maximum(self.variance, 0.0)), np.shape(self.variance))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledCovariance(PooledMean):
+    """``covariance`` is ``(d, d)``."""
+
+    ddof: int
+    covariance: Array
+
+    @property
+    def correlation(self) -> Array:
+        """``(d, d)``; NaN in the row and column of a variable that does not vary."""
+        spread = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        spread = np.where(spread > 0, spread, np.nan)
+        correlation = np.clip(self.covariance / np.outer(spread, spread), -1.0, 1.0)
+        np.fill_diagonal(correlation, np.where(np.isnan(spread), np.nan, 1.0))
+        return np.asarray(correlation)
+
+
+def private_mean(
+    network: Network,
+    shards: Sequence[npt.ArrayLike],
+    *,
+    scale: npt.ArrayLike | None = None,
+    mask: GaussianMask = DEFAULT_MASK,
+    schedule: Schedule | None = None,
+    seed: int | None = None,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    progress: bool | None = None,
+) -> PooledMean:
+    """The mean over all rows of all parties: a party with more rows weighs more.
+
+    ``shards`` has an entry per party, whose first axis is observations: a number is one observation of one variable,
+    a vector ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of ``d``: ``[[...]]``). A party may
+    have no rows. ``scale``: a public number, or one per column, that brings the data to size 1.
+
+    Revealed, of each honest component: its number of rows, and its sum of ``x``.
+    """
+    rows, shape = read_rows(network, shards)
+    unit = read_scale(scale, rows[0].shape[1], "column")
+    check_mask(mask, GaussianMask)
+    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    return mean_program(agreements, rows, shape, unit, mask)
+
+
+def private_variance(
+    network: Network,
+    shards: Sequence[npt.ArrayLike],
+    *,
+    ddof: int = 1,
+    scale: npt.ArrayLike | None = None,
+    mask: GaussianMask = DEFAULT_MASK,
+    schedule: Schedule | None = None,
+    seed: int | None = None,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    progress: bool | None = None,
+) -> PooledVariance:
+    """Variances over all rows, ``sum (x - mean)^2 / (N - ddof)``. ``shards`` as for ``private_mean``.
+
+    Revealed, of each honest component: its number of rows, its sum of ``x``, and its sum of ``(x - mean)^2``.
+    """
+    rows, shape = read_rows(network, shards)
+    unit = read_scale(scale, rows[0].shape[1], "column")
+    check_mask(mask, GaussianMask)
+    check_ddof(ddof)
+    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    return variance_program(agreements, rows, shape, unit, ddof, mask)
+
+
+def private_covariance(
+    network: Network,
+    shards: Sequence[npt.ArrayLike],
+    *,
+    ddof: int = 1,
+    scale: npt.ArrayLike | None = None,
+    mask: GaussianMask = DEFAULT_MASK,
+    schedule: Schedule | None = None,
+    seed: int | None = None,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    progress: bool | None = None,
+) -> PooledCovariance:
+    """The covariance of the columns over all rows, and their ``correlation``; ``shards`` are rows ``(n_i, d)``.
+
+    Revealed, of each honest component: its number of rows, its sum of ``x``, and its sum of ``(x - mean)(x - mean)'``.
+    """
+    rows, shape = read_rows(network, shards)
+    if not shape:
+        raise InvalidInput(
+            "private_covariance takes rows (n_i, d) of every party; got vectors, which are n_i observations of one "
+            "variable. Use private_variance for those, and [[...]] for a party with a single row."
+        )
+    unit = read_scale(scale, shape[0], "column")
+    check_mask(mask, GaussianMask)
+    check_ddof(ddof)
+    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    return covariance_program(agreements, rows, unit, ddof, mask)
+
+
+# The programs: what the local parties do, from their rows to the answer that each of them holds.
+
+
+def mean_program(
+    agreements: Agreements, rows: Sequence[Array], shape: tuple[int, ...], unit: Array, mask: GaussianMask
+) -> PooledMean:
+    """``private_mean`` of rows ``(n_i, d)``; ``shape`` is that of the answer."""
+    try:
+        observations, mean = agreed_mean(agreements, in_units(rows, unit, mask), mask)
+    except NotConverged:
+        return PooledMean.unfinished(agreements)
+    return PooledMean(*agreements.made, observations, _shaped(mean[0] * unit, shape))
+
+
+def variance_program(
+    agreements: Agreements, rows: Sequence[Array], shape: tuple[int, ...], unit: Array, ddof: int, mask: GaussianMask
+) -> PooledVariance:
+    """``private_variance`` of rows ``(n_i, d)``; ``shape`` is that of the answer."""
+    rows = in_units(rows, unit, mask)
+    try:
+        observations, mean = agreed_mean(agreements, rows, mask)
+        share = _share(observations, ddof)
+        squares = [((part - centre) ** 2).sum(axis=0) for part, centre in zip(rows, mean, strict=True)]
+        moments = agreements.mean(agreements.parties / observations * np.array(squares), mask, degree=2)
+    except NotConverged:
+        return PooledVariance.unfinished(agreements)
+    values = _shaped(mean[0] * unit, shape), ddof, _shaped(share * moments[0] * unit**2, shape)
+    return PooledVariance(*agreements.made, observations, *values)
+
+
+def covariance_program(
+    agreements: Agreements, rows: Sequence[Array], unit: Array, ddof: int, mask: GaussianMask
+) -> PooledCovariance:
+    """``private_covariance`` of rows ``(n_i, d)``."""
+    rows = in_units(rows, unit, mask)
+    try:
+        observations, mean = agreed_mean(agreements, rows, mask)
+        share = _share(observations, ddof)
+        centred = [part - centre for part, centre in zip(rows, mean, strict=True)]
+        moments = agreed_products(agreements, observations, centred, centred, mask)
+    except NotConverged:
+        return PooledCovariance.unfinished(agreements)
+    return PooledCovariance(
+        *agreements.made, observations, mean[0] * unit, ddof, share * moments[0] * np.outer(unit, unit)
+    )
+
+
+def agreed_count(agreements: Agreements, rows: Sequence[Array]) -> int:
+    """``N``, exactly."""
+    counts = np.array([[len(part)] for part in rows], dtype=np.int64)
+    observations = int(agreements.total(counts, ModularMask())[0])
+    if observations == 0:
+        raise InvalidInput("no party has any rows.")
+    return observations
+
+
+def agreed_mean(agreements: Agreements, rows: Sequence[Array], mask: GaussianMask) -> tuple[int, Array]:
+    """``N``, and the mean over all rows as each local party holds it, ``(local, d)``."""
+    observations = agreed_count(agreements, rows)
+    sums = np.array([part.sum(axis=0) for part in rows])
+    return observations, agreements.mean(agreements.parties / observations * sums, mask)
+
+
+def agreed_products(
+    agreements: Agreements, observations: int, left: Sequence[Array], right: Sequence[Array], mask: GaussianMask
+) -> Array:
+    """``sum left'right / N`` over all rows, symmetric, as each local party holds it; half of it travels."""
+    d = left[0].shape[1]
+    upper = np.triu_indices(d)
+    products = np.array([(a.T @ b)[upper] for a, b in zip(left, right, strict=True)])
+    agreed = agreements.mean(agreements.parties / observations * products, mask, degree=2)
+    moments = np.empty((len(left), d, d))
+    moments[:, *upper] = agreed
+    moments[:, upper[1], upper[0]] = agreed
+    return moments
+
+
+def check_ddof(ddof: int) -> None:
+    """What is subtracted from ``N``."""
+    if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof < 0:
+        raise InvalidInput(f"ddof must be an integer >= 0, 1 for the unbiased estimate; got {ddof!r}.")
+
+
+def _share(observations: int, ddof: int) -> float:
+    """``N / (N - ddof)``."""
+    if observations <= ddof:
+        raise InvalidInput(f"ddof={ddof} needs more than {ddof} observations; the parties have {observations} in all.")
+    return observations / (observations - ddof)
+
+
+def _shaped(values: Array, shape: tuple[int, ...]) -> float | Array:
+    return values if shape else float(np.reshape(values, ()))
