@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import runpy
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import sottovoce
 from sottovoce import errors, privacy, statistics
+from sottovoce.cli.app import app
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROGRAMS = sorted((DOCS / "gallery").glob("*.py"))
@@ -61,3 +66,32 @@ def test_every_command_is_on_its_page(monkeypatch):
     page = command_line.PAGE.read_text()
     assert sorted(re.findall(r"commands/sottovoce (\w+)\.txt", page)) == sorted(command_line.commands())
     assert command_line.says("node").startswith("Usage: sottovoce node")
+
+
+def test_the_problem_file_of_the_tutorial_is_solved(tmp_path, monkeypatch):
+    """Its Python blocks write the CSV files, and the fit that they end with is what the command finds."""
+    page = (DOCS / "tutorials" / "from-csv.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "page"}
+    exec("\n".join(re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)), names)
+    (tmp_path / "problem.toml").write_text(re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[0])
+    done = CliRunner().invoke(app, ["solve", "problem.toml", "--json"])
+    assert done.exit_code == 0, done.stderr
+    assert list(json.loads(done.stdout)["answer"].values()) == pytest.approx(
+        [*names["fit"].coefficients, names["fit"].intercept], abs=1e-6
+    )
+
+
+def cited(pages: Iterable[Path]) -> Iterator[tuple[Path, str, str]]:
+    for page in pages:
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text()):
+            yield page, file, name
+
+
+def test_tests_that_pages_name_are_there():
+    found = list(cited(DOCS.rglob("*.md")))
+    assert len(found) > 50
+    for page, file, name in found:
+        path = DOCS.parent / file
+        assert path.exists(), f"{page.name}: {file}"
+        assert not name or f"def {name}(" in path.read_text(), f"{page.name}: {file}::{name}"
