@@ -1,4 +1,4 @@
-"""The quantile of docs/protocol.md, from its words and its table alone, a number at a time: for ``mini_party``."""
+"""The quantile of docs/reference/protocol.md, from its words and table alone, number by number: for ``mini_party``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/protocol.md is enough to join: a party written from it agrees with its vectors, and with a real party."""
+"""docs/reference/protocol.md is enough to join: a party written from it agrees with its vectors and a real party."""
 
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ def ring(tmp_path: Path) -> Path:
 
 
 def test_leakage_is_that_of_the_closed_form(problem: Path) -> None:
-    """THEORY 4: ``I = -1/2 ln(1 - [(I + rho L_h)^-1]_ii)``, ``rho = variance / (8 prior)``, on the honest subgraph."""
+    """theory: Open channels, ``I = -1/2 ln(1 - [(I + rho L_h)^-1]_ii)``, ``rho = variance / (8 prior)``, on the honest
+    subgraph."""
     out = found(problem, "--corrupt", "Cem", "--prior", 3.0)
     honest = [0, 1, 3, 4, 5]
     L = np.zeros((6, 6))

@@ -95,3 +95,34 @@ def test_tests_that_pages_name_are_there():
         path = DOCS.parent / file
         assert path.exists(), f"{page.name}: {file}"
         assert not name or f"def {name}(" in path.read_text(), f"{page.name}: {file}::{name}"
+
+
+def test_the_readme_is_short_and_the_version_is_one():
+    assert len((DOCS.parent / "README.md").read_text().splitlines()) <= 120
+    for file, line in (("CITATION.cff", "version: {}"), ("pyproject.toml", 'version = "{}"')):
+        assert line.format(sottovoce.__version__) in (DOCS.parent / file).read_text().splitlines()
+
+
+SOURCES = sorted(path for folder in ("src", "tests", "benchmarks") for path in (DOCS.parent / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("page", ["theory", "engine"])
+def test_sections_that_the_code_cites_are_there(page):
+    """``theory: Open channels`` is a section of docs/explanation/theory.md, whatever punctuation follows."""
+    text = (DOCS / "explanation" / f"{page}.md").read_text()
+    sections = set(re.findall(r"^##+ (.*)$", text, re.MULTILINE))
+    found = set()
+    for path in SOURCES:
+        for title in re.findall(rf"\b{page}: (?!Engine\b)([A-Z][\w ]*)", path.read_text()):  # not the type Engine
+            known = [section for section in sections if title == section or title.startswith(f"{section} ")]
+            assert known, f"{path.name}: {page}: {title}"
+            found |= set(known)
+    assert found
+    assert not any(f"{page.upper()} {k}" in path.read_text() for path in SOURCES for k in range(9))
+
+
+def test_pages_that_the_code_names_are_there():
+    files = [path for kind in ("py", "toml", "json") for path in (DOCS.parent / "src").rglob(f"*.{kind}")]
+    found = {(path.name, page) for path in files for page in re.findall(r"docs/[\w/-]+\.md", path.read_text())}
+    assert len(found) > 10
+    assert [(name, page) for name, page in sorted(found) if not (DOCS.parent / page).exists()] == []

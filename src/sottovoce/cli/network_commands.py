@@ -12,7 +12,9 @@ from .terminal import facts, print_json, spinner
 
 Tidy = Callable[[Callable[..., int | None]], Callable[..., None]]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-NodeFile = Annotated[Path, typer.Argument(metavar="NODE.TOML", help="The party's node file; see docs/deploy.md.")]
+NodeFile = Annotated[
+    Path, typer.Argument(metavar="NODE.TOML", help="The party's node file; see docs/guides/deploy.md.")
+]
 
 SHOWN = 10  # names in one line of a status
 
@@ -60,7 +62,7 @@ def keygen(
 
 
 def plan(
-    file: Annotated[Path, typer.Argument(metavar="PLAN.TOML", help="The plan of the run; see docs/deploy.md.")],
+    file: Annotated[Path, typer.Argument(metavar="PLAN.TOML", help="The plan of the run; see docs/guides/deploy.md.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the node files.")],
     generate_keys: Annotated[
         bool, typer.Option("--generate-keys", help="Make everybody's keys too. For trials on one machine.")
