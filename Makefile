@@ -33,6 +33,7 @@ lint: setup
 
 # The site, in docs/_build/html. Warnings are errors.
 docs: setup
+	rm -rf docs/reference/api/generated
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
 	@echo docs/_build/html/index.html
 

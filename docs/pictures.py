@@ -58,15 +58,15 @@ def message() -> None:
     plt.rcParams.update({"font.size": 9})
     figure, axes = plt.subplots(figsize=(8, 2.7), layout="constrained")
     axes.axis("off")
-    axes.set(xlim=(0, 10), ylim=(0.9, 4))
+    axes.set(xlim=(0, 10), ylim=(0.7, 4), aspect="equal")
     for x, name in ((2.0, "Ann, i"), (8.0, "Bob, j")):
         axes.add_patch(plt.Circle((x, 2.5), 0.55, fill=False, ec=BLUE, lw=1.5))
         axes.annotate(name, (x, 2.5), ha="center", va="center", color=BLUE, weight="bold")
     arrow = {"arrowstyle": "-|>", "color": ORANGE, "lw": 1.5}
     axes.annotate("", (7.4, 2.5), (2.6, 2.5), arrowprops=arrow)
     words = {
-        (5, 3.75, "center", "black"): r"the pads of this edge, $z_{i|j}(0)$ and $z_{j|i}(0)$: only Ann and Bob know them;"
-        r"  $e_{ij}$ is their difference",
+        (5, 3.75, "center", "black"): "the pads of this edge, $z_{i|j}(0)$ and $z_{j|i}(0)$: known to Ann and Bob only;"
+        "  $e_{ij}$ is their difference",
         (5, 2.62, "bottom", ORANGE): r"$r_{j|i} = D_{i|j} + e_{ij} + 2\,c\,A_{ij}\,x_i$,  with a counter",
         (5, 2.38, "top", GREY): "what travels: dominated by the pads in $e_{ij}$ and $x_i$",
         (2, 1.75, "top", "black"): "wakes: holds $w_i$, her data and pads as one number,\n"
