@@ -1,8 +1,10 @@
 # Everything runs from the virtual environment .venv in the checkout.
 PYTHON ?= python3
 BIN := .venv/bin
+# The tests of parts, without the attacks, which play whole runs; and the state machines of the network.
+FAST := tests/unit --ignore-glob='*attacks.py' tests/runtime/test_frames.py tests/runtime/test_link.py tests/runtime/test_agreement.py
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test check lint docs wheel bench clean
 
 setup: .venv/ready
 
@@ -20,13 +22,28 @@ demo: setup
 test: lint
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 3
 
+# Lint, types and the tests that take seconds, while you work.
+check: lint
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 $(FAST)
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The site, in docs/_build/html. Warnings are errors.
+docs: setup
+	rm -rf docs/reference/api/generated
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
+	@echo docs/_build/html/index.html
+
+# dist/sottovoce-*.whl, to install on machines that have no checkout.
+wheel: setup
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
 bench: setup
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results benchmarks/build
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results benchmarks/build dist \
+		docs/_build docs/images/gallery docs/reference/api/generated docs/reference/commands

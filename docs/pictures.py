@@ -1,4 +1,4 @@
-"""Draws the pictures of the README and of docs/privacy.md: ``python docs/pictures.py``."""
+"""Draws the pictures of the README, the glossary and docs/explanation/given-away.md: ``python docs/pictures.py``."""
 
 import os
 import re
@@ -53,6 +53,33 @@ def main() -> None:
     figure.savefig(Path(__file__).parent / "images" / "agreement.png", dpi=160)
 
 
+def message() -> None:
+    """One message, with the names of everything in it."""
+    plt.rcParams.update({"font.size": 9})
+    figure, axes = plt.subplots(figsize=(8, 2.7), layout="constrained")
+    axes.axis("off")
+    axes.set(xlim=(0, 10), ylim=(0.7, 4), aspect="equal")
+    for x, name in ((2.0, "Ann, i"), (8.0, "Bob, j")):
+        axes.add_patch(plt.Circle((x, 2.5), 0.55, fill=False, ec=BLUE, lw=1.5))
+        axes.annotate(name, (x, 2.5), ha="center", va="center", color=BLUE, weight="bold")
+    arrow = {"arrowstyle": "-|>", "color": ORANGE, "lw": 1.5}
+    axes.annotate("", (7.4, 2.5), (2.6, 2.5), arrowprops=arrow)
+    words = {
+        (5, 3.75, "center", "black"): "the pads of this edge, $z_{i|j}(0)$ and $z_{j|i}(0)$: known to Ann and Bob only;"
+        "  $e_{ij}$ is their difference",
+        (5, 2.62, "bottom", ORANGE): r"$r_{j|i} = D_{i|j} + e_{ij} + 2\,c\,A_{ij}\,x_i$,  with a counter",
+        (5, 2.38, "top", GREY): "what travels: dominated by the pads in $e_{ij}$ and $x_i$",
+        (2, 1.75, "top", "black"): "wakes: holds $w_i$, her data and pads as one number,\n"
+        "and what each neighbour told her, $D_{i|j}$;\ncomputes $x_i$, sends one $r$ to each",
+        (8, 1.75, "top", "black"): "takes the newest $r$ in:\n"
+        r"$D_{j|i} \leftarrow (1-\theta)\,D_{j|i} + \theta\,r_{j|i}$"
+        "\n($z_{j|i} = z_{j|i}(0) + D_{j|i}$: held by Bob, written by Ann)",
+    }
+    for (x, y, where, colour), text in words.items():
+        axes.annotate(text, (x, y), ha="center", va=where, color=colour)
+    figure.savefig(Path(__file__).parent / "images" / "message.png", dpi=130)
+
+
 def run_page(page: Path) -> None:
     """The Python blocks of a page, which write its pictures into the current directory."""
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
@@ -61,6 +88,7 @@ def run_page(page: Path) -> None:
 
 if __name__ == "__main__":
     main()
+    message()
     here = Path(__file__).resolve().parent
     os.chdir(here / "images")
-    run_page(here / "privacy.md")
+    run_page(here / "explanation" / "given-away.md")

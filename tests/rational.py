@@ -1,9 +1,9 @@
 """What an adversary learns, in exact rational arithmetic: the oracle that the auditor is held against.
 
-Scalar consensus, ``f_i(x) = a_i x^2 / 2 + q_i x`` with ``q_i = -a_i s_i`` (THEORY 1). Everything that moves is a linear
-functional of ``(s, z(0))``, kept as a row of Fractions: first the ``n`` secrets, then the ``2m`` pads ``z_{i|j}(0)`` in
-the order of ``network.half_edges``. A view is a list of such rows, and conditioning a Gaussian on it takes elimination
-and nothing else. Of the package this reads ``network.n`` and ``network.edges`` only.
+Scalar consensus, ``f_i(x) = a_i x^2 / 2 + q_i x`` with ``q_i = -a_i s_i`` (theory: The problem). Everything that moves
+is a linear functional of ``(s, z(0))``, kept as a row of Fractions: first the ``n`` secrets, then the ``2m`` pads
+``z_{i|j}(0)`` in the order of ``network.half_edges``. A view is a list of such rows, and conditioning a Gaussian on it
+takes elimination and nothing else. Of the package this reads ``network.n`` and ``network.edges`` only.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def asynchronous(nodes: Iterable[int]) -> list[Iteration]:
 
 
 def transcript(model: Model, schedule: Iterable[Iteration]) -> list[Message]:
-    """Every message that is sent (THEORY 2 with ``b = 0``, and 5), whether it arrives or not."""
+    """Every message that is sent (theory: Messages, with ``b = 0``), whether it arrives or not."""
     around, c, theta = model.neighbours, model.c, model.theta
     z = dict(model.pads)  # z[i, j] is z_{i|j}
     sent = []
@@ -128,7 +128,8 @@ def transcript(model: Model, schedule: Iterable[Iteration]) -> list[Message]:
 def view(
     model: Model, schedule: Iterable[Iteration], corrupt: Collection[int] = (), channels: Channels = "open"
 ) -> list[Row]:
-    """What the adversary holds: messages, and of corrupt nodes the secret and both pads of every edge (THEORY 4).
+    """What the adversary holds: messages, and of corrupt nodes the secret and both pads of every edge
+    (theory: Transcripts).
 
     Over open channels it sees all that is sent; over encrypted ones, what is sent to or by a corrupt node.
     """
@@ -142,7 +143,7 @@ def view(
 
 def answer(model: Model, corrupt: Collection[int]) -> list[Row]:
     """What a coalition knows of a run that only gives the exact optimum: its own secrets, and the sum of ``q_i`` over
-    every honest component (THEORY 4, floor). A pure eavesdropper takes no part, and is told nothing."""
+    every honest component (theory: The floor). A pure eavesdropper takes no part, and is told nothing."""
     if not corrupt:
         return []
     honest = set(range(model.network.n)) - set(corrupt)
@@ -174,7 +175,7 @@ def leakage(
 
 
 def floor(model: Model, corrupt: Collection[int] = ()) -> dict[int, Fraction]:
-    """Given the exact answer only (THEORY 4, floor)."""
+    """Given the exact answer only (theory: The floor)."""
     return explained(model, answer(model, corrupt), corrupt)
 
 

@@ -1,7 +1,7 @@
 """Vector secrets: the auditor against a dense Gaussian computation that knows nothing of it.
 
-Every message is a row over ``(s, z(0))``, formed as the equations of THEORY 2 say, and one conditioning of all of them
-follows. No structure is used, and no rank is saved.
+Every message is a row over ``(s, z(0))``, formed as the equations say (theory: The iteration), and one conditioning of
+all of them follows. No structure is used, and no rank is saved.
 """
 
 from __future__ import annotations

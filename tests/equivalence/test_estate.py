@@ -1,4 +1,5 @@
-"""A node that leaves for good, and its heir (THEORY 8): nobody has to know when, and nobody learns anything new."""
+"""A node that leaves for good, and its heir (theory: A party leaves): nobody has to know when, and nobody learns
+anything new."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ def test_the_rest_finds_the_mean_of_all(graph, rounds, rng):
         rest = leave(nodes, leaver)
         nodes[heir].inherit(estate)
         found = settle(rest, rng)
-        # 0.5 eps sigma is the floor of floats (THEORY 5); an ill-shaped graph loses a factor of some ten.
+        # 0.5 eps sigma is the floor of floats (theory: Collapsed arithmetic); an ill-shaped graph loses a factor of
+        # some ten.
         np.testing.assert_allclose(found, np.broadcast_to(s.mean(axis=0), found.shape), rtol=0, atol=2e-10)
 
 

@@ -1,4 +1,5 @@
-"""The formulas of THEORY 4 that are marked exact, the calibration inequality, snapshots, sparse solves; simulation."""
+"""The formulas of a whole transcript (theory: Transcripts), the calibration inequality, snapshots, sparse solves;
+simulation."""
 
 from __future__ import annotations
 

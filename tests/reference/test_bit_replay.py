@@ -1,9 +1,10 @@
-"""The bit-replay attack on finite precision (THEORY 5): what do roundings tell that real numbers do not?
+"""The bit-replay attack on finite precision (theory: Collapsed arithmetic): what do roundings tell that real numbers do
+not?
 
 A triangle, node 2 corrupt, all channels tapped. In real numbers the adversary learns ``s_0 + s_1``, the offset ``e``
-of the honest edge, and ``q_0 + A_01 u`` (THEORY 4): each candidate for ``s_0`` then belongs to one pair of pads on that
-edge. It knows the algorithm, so it replays the floating-point arithmetic for each of them, and keeps those that give
-the recorded messages to the last bit.
+of the honest edge, and ``q_0 + A_01 u`` (theory: Open channels): each candidate for ``s_0`` then belongs to one pair of
+pads on that edge. It knows the algorithm, so it replays the floating-point arithmetic for each of them, and keeps those
+that give the recorded messages to the last bit.
 """
 
 from __future__ import annotations

@@ -135,7 +135,8 @@ def constrained(rng, d=2, rows=2):
 
 
 def dense_information(problem, sequence, *, node, honest, theta, c, variance, secret_variance):
-    """``-1/2 ln(1 - rho^2)``, or its matrix form, from the joint covariance of ``(s, z(0))`` pushed through THEORY 2.
+    """``-1/2 ln(1 - rho^2)``, or its matrix form, from the joint covariance of ``(s, z(0))`` pushed through the
+    iteration.
 
     Each node wakes alone; ``None`` in the sequence is everybody at once. The columns are ``(z(0), s)``.
     """

@@ -1,4 +1,4 @@
-"""Exact moments against direct runs, dense products written out from THEORY section 2, enumeration, and sampling."""
+"""Exact moments against direct runs, dense products written out (theory: The iteration), enumeration, and sampling."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NAMES = ["averaging", "vectors", "dense", "mixed", "constrained", "one row"]
 
 
 class Dense:
-    """THEORY section 2, node by node, as matrices: ``x = X z + Xq q + x0`` and ``y = Y z + Yq q + y0``."""
+    """theory: The iteration, node by node, as matrices: ``x = X z + Xq q + x0`` and ``y = Y z + Yq q + y0``."""
 
     def __init__(self, problem, c):
         network, rows, columns = problem.network, problem.rows, problem.columns
@@ -514,7 +514,8 @@ def test_the_bound_is_an_equality_only_where_nothing_is_random(rng):
 
 @pytest.mark.parametrize("network", GRAPHS.values(), ids=GRAPHS.keys())
 def test_how_loose_the_bound_is_at_theta_one(network):
-    """THEORY 7.6: synchronous PDMM keeps all of ``Psi_perp``, the bound only its symmetric part, about half of it."""
+    """Erratum 6 of the paper: synchronous PDMM keeps all of ``Psi_perp``, the bound only its symmetric part, about half
+    of it."""
     n, m = network.n, network.m
     problem = sv.averaging(network, np.zeros(n))
     bipartite = network.two_colouring is not None
@@ -579,7 +580,7 @@ def test_stochastic_is_not_always_better(schedule, ratio):
 
 @pytest.mark.parametrize(("theta", "n"), [(1.0, 10), (0.95, 10), (0.9, 10), (0.8, 4), (0.8, 3), (0.6, 3), (0.5, 2)])
 def test_where_the_bound_implies_better_than_synchronous(theta, n):
-    """THEORY 7.6: for every ``k`` if and only if ``theta (1 + mu) <= 1``."""
+    """Erratum 6 of the paper: for every ``k`` if and only if ``theta (1 + mu) <= 1``."""
     problem = sv.averaging(sv.Network.complete(6), np.zeros(6))
     k = np.arange(40)
     bound, synchronous = (perp_variance(problem, theta=theta, mu=mu, variance=1.0, k=k) for mu in (1 / n, 1.0))

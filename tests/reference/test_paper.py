@@ -23,7 +23,7 @@ def load(folder, name):
 
 
 class Dense:
-    """THEORY section 2 with full matrices, scalar averaging ``f_i = (x - s_i)^2``."""
+    """theory: The iteration, with full matrices, scalar averaging ``f_i = (x - s_i)^2``."""
 
     def __init__(self, data):
         edges = data["edges"]
@@ -149,7 +149,7 @@ def test_claims(folder):
     verdicts = [claim["verdict"] for claim in found.values()]
     assert len(found) == 13
     assert set(verdicts) == {"holds", "holds with a condition", "does not hold"}  # none undecided
-    # What THEORY sections 4 and 7 say to expect, decided here by measurement on a graph of its own.
+    # What the theory and the errata say to expect, decided here by measurement on a graph of its own.
     expected = {
         "x(k) converges": "holds",
         "the variance of Z_Psi": "holds",

@@ -158,7 +158,8 @@ def test_uniform_pads_leak_more_than_gaussian_ones(sigma, honest):
     assert (found.stderr == 0) == (honest <= 2)
     # Fixed seed. Integrals, of which stderr is 0, are right to 4e-4.
     assert found.nats - found.gaussian > max(3 * found.stderr, 1e-3 * found.gaussian)
-    # A lower bound, of the whole view (THEORY 4): [(I + rho L)^{-1}]_ii of the complete graph on the honest nodes.
+    # A lower bound, of the whole view (theory: Open channels): [(I + rho L)^{-1}]_ii of the complete graph on the
+    # honest nodes.
     n, rho = honest + 1, sigma**2 / 8
     assert found.gaussian <= -0.5 * np.log(1 - (1 / n + (1 - 1 / n) / (1 + rho * n)))
 

@@ -1,6 +1,6 @@
-"""A second implementation of docs/protocol.md, written from that page, with nothing of the package: the dialling end of
-one edge, for the statistic ``mean``. It knows no restarts and keeps no pace, and its runs have two parties, so that
-nobody can leave them for good: that is all it lacks as the only neighbour of a party.
+"""A second implementation of docs/reference/protocol.md, written from that page, with nothing of the package: the
+dialling end of one edge, for the statistic ``mean``. It knows no restarts and keeps no pace, and its runs have two
+parties, so that nobody can leave them for good: that is all it lacks as the only neighbour of a party.
 """
 
 from __future__ import annotations

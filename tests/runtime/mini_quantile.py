@@ -1,4 +1,4 @@
-"""The quantile of docs/protocol.md, from its words and its table alone, a number at a time: for ``mini_party``."""
+"""The quantile of docs/reference/protocol.md, from its words and table alone, number by number: for ``mini_party``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 ROW = re.compile(r"^\| \d \| ((?:[0-9.e-]+ \| ){5}[0-9.e-]+) \|$", re.MULTILINE)
 TABLE = [[float(entry) for entry in row.split(" | ")] for row in ROW.findall(PAGE.read_text())]
 MIDDLE, MIDDLE_BELOW, NEAR, NEAR_BELOW, FAR, FAR_BELOW = zip(*TABLE, strict=True)

@@ -1,4 +1,4 @@
-"""The secrets of docs/protocol.md, from its words alone, at the end of an edge that dials: for ``mini_party``."""
+"""The secrets of docs/reference/protocol.md, by its words alone, at the dialling end: for ``mini_party``."""
 
 from __future__ import annotations
 

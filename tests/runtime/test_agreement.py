@@ -140,8 +140,9 @@ def test_lockstep_ends_below_theta_1(theta):
 
 
 def test_lockstep_at_theta_1_has_the_answer_and_no_proof():
-    """THEORY 3: at theta = 1 the synchronous iteration keeps ``(I - P)`` of ``Psi_perp`` for ever, so ``y - z`` stays
-    as large as the mask although ``x`` is right. Parties whose messages take equally long must not use theta = 1."""
+    """theory: Subspaces. At theta = 1 the synchronous iteration keeps ``(I - P)`` of ``Psi_perp`` for ever, so
+    ``y - z`` stays as large as the mask although ``x`` is right. Parties whose messages take equally long must not use
+    theta = 1."""
     run = Run(sv.Network.ring(4), Adversary(0.0), theta=1.0)
     assert Lockstep(run).play(1000) == 1000
     assert np.abs([party.node.x for party in run.parties] - run.s.mean(axis=0)).max() < 1e-12

@@ -315,7 +315,7 @@ def test_what_answers_may_be_silent(tmp_path):
 
 # The page that leads there
 
-PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "deploy.md"
 
 
 def test_the_plan_of_the_page_can_be_carried_out(tmp_path):
@@ -343,7 +343,7 @@ def test_the_plan_of_the_page_can_be_carried_out(tmp_path):
 
 def test_the_page_knows_what_the_software_says():
     """Every sentence that it explains stands in the source, so that none is explained that is no longer said."""
-    source = "".join(path.read_text() for path in (PAGE.parents[1] / "src" / "sottovoce").rglob("*.py"))
+    source = "".join(path.read_text() for path in (PAGE.parents[2] / "src" / "sottovoce").rglob("*.py"))
     source = re.sub(r'"\s*\n\s*f?"', "", source)  # literals that go on in the next line
     table = PAGE.read_text().split("## When it says")[1]
     said = [

@@ -1,4 +1,4 @@
-"""docs/protocol.md is enough to join: a party written from it agrees with its vectors, and with a real party."""
+"""docs/reference/protocol.md is enough to join: a party written from it agrees with its vectors and a real party."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.protocol import frames, handshake, link
 from sottovoce.runtime.transport.grpc_transport import METHOD, SERVICE
 
-PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 RUN_ID = "00112233445566778899aabbccddeeff"
 ESCROW, LEAVE = 8, 9
 ROWS = {"ann": [10.5, 12.25, 9.0, 30.0, 7.75], "bob": [11.0, 8.5, 20.125]}
@@ -97,8 +97,8 @@ def test_the_page_has_the_numbers_of_the_code() -> None:
 
 
 def test_its_references_lead_somewhere() -> None:
-    for page in sorted(PAGE.parent.glob("*.md")):
-        for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", page.read_text()):
+    for page in sorted(PAGE.parents[1].rglob("*.md")):
+        for target, anchor in re.findall(r"\]\((?!http|.*images/gallery)([^)#]*)#?([^)]*)\)", page.read_text()):
             there = page.parent / target if target else page
             assert there.exists(), f"{page.name}: {target}"
             if anchor:

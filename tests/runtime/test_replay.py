@@ -246,7 +246,7 @@ def same(report, expected):
 @pytest.mark.parametrize("corrupt", [(), {0}, {1, 3}, {2, 3}])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_whole_transcript_leaks_what_was_predicted(tmp_path, seed, corrupt):
-    """Whatever was lost, overtaken, or sent again after a crash (THEORY 4)."""
+    """Whatever was lost, overtaken, or sent again after a crash (theory: Schedules and prefixes)."""
     story = Story(tmp_path, seed, theta=[1.0, 0.7][seed]).play(300)
     prediction = {"mask": MASK, "corrupt": corrupt, "prior": 2.0, "c": C, "theta": story.theta}
     report = audit_trace(story.traces, stage=0, corrupt=corrupt, prior=2.0)

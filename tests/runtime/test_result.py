@@ -26,7 +26,7 @@ from sottovoce.statistics.at_one_party import OPTIONS
 
 SCHEMA = json.loads((Path(serve_module.__file__).parent / "result.schema.json").read_text())
 VALID = jsonschema.Draft202012Validator(SCHEMA)
-PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "plan-and-node-files.md"
 FIT = 'features = ["a", "b"]\ntarget = "y"\n'
 RUNS = {
     "mean": '[statistic]\ntype = "mean"\ncolumns = ["a", "b"]',
@@ -122,7 +122,7 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def test_the_page_describes_every_key():
-    page = PAGE.read_text().split("### The result")[1].split("\n### ")[0]
+    page = PAGE.read_text().split("## The result")[1]
     described = {key for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)}
     answers = [SCHEMA["$defs"][f"{kind}_answer"] for kind in OPTIONS]
     privacy = SCHEMA["$defs"]["privacy"]

@@ -66,7 +66,7 @@ def refused(trial: Trial, *sentences: str, name: str = "p0") -> None:
 
 
 def test_data_that_changed_are_refused(trial):
-    """Pads that hide two different things show their difference (THEORY 4)."""
+    """Pads that hide two different things show their difference (theory: Bad pads)."""
     with trial.cluster() as cluster:
         cluster.start()
         results_of(cluster)

@@ -31,8 +31,8 @@ COSTS = {
     "huber": {"type": "huber", "columns": ["a"]},
     "lasso": {"type": "lasso", "features": ["a"], "target": "y", "l1": 30.0},
 }
-# The variance is 1e8: THEORY 5 puts the floor of floats at about eps sigma = 2e-12, and the stopping rule accepts 16
-# roundings of messages of some sigma, 2e-10.
+# The variance is 1e8: the floor of floats (theory: Collapsed arithmetic) is about eps sigma = 2e-12, and the stopping
+# rule accepts 16 roundings of messages of some sigma, 2e-10.
 ACCURACY = 1e-9
 
 

@@ -320,8 +320,8 @@ def test_the_constant_is_hidden_by_pads_and_by_nothing_else(network, rng):
 
 
 def test_another_data_set_gives_the_same_transcript(network, rng):
-    """Zero-sum changes of ``q`` are absorbed by the half-sums of the pads (THEORY 4: only the sum is revealed), so that
-    whatever an attacker computes is the same for both."""
+    """Zero-sum changes of ``q`` are absorbed by the half-sums of the pads
+    (theory: Open channels, only the sum is revealed), so that whatever an attacker computes is the same for both."""
     s, z0 = rng.normal(size=N), 100 * rng.normal(size=2 * network.m)
     change = rng.normal(size=N)
     change -= change.mean()

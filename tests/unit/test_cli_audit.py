@@ -73,7 +73,8 @@ def ring(tmp_path: Path) -> Path:
 
 
 def test_leakage_is_that_of_the_closed_form(problem: Path) -> None:
-    """THEORY 4: ``I = -1/2 ln(1 - [(I + rho L_h)^-1]_ii)``, ``rho = variance / (8 prior)``, on the honest subgraph."""
+    """theory: Open channels, ``I = -1/2 ln(1 - [(I + rho L_h)^-1]_ii)``, ``rho = variance / (8 prior)``, on the honest
+    subgraph."""
     out = found(problem, "--corrupt", "Cem", "--prior", 3.0)
     honest = [0, 1, 3, 4, 5]
     L = np.zeros((6, 6))
@@ -451,7 +452,7 @@ def test_mistakes_in_the_mask(problem: Path, mask: str, sentence: str) -> None:
 
 
 def test_the_page_names_every_type_of_mask() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "problem-file.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "problem-file.md").read_text(encoding="utf-8")
     section = page.split("\n## `[mask]`")[1].split("\n## ")[0]
     assert all(f'`"{name}"`' in section for name in MASKS)
 

@@ -93,7 +93,8 @@ def test_a_clique_behind_two_nodes_is_a_group():
 
 
 def test_the_disclosed_share_is_one_over_the_group(network):
-    """THEORY 4: as the mask grows the view keeps the kernel of ``L_h``, of which ``1/n_k`` is about ``S_i``."""
+    """theory: The floor. As the mask grows the view keeps the kernel of ``L_h``, of which ``1/n_k`` is about
+    ``S_i``."""
     found = exposure(network, 4, largest=network.n)
     W = network.adjacency.toarray()
     for i, (size, corrupt) in enumerate(zip(found.group, found.coalition, strict=True)):

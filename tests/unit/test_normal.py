@@ -16,7 +16,7 @@ from sottovoce.numerics import normal_quantile as normal
 from sottovoce.numerics.normal_quantile import lower_quantile
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
-PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 # Both sides of every limit at which another formula takes over.
 SEAMS = np.array([0.075, 0.07500000000000001, 0.0749, np.exp(-25.0), 1.4e-11, 1.38e-11, 2.0**-65, 0.5, 0.4999999])
 

@@ -12,7 +12,7 @@ from sottovoce.data.problem_file import EXAMPLES, GENERATORS, KEYS, SCHEDULES, P
 from sottovoce.errors import InvalidFile
 from sottovoce.pdmm.solve import Status, solve
 
-DOCS = Path(__file__).parents[2] / "docs" / "problem-file.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "problem-file.md"
 ROOT = Path(__file__).parents[2] / "examples"
 
 # Line numbers matter below: `generator` is on line 2, `type` on 4, `values` on 5, `c` on 7.

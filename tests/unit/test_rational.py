@@ -1,4 +1,5 @@
-"""The rational oracle: by hand on tiny networks, and the closed forms of THEORY 4. No tolerance means exactly equal."""
+"""The rational oracle: by hand on tiny networks, and the closed forms (theory: Open channels). No tolerance means
+exactly equal."""
 
 from __future__ import annotations
 

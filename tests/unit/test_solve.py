@@ -212,7 +212,7 @@ def test_a_mask_that_costs_the_tolerance_warns(problem):
 
 
 def test_float_floor_is_about_eps_sigma(problem, s):
-    # THEORY 5: 0.1 .. 0.5 eps sigma, here with room for the maximum over the nodes.
+    # theory: Collapsed arithmetic, 0.1 to 0.5 eps sigma, here with room for the maximum over the nodes.
     result = sv.solve(problem, c=0.4, mask=sv.GaussianMask(1e12), seed=0, tol=0, max_iter=500)
     assert np.abs(result.x - s.mean()).max() < 10 * np.finfo(float).eps * 1e6
 

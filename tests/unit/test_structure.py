@@ -100,14 +100,14 @@ def test_examples_in_docstrings(name):
     assert doctest.testmod(sys.modules[name], optionflags=doctest.ELLIPSIS).failed == 0
 
 
-PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_python_in_the_documentation_runs(page, tmp_path, monkeypatch):
     """The Python blocks of a page, in order, as one program."""
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
     exec(compile("\n".join(blocks), str(page), "exec"), {"__name__": "page"})
-    if page.name == "privacy.md":  # whose pictures come from its own code
+    if page.name == "given-away.md":  # whose pictures come from its own code
         assert {path.name for path in tmp_path.glob("*.png")} == set(re.findall(r"images/(\w+\.png)", page.read_text()))

@@ -307,7 +307,7 @@ def test_a_calibrated_mask_says_what_it_promises():
     assert "<= 0.01 nats" in str(mask)
     assert "Gaussian secrets of variance 4" in str(mask)
     assert mask.accuracy == pytest.approx(np.finfo(float).eps * mask.sigma)
-    # THEORY 4: what the closed inequality asks for is never less.
+    # theory: Calibration. What the closed inequality asks for is never less.
     assert mask.variance <= max(
         4 * 4.0 * np.linalg.pinv(laplacian(corrupt)).diagonal().max() / ((1 - 1 / (5 - len(corrupt))) * 0.01)
         for corrupt in coalitions(5, 1)

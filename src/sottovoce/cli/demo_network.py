@@ -214,7 +214,8 @@ def pooled(plan: Plan) -> Pooled:
 
 
 def privacy(plan: Plan) -> Report:
-    """The worst coalition of one, for all numbers of a party that travel behind Gaussian pads (THEORY 4)."""
+    """The worst coalition of one, for all numbers of a party that travel behind Gaussian pads
+    (theory: Open channels)."""
     return plan.prospect.report
 
 

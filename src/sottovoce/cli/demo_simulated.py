@@ -60,7 +60,7 @@ def run_demo(json: bool, seed: int | None, fast: bool) -> int:
 
 
 def floor(n: int) -> float:
-    """What the mean itself gives away of one of ``n`` independent Gaussian values, in nats (THEORY, section 4)."""
+    """What the mean itself gives away of one of ``n`` independent Gaussian values, in nats (theory: The floor)."""
     return -0.5 * math.log(1 - 1 / n)
 
 

@@ -136,7 +136,12 @@ def print_summary(outcome: Outcome) -> None:
         table.add_row(name, Text(words))
     console = Console(highlight=False)
     console.print(_coefficients(outcome), "", table, sep="\n")
-    console.print(Text("\nMore: docs/deploy.md, for real machines; docs/protocol.md, for what travels.", style="dim"))
+    console.print(
+        Text(
+            "\nMore: docs/guides/deploy.md, for real machines; docs/reference/protocol.md, for what travels.",
+            style="dim",
+        )
+    )
 
 
 def _run_facts(outcome: Outcome) -> dict[str, str]:

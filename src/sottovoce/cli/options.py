@@ -9,4 +9,6 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Fix every random choice. Pads from a seed are not secret.")]
-NodeFile = Annotated[Path, typer.Argument(metavar="NODE.TOML", help="The party's node file; see docs/deploy.md.")]
+NodeFile = Annotated[
+    Path, typer.Argument(metavar="NODE.TOML", help="The party's node file; see docs/guides/deploy.md.")
+]

@@ -12,7 +12,7 @@ from .terminal import print_json, spinner
 
 
 def plan(
-    file: Annotated[Path, typer.Argument(metavar="PLAN.TOML", help="The plan of the run; see docs/deploy.md.")],
+    file: Annotated[Path, typer.Argument(metavar="PLAN.TOML", help="The plan of the run; see docs/guides/deploy.md.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the node files.")],
     generate_keys: Annotated[
         bool, typer.Option("--generate-keys", help="Make everybody's keys too. For trials on one machine.")

@@ -23,7 +23,8 @@ class Example(StrEnum):
 
 def solve(
     problem: Annotated[
-        Path | None, typer.Argument(metavar="PROBLEM.TOML", help="The problem file; see docs/problem-file.md.")
+        Path | None,
+        typer.Argument(metavar="PROBLEM.TOML", help="The problem file; see docs/reference/problem-file.md."),
     ] = None,
     json: Json = False,
     plot: Annotated[

@@ -1,4 +1,4 @@
-"""What a cost is: its value, and the argmin step that a node performs (THEORY: eq. 2).
+"""What a cost is: its value, and the argmin step that a node performs (theory: The iteration).
 
 A ``Cost`` holds the costs of ``count`` nodes of one family. Every parameter is an array whose leading
 axis is the node, so that a million nodes are one object, stepped by one vectorised or compiled call,

@@ -62,7 +62,7 @@ class Quadratic(Cost):
         return lambda g: -np.einsum("kij,...kj->...ki", inverse, np.ascontiguousarray(self.q + g))
 
     def inverse(self, rho: Array) -> Array:
-        """``(Q_i + rho_i)^{-1}`` as ``(count, d, d)``; the benchmark of ENGINE 8 says why it is explicit."""
+        """``(Q_i + rho_i)^{-1}`` as ``(count, d, d)``; engine: Quadratic steps says why it is explicit."""
         eye = np.eye(self.dim)
         Q = self.Q[:, None, None] * eye if self.Q.ndim == 1 else self.Q
         H = rho[:, None, None] * eye if rho.ndim == 1 else rho

@@ -1,4 +1,4 @@
-"""Problem files: TOML with ``[network]``, ``[cost]``, ``[pdmm]`` and ``[mask]`` (see docs/problem-file.md)."""
+"""Problem files: TOML with ``[network]``, ``[cost]``, ``[pdmm]`` and ``[mask]`` (docs/reference/problem-file.md)."""
 
 from __future__ import annotations
 

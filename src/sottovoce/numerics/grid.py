@@ -1,4 +1,4 @@
-"""Numbers on a grid, and sums that are rounded once at most (THEORY 5).
+"""Numbers on a grid, and sums that are rounded once at most (theory: Collapsed arithmetic).
 
 A pad is a multiple of ``g = 2^(floor(log2 sigma) - 48)``: fine enough to be a float's own precision, and coarse enough
 that nine ``sigma`` are still exact. On the grid a float sum has no rounding that could tell its terms apart.

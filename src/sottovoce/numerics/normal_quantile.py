@@ -6,7 +6,7 @@ IEEE 754 rounds correctly everywhere: ``+ - * /``, square roots, and exact scali
 each, so that no compiler fuses two of them into one.
 
 The rational functions are PPND16 of M. J. Wichura, "Algorithm AS 241: the percentage points of the normal
-distribution", Applied Statistics 37 (1988), 477-484. docs/protocol.md has all of it for other languages.
+distribution", Applied Statistics 37 (1988), 477-484. docs/reference/protocol.md has all of it for other languages.
 """
 
 from __future__ import annotations

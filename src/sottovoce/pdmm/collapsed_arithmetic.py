@@ -1,4 +1,4 @@
-"""Collapsed arithmetic: secrets and pads become one number before the first rounding (THEORY 5).
+"""Collapsed arithmetic: secrets and pads become one number before the first rounding (theory: Collapsed arithmetic).
 
 In real numbers a recorded transcript is a function of ``q + C'u`` and ``e``, where
 

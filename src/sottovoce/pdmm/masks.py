@@ -17,8 +17,8 @@ from ..numerics.normal_quantile import lower_quantile
 Array = npt.NDArray[np.float64]
 
 LOW_BITS = 20  # of a secret pad, drawn apart
-# sigma against the largest |q|. The excess is at most (|q|/sigma)^2 [L_h^+]_ii n/(n-1) nats (THEORY 4): about 4e-4 on a
-# small graph at this ratio, which for averaging, q = -2 s, is a hundred times the data.
+# sigma against the largest |q|. The excess is at most (|q|/sigma)^2 [L_h^+]_ii n/(n-1) nats (theory: Calibration):
+# about 4e-4 on a small graph at this ratio, which for averaging, q = -2 s, is a hundred times the data.
 HIDDEN = 50
 DEVIATIONS = 4  # of a prior, within which the data should lie of a mask that was chosen for it
 

@@ -1,4 +1,4 @@
-"""Zero-excess averaging of integers: uniform pads modulo ``2^bits`` (THEORY, section 5).
+"""Zero-excess averaging of integers: uniform pads modulo ``2^bits`` (theory: Modular pads).
 
 Every edge ``{i, j}`` has a uniform pad ``p_ij``. Party ``i`` forms
 

@@ -1,6 +1,6 @@
 """One party, without I/O: no sockets, no clock, no random generator inside. Whoever drives it brings those.
 
-The form of THEORY 5. With ``z = z(0) + D`` a node collapses its pads once, into
+This is the form that survives loss (theory: Messages). With ``z = z(0) + D`` a node collapses its pads once, into
 
     nu_i = sum_j A_ij' z_{i|j}(0)            a tilt of its cost, f_i(x) + nu_i'x
     e_ij = z_{i|j}(0) - z_{j|i}(0)           one offset per neighbour
@@ -128,8 +128,9 @@ class Node:
         self.D[j] = (1 - self.theta) * self.D[j] + self.theta * r
         return True
 
-    # Where a party leaves for good (THEORY 8). At a fixed point an edge adds -A_ij e_ij to the sum of all gradients and
-    # so takes its pads out of the sum of all w. Once it is cut, somebody must take them out instead: the heir.
+    # Where a party leaves for good (theory: A party leaves). At a fixed point an edge adds -A_ij e_ij to the sum of all
+    # gradients and so takes its pads out of the sum of all w. Once it is cut, somebody must take them out instead: the
+    # heir.
 
     @property
     def estate(self) -> Array | None:

@@ -1,4 +1,4 @@
-"""Who listens, and what reaches them: adversaries and channels (THEORY, section 4).
+"""Who listens, and what reaches them: adversaries and channels (theory: Transcripts).
 
 An *eavesdropper* taps channels. A *coalition* of corrupt nodes pools what its members hold: their secrets, the pads of
 their edges, and every message to or from one of them. ``Eavesdropper() | Coalition({0, 3})`` is both.

@@ -1,5 +1,5 @@
-"""Attacks of a pure eavesdropper on open channels: what pads do not hide, shown by taking it (THEORY, section 4).
-``edge_attack``, ``kinks`` and ``one_row`` have more, some of them over encrypted channels.
+"""Attacks of a pure eavesdropper on open channels: what pads do not hide, shown by taking it
+(theory: Public gradients). ``edge_attack``, ``kinks`` and ``one_row`` have more, some of them over encrypted channels.
 
 An auditor bounds leakage where everything is linear and Gaussian. Elsewhere an explicit attack answers, and what it
 recovers is disclosed whatever the variance of the pads: every Hessian of a regression (``regression_attack``), every

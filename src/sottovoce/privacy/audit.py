@@ -1,4 +1,4 @@
-"""The auditor: what does each party give away, to whom, by which channel (THEORY, sections 4 and 5)?"""
+"""The auditor: what does each party give away, to whom, by which channel (theory: Transcripts)?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Calibration: the smallest mask that keeps the excess below a bound, for every coalition considered (THEORY 4)."""
+"""Calibration: the smallest mask that keeps the excess below a bound, for every coalition considered
+(theory: Calibration)."""
 
 from __future__ import annotations
 
@@ -168,7 +169,8 @@ def calibrate(
 
 
 def _half_the_pads(setting: Setting) -> bool:
-    """Whether one pad of every edge is overwritten before it is read over encrypted channels (THEORY 4)."""
+    """Whether one pad of every edge is overwritten before it is read over encrypted channels
+    (theory: Encrypted channels)."""
     return setting.theta == 1 and isinstance(setting.schedule, NodeSchedule)
 
 
@@ -219,7 +221,8 @@ def _worst_excess(case: Case, listening: Sequence[Adversary]) -> tuple[Callable[
 
     Over encrypted channels it depends on who happens to wake when, and a mask must do for all: no sequence shows more
     than open channels do, and with one node awake at a time and ``theta = 1`` none shows more than half the
-    signal-to-noise ratio of these, since one pad of every edge is overwritten before it is read (THEORY 4).
+    signal-to-noise ratio of these, since one pad of every edge is overwritten before it is read
+    (theory: Encrypted channels).
     """
     setting, secrets, pads, exact = case.setting, case.secrets, 1.0, True
     everybody = np.ones(secrets.n, dtype=bool)
@@ -244,7 +247,8 @@ def _worst_excess(case: Case, listening: Sequence[Adversary]) -> tuple[Callable[
 
 
 def _safe(case: Case, delta: float) -> float:
-    """A first guess: ``sigma^2 = a^2 sigma_s^2 max [L^+]_ii / ((1 - 1/n) delta)``, for the whole network (THEORY 4)."""
+    """A first guess: ``sigma^2 = a^2 sigma_s^2 max [L^+]_ii / ((1 - 1/n) delta)``, for the whole network
+    (theory: Calibration)."""
     L = case.secrets.problem.network.adjacency.toarray().astype(float)
     L = np.diag(L.sum(axis=1)) - L
     D = case.secrets.variances * np.max(np.abs(case.secrets.Q)) ** 2

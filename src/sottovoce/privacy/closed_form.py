@@ -1,4 +1,4 @@
-"""Closed forms for open channels: what a tapped transcript amounts to (THEORY, section 4, and beyond it).
+"""Closed forms for open channels: what a tapped transcript amounts to (theory: Open channels, and all prefixes).
 
 Every message is public, so ``D = z - z(0)`` is, and all that a node's messages add is ``e_ij + 2 c A_ij x_i`` at its
 first wake. Whatever ``theta`` and the schedule, a prefix in which the honest nodes ``F`` have woken is therefore

@@ -1,9 +1,9 @@
 """Many coalitions at once: whole transcripts over open channels, of independent secrets with one entry each.
 
 In ``q = Q s``, with ``D = Cov q`` diagonal, a coalition sees ``q + N(0, (sigma^2/2) L_h)`` on the honest nodes, and the
-answer is ``1'q`` over each of their components (THEORY 4). Here corrupt nodes keep their place as nodes without edges,
-so that all coalitions have one shape, and all but the solves is done for a stack of them. ``closed_form._dense`` says
-the same for one coalition, and for everything else.
+answer is ``1'q`` over each of their components (theory: Open channels). Here corrupt nodes keep their place as nodes
+without edges, so that all coalitions have one shape, and all but the solves is done for a stack of them.
+``closed_form._dense`` says the same for one coalition, and for everything else.
 """
 
 from __future__ import annotations

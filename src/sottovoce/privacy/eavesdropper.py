@@ -1,11 +1,11 @@
-"""What listeners keep of a run, and the gradient differences in it (THEORY, section 4).
+"""What listeners keep of a run, and the gradient differences in it (theory: Public gradients).
 
 A pure eavesdropper taps open channels.
 
 It hears every message ``r_{j|i} = y_{j|i} - z_{j|i}(0)``, lost ones included, and knows ``c``, ``theta``, the edge
 blocks, who woke and what arrived. It has no pads, no ``x``, no secret. ``D = z - z(0)`` is public: it is made of
 messages. The two equations of a node, with ``e_ij = z_{i|j}(0) - z_{j|i}(0)`` and ``nu_i = sum_j A_ij' z_{i|j}(0)``
-(THEORY 5),
+(theory: Messages),
 
     r_{j|i} = D_{i|j} + e_ij + c (2 A_ij x_i - b_ij)                                                     (eq. 3)
     grad f_i(x_i) + nu_i + sum_j A_ij' (D_{i|j} - (c/2) b_ij) + c sum_j A_ij'A_ij x_i = 0                (eq. 2)
@@ -205,7 +205,7 @@ def overhear(
 def gradient_differences(transcript: Transcript, node: int) -> Differences:
     """``dx`` and ``dgrad f_i`` from public traffic alone, exact to rounding at the size of the messages.
 
-    Masking hides the constant of the gradient map and nothing else (THEORY 4).
+    Masking hides the constant of the gradient map and nothing else (theory: Public gradients).
     """
     if isinstance(node, bool) or not isinstance(node, int | np.integer) or not 0 <= node < len(transcript.blocks):
         raise InvalidInput(f"node must be in 0 .. {len(transcript.blocks) - 1}; got {node!r}.")

@@ -1,4 +1,5 @@
-"""Encrypted channels do not hide Hessians from a neighbour: ``Q_i`` from one's own edges alone (THEORY, sections 4, 5).
+"""Encrypted channels do not hide Hessians from a neighbour: ``Q_i`` from one's own edges alone
+(theory: Public gradients).
 
 A corrupt neighbour ``j`` of ``i`` reads ``dx_i`` between two wakes of ``i`` from its own edge, as
 ``A_ij dx = (dr - dD)/(2c)`` (eq. 3). With a quadratic cost the optimality condition of eq. 2 is

@@ -1,4 +1,4 @@
-"""The general method: a view as linear functionals of ``(q, z(0))``, eliminated one by one (THEORY, section 4).
+"""The general method: a view as linear functionals of ``(q, z(0))``, eliminated one by one (theory: Transcripts).
 
 The run is played on maps. Every message that is seen is a functional of the unknowns, known exactly; a reflection of
 the unknowns turns it into one coordinate, which is then dropped. What is left is an orthonormal basis ``W`` of the

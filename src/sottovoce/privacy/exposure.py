@@ -1,4 +1,4 @@
-"""Who is exposed if whom is corrupt: what the graph alone decides about privacy (THEORY, section 4, "Exposure").
+"""Who is exposed if whom is corrupt: what the graph alone decides about privacy (theory: Exposure).
 
 A coalition of corrupt nodes splits the honest nodes into components. Of each component the sum of the secrets is
 disclosed whatever the mask, and a component of one node is that node disclosed. So the privacy budget of a node is how

@@ -103,7 +103,7 @@ def best_guess(mu: Array | float) -> Array:
 
 
 def epsilon(mu: float, delta: float) -> float:
-    """The smallest ``epsilon`` at this ``delta``, exactly (Balle and Wang 2018; THEORY 8): where
+    """The smallest ``epsilon`` at this ``delta``, exactly (Balle and Wang 2018; theory: Without a prior): where
     ``Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2)`` is ``delta``."""
     if not (is_number(delta) and 0 < delta < 1):
         raise InvalidInput(f"delta of differential privacy must lie between 0 and 1; got {delta!r}.")

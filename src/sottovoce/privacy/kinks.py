@@ -1,4 +1,4 @@
-"""Kinks: a party whose ``x_i`` stays put while it is pulled sits at a kink of its cost (THEORY, sections 4 and 5).
+"""Kinks: a party whose ``x_i`` stays put while it is pulled sits at a kink of its cost (theory: Public gradients).
 
 ``|x - s_i|`` holds ``x_i = s_i`` exactly, bit for bit, as long as the neighbours pull with between -1 and 1 (eq. 2). A
 value that is held while something new came in is therefore data, and no pad blurs it.

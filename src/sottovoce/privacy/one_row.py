@@ -1,4 +1,4 @@
-"""Logistic regression with one row per party: the row itself, from public traffic (THEORY, section 4).
+"""Logistic regression with one row per party: the row itself, from public traffic (theory: Public gradients).
 
 ``f_i(x) = log(1 + exp(-m)) + ridge ||x||^2`` with the margin ``m = a'x``, ``a`` the row times its label, has the
 gradient ``-a / (1 + exp(m)) + 2 ridge x``. Traffic shows ``dx`` and ``dgrad`` between wakes (``eavesdropper``), the

@@ -15,7 +15,7 @@ from ..pdmm.problem import Problem
 class CorrelatedPads:
     """``z(0) ~ N(0, covariance)`` over ``network.half_edges``, the same for every entry of ``x``.
 
-    ``CorrelatedPads(v * Pi_perp)`` is noise projected on ``Psi_perp``, which hides nothing (THEORY 4).
+    ``CorrelatedPads(v * Pi_perp)`` is noise projected on ``Psi_perp``, which hides nothing (theory: Bad pads).
     """
 
     covariance: Array

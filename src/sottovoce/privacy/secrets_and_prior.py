@@ -1,5 +1,5 @@
 """What is to be protected: the secrets ``s_i`` behind quadratic costs ``f_i(x) = x'Q_i x/2 - (Q_i s_i)'x``, and their
-prior. The Hessians ``Q_i`` count as public: traffic shows them (THEORY 4, "Regression"); only ``q_i = -Q_i s_i`` is
+prior. The Hessians ``Q_i`` count as public: traffic shows them (theory: Public gradients); only ``q_i = -Q_i s_i`` is
 masked."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the machinery cannot certify: no guarantee, and the attacks that we have, played (THEORY, section 4)."""
+"""What the machinery cannot certify: no guarantee, and the attacks that we have, played (theory: Public gradients)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uniform pads: how much worse than Gaussian ones they are, as a bound that can be printed (THEORY, section 4).
+"""Uniform pads: how much worse than Gaussian ones they are, as a bound that can be printed (theory: Bad pads).
 
 For ``f_i = (a/2)(x - s_i)^2`` a coalition that taps the channels knows every ``x`` (errata 8), hence every
 ``e_ij = z_{i|j}(0) - z_{j|i}(0)``, and of node ``i``

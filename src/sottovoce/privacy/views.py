@@ -2,8 +2,8 @@
 
 * ``leakage`` is ``I(S_i; view)``.
 * ``floor`` is ``I(S_i; answer)``: what the exact answer tells a coalition, whatever the mask. It knows its own secrets
-  and, from the answer and its own edges, ``sum Q_j s_j`` over each connected group of honest nodes (THEORY 4). An
-  eavesdropper without corrupt nodes is not told the answer: its floor is 0, unless the answer is published.
+  and, from the answer and its own edges, ``sum Q_j s_j`` over each connected group of honest nodes (theory: The floor).
+  An eavesdropper without corrupt nodes is not told the answer: its floor is 0, unless the answer is published.
 * ``excess`` is ``I(S_i; view | answer)``, what the protocol adds. On a whole transcript ``leakage = floor + excess``; a
   prefix or a snapshot does not hold the answer yet, and leakage may be less.
 """

@@ -148,11 +148,11 @@ def seen_by_coalitions(secrets: Secrets, t: int) -> Array:
     """``sigma^2`` times a bound on the share of each variance that any coalition of at most ``t`` explains beyond the
     answer; infinite for nodes that it can isolate.
 
-    The share is at most ``(2/sigma^2) T'L_h^+ T / (D_i - D_i^2/total)``, ``T = D_i (e_i - d/total)`` (THEORY 4), and
-    ``(e_i - d/total)' L_h^+ (e_i - d/total)`` is the energy of a current that enters at ``i`` and leaves in proportion
-    to ``d``: at most that of any flow (Thomson), so of one down a tree from ``i``, so of one down a path on which the
-    smallest ``d`` come first, and of the path through all nodes rather than some. ``total`` is at least that of ``i``
-    and its honest neighbours.
+    The share is at most ``(2/sigma^2) T'L_h^+ T / (D_i - D_i^2/total)``, ``T = D_i (e_i - d/total)``
+    (theory: Calibration), and ``(e_i - d/total)' L_h^+ (e_i - d/total)`` is the energy of a current that enters at
+    ``i`` and leaves in proportion to ``d``: at most that of any flow (Thomson), so of one down a tree from ``i``, so of
+    one down a path on which the smallest ``d`` come first, and of the path through all nodes rather than some.
+    ``total`` is at least that of ``i`` and its honest neighbours.
     """
     D = secrets.Q**2 * secrets.K
     with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""Statistics of pooled rows that stay apart: private agreements on sufficient statistics (THEORY, section 4).
+"""Statistics of pooled rows that stay apart: private agreements on sufficient statistics (theory: Public gradients).
 
 Masking ``z(0)`` hides the constant of a gradient and nothing else, so a regression solved on its own costs shows every
 ``A_i'A_i``. Sums do better: each party reduces its rows to a few numbers, the parties agree on their mean by private

@@ -128,7 +128,8 @@ class CompiledRun(Run):
 
 
 class NodeSpaceRun(CompiledRun):
-    """Synchronous, any cost: ``z(k) = p z(0) + r P z(0) + C a + P C b`` with ``a, b`` on the nodes (ENGINE 2).
+    """Synchronous, any cost: ``z(k) = p z(0) + r P z(0) + C a + P C b`` with ``a, b`` on the nodes
+    (engine: Node space).
 
     One product with the adjacency matrix per iteration, and no half-edge is touched until ``z`` is asked for.
     """

@@ -1,4 +1,4 @@
-"""The secrets of one edge: pads and MAC keys, which both ends derive from one key agreement (THEORY 5).
+"""The secrets of one edge: pads and MAC keys, which both ends derive from one key agreement (theory: Messages).
 
     shared      = hybrid(own private keys, neighbour's offer)              ``hybrid``: X25519 and ML-KEM-768
     root, chain = HKDF-SHA256(shared; protocol, parameters, both names and offers in order, "mac" or "chain")
@@ -6,9 +6,9 @@
     key         = HKDF-SHA256(chain; purpose), HKDF-SHA256(root; nonces)   pads of a stage, MACs of a connection
 
 Keys are for one neighbour and one run, and are kept on disk: after a restart the pads must be the same, and in another
-run they must not be, because pads that are used twice show the difference of what they hide (THEORY 4). Nothing is kept
-for longer than it is needed: the private keys go when the two have met, the chain moves on when a stage is over, and
-from what is left nobody comes back to the keys before.
+run they must not be, because pads that are used twice show the difference of what they hide (theory: Bad pads). Nothing
+is kept for longer than it is needed: the private keys go when the two have met, the chain moves on when a stage is
+over, and from what is left nobody comes back to the keys before.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The node file of one party: TOML with ``[party]``, which is its own business, ``[run]``, which is public and the same
-for everybody, and one ``[[neighbour]]`` for each (see docs/deploy.md)."""
+for everybody, and one ``[[neighbour]]`` for each (see docs/guides/deploy.md)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ PARTY_KEYS = (
 RUN_KEYS = ("name", "id", "parties", "keys", "channels", "c", "theta", "tol", *KINDS)
 NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
 CHANNELS = ("encrypted", "open")
-# At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (THEORY 3): x is right, but
-# frozen numbers never satisfy the rule that ends the run.
+# At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (theory: Subspaces): x is
+# right, but frozen numbers never satisfy the rule that ends the run.
 THETA, TOL = 0.8, 1e-10
 PACE = 0.25  # seconds: a million rows of a few columns are summed in less
 RUN_NAME = 128  # characters
@@ -343,7 +343,7 @@ def open_file(path: Path, tables: Iterable[str], required: Iterable[str]) -> Tom
             raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, tables)}")
     for name in required:
         if name not in file.values:
-            raise InvalidFile(f"{path}: the table [{name}] is missing. docs/deploy.md shows one.")
+            raise InvalidFile(f"{path}: the table [{name}] is missing. docs/guides/deploy.md shows one.")
     return file
 
 

@@ -1,4 +1,4 @@
-"""A plan: one file that describes a whole run, from which every party gets its node file (see docs/deploy.md)."""
+"""A plan: one file that describes a whole run, from which every party gets its node file (docs/guides/deploy.md)."""
 
 from __future__ import annotations
 

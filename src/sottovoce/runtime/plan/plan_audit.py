@@ -111,7 +111,8 @@ def assess(
 
     Every agreement of a statistic is an averaging problem with pads of its own, so all of them together are one of as
     many entries as numbers travel, of the variance that ``question.spread`` says. The channels count as tapped: what
-    encrypted ones leave depends on the order in which parties wake (THEORY 4), which nobody plans, and is never more.
+    encrypted ones leave depends on the order in which parties wake (theory: Encrypted channels), which nobody plans,
+    and is never more.
     """
     found, notes = exposure(network, max_corrupt, largest=LARGEST), []
     uncertified = ""

@@ -86,7 +86,7 @@ class Pads(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A chunk of ``r`` (THEORY 5) with the counter of its message."""
+    """A chunk of ``r`` (theory: Messages) with the counter of its message."""
 
     stage: int
     counter: int

@@ -6,10 +6,11 @@ they come over the edges that are left, the rest is connected. From its statemen
 leaver, and neither enters nor accepts an epoch until all have spoken: nothing of what it has said can become untrue,
 and no stage can end that was not as good as over.
 
-There is a point of no return (THEORY 8). Before its first value the leaver is *dropped*: the answer is that of the
-others. Afterwards the sum with it is as good as public, and an answer without it would disclose what it brought, by
-subtraction. So an heir that holds its escrow stands in for it, and the answer is that of all: it is *adopted*. That
-helps in the last stage only. Later stages need data of the leaver that nobody has, and then there is no answer.
+There is a point of no return (theory: A party leaves). Before its first value the leaver is *dropped*: the answer is
+that of the others. Afterwards the sum with it is as good as public, and an answer without it would disclose what it
+brought, by subtraction. So an heir that holds its escrow stands in for it, and the answer is that of all: it is
+*adopted*. That helps in the last stage only. Later stages need data of the leaver that nobody has, and then there is no
+answer.
 """
 
 from __future__ import annotations

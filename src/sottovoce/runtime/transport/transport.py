@@ -143,7 +143,7 @@ class Transport(ABC):
             self._talks[neighbour].wake.set()
 
     def state(self, neighbour: str) -> str:
-        """``up``, or ``down: `` and the reason."""
+        """``up``, or ``down:`` and the reason."""
         return self._states[neighbour]
 
     # The medium

@@ -1,0 +1,68 @@
+"""How the site is made: ``make docs``. Nothing is fetched: the pages need no network, neither to build nor to read."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import command_line  # beside this file
+from sphinx.ext import autosummary
+
+import sottovoce
+from sottovoce import privacy
+
+project = "sottovoce"
+author = "The sottovoce developers"
+copyright = "the sottovoce developers, Apache-2.0"
+version = release = sottovoce.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+html_theme = "furo"
+html_title = f"sottovoce {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence", "deflist"]
+suppress_warnings = ["misc.highlighting_failure"]  # shell transcripts are no language
+
+napoleon_google_docstring = False
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_typehints = "signature"
+autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
+autosummary_generate = True
+autosummary.periods_re = re.compile(r"(?<![ .])\.\s+")  # a sentence ends after a word, not in the middle of "0 .. n-1"
+# ``sv.averaging`` and ``sv.Averaging`` have a page each, also on disks that do not tell them apart.
+autosummary_filename_map = {
+    f"{module.__name__}.{name}": f"{module.__name__}.{name}-function"
+    for module in (sottovoce, privacy)
+    for name in module.__all__
+    if name.islower() and any(other != name and other.lower() == name for other in module.__all__)
+}
+
+
+def run_gallery(_app: object) -> None:
+    """Each program of the gallery draws its picture, where that is older than the program."""
+    folder = HERE / "images" / "gallery"
+    folder.mkdir(exist_ok=True)
+    for program in sorted((HERE / "gallery").glob("*.py")):
+        picture = folder / f"{program.stem}.png"
+        if not picture.exists() or picture.stat().st_mtime < program.stat().st_mtime:
+            subprocess.run([sys.executable, program], cwd=folder, check=True)
+
+
+def setup(app: object) -> None:
+    app.connect("builder-inited", run_gallery)
+    app.connect("builder-inited", command_line.write)

@@ -1,0 +1,33 @@
+"""A graph that changes: drones whose links come and go. The network is the union, a trace says what arrived."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import sottovoce as sv
+
+rng = np.random.default_rng(4)
+n, steps = 12, 1000
+place, speed = rng.random((n, 2)), rng.normal(0, 0.01, size=(n, 2))
+links, counts = [], []
+for _ in range(steps):
+    place, speed = np.clip(place + speed, 0, 1), np.where((place + speed) % 1 == place + speed, speed, -speed)
+    far = np.linalg.norm(place[:, None] - place[None], axis=2)
+    links.append({(i, j) for i, j in np.argwhere(far < 0.4).tolist() if i != j})  # both directions of a link
+    counts.append(len(links[-1]) // 2)
+
+network = sv.Network.from_edges(n, sorted({(i, j) for step in links for i, j in step if i < j}))
+order = {(i, j): h for h, (i, j) in enumerate(network.half_edges.tolist())}
+trace = sv.Trace(half_edges=[[order[pair] for pair in step] for step in links])
+s = rng.normal(size=n)
+result = sv.solve(
+    sv.averaging(network, s), schedule=trace, theta=0.5, c=0.2, tol=0, max_iter=steps, record=[sv.Error(s.mean())]
+)
+assert result.history["error"][-1] < 1e-10
+
+figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+axes.semilogy(np.sqrt(result.history["error"]), color="#0072B2")
+axes.set(xlabel="step", ylabel="error of x (blue)")
+other = axes.twinx()
+other.plot(counts, color="#999999", lw=1)
+other.set_ylabel("links that are up (grey)")
+figure.savefig("time_varying.png", dpi=110)
