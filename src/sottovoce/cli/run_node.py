@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json as json_module
 import logging
 import os
@@ -42,9 +43,12 @@ def run_node(file: Path, json: bool, quiet: bool) -> int:
     # the transport says the same through ``state``.
     os.environ["GRPC_SSL_CIPHER_SUITES"] = NO_TLS_1_2
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    gc.disable()  # to look for garbage among modules while they load, and ever after, finds none and takes long
     from ..runtime.plan.node_file import read_node_file
     from ..runtime.serve import run_party
 
+    gc.freeze()
+    gc.enable()
     config = read_node_file(file)
     log_to_stderr(json, quiet)
 

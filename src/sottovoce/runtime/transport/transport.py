@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds between two attempts to connect
 HANDSHAKE = 10.0  # seconds that a handshake may take
 HANDSHAKES = 4  # at a time for each neighbour; with one more, the oldest is given up
-FLUSH = 1.0  # seconds that stopping may take for what is still to be sent
+FLUSH = 3.0  # seconds that stopping may take for what is still to be sent: a busy machine reads late
 STOPPED = "this party stopped"
 CLOSED = "the neighbour closed the connection"
 BROKEN = "the connection broke"
@@ -119,7 +119,7 @@ class Transport(ABC):
         self._dialling = [asyncio.create_task(self._dial(neighbour)) for neighbour in larger]
 
     async def stop(self) -> None:
-        """Send what the handler still has, for a second at most, and close everything."""
+        """Send what the handler still has, for ``FLUSH`` seconds at most, and close everything."""
         self._stopping = True
         for limits in self._greetings.values():
             while limits:
