@@ -38,6 +38,8 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 suppress_warnings = ["misc.highlighting_failure"]  # shell transcripts are no language
 
 napoleon_google_docstring = False
+python_maximum_signature_line_length = 90  # longer ones get a line for each argument
+python_use_unqualified_type_names = True
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_typehints = "signature"
