@@ -34,8 +34,8 @@ def networking(quick: bool) -> Group:
 @contextmanager
 def _cluster(network: sv.Network, values: np.ndarray, c: float = C) -> Iterator[object]:
     """Parties that agree on a mean of vectors, as processes."""
-    from sottovoce.runtime import identity
     from sottovoce.runtime.cluster import Cluster, free_ports
+    from sottovoce.runtime.keys import identity
 
     n = network.n
     names, ports = [f"party-{i:03}" for i in range(n)], free_ports(n)
@@ -105,7 +105,7 @@ def _frames(quick: bool) -> list[Row]:
 
 @contextmanager
 def _two_identities() -> Iterator[tuple[object, object]]:
-    from sottovoce.runtime import identity
+    from sottovoce.runtime.keys import identity
 
     with tempfile.TemporaryDirectory() as folder:
         yield identity.create(Path(folder) / "a", "a"), identity.create(Path(folder) / "b", "b")
@@ -155,7 +155,7 @@ async def _through_transport(count: int) -> tuple[float, float]:
     from types import SimpleNamespace
 
     from sottovoce.runtime.cluster import free_ports
-    from sottovoce.runtime.grpc_transport import GrpcTransport
+    from sottovoce.runtime.transport.grpc_transport import GrpcTransport
 
     with _two_identities() as (a, b):
         ports = free_ports(2)

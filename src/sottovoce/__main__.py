@@ -5,13 +5,13 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from .cli import node as node_command
+from .cli import run_node
 
 
 def main() -> None:
     """The entry point."""
-    if node_command.is_plain(sys.argv[1:]):
-        leave(node_command.main(sys.argv[1:]))
+    if run_node.is_plain(sys.argv[1:]):
+        leave(run_node.main(sys.argv[1:]))
     from .cli.app import main as every_command
 
     every_command()

@@ -21,10 +21,10 @@ from runtime.two_worlds import Program, StillLoop
 from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
-from sottovoce.runtime.config import read_node_file
-from sottovoce.runtime.frames import Body, Snapshot, Value, Verdict, decode, encode
-from sottovoce.runtime.memory import Hub
-from sottovoce.runtime.program import NetworkAgreements
+from sottovoce.runtime.network_agreements import NetworkAgreements
+from sottovoce.runtime.plan.node_file import read_node_file
+from sottovoce.runtime.protocol.frames import Body, Snapshot, Value, Verdict, decode, encode
+from sottovoce.runtime.transport.in_memory import Hub
 
 T = TypeVar("T")
 LONG = 120.0  # virtual seconds in which everybody has ended

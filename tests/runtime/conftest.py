@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 from runtime.media import InMemory, Medium, OverGrpc
 
-from sottovoce.runtime import identity, journal
-from sottovoce.runtime.identity import Identity
+from sottovoce.runtime import journal
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.keys.identity import Identity
 
 
 @pytest.fixture(autouse=True, scope="session")

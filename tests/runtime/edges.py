@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from sottovoce.runtime.handshake import Handshake
-from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.link import Link, canonical, digest
-from sottovoce.runtime.secrets import EdgeSecrets
+from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
+from sottovoce.runtime.keys.identity import Identity
+from sottovoce.runtime.protocol.handshake import Handshake
+from sottovoce.runtime.protocol.link import Link, canonical, digest
 
 RUN = {"name": "a run", "parties": 3, "c": 0.4, "statistic": {"type": "mean", "columns": ["a", "b"]}}
 INDEX = {"ann": 0, "bob": 1, "cat": 2}

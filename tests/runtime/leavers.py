@@ -22,8 +22,8 @@ from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import Cluster
 from sottovoce.runtime.drop import drop
-from sottovoce.runtime.memory import Faults, Hub
-from sottovoce.runtime.program import NetworkAgreements
+from sottovoce.runtime.network_agreements import NetworkAgreements
+from sottovoce.runtime.transport.in_memory import Faults, Hub
 
 NEVER = 900.0
 

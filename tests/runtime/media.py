@@ -11,10 +11,10 @@ from typing import NamedTuple
 from runtime import virtual_time
 
 from sottovoce.errors import PeerError
-from sottovoce.runtime.grpc_transport import GrpcTransport
-from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.memory import Hub
-from sottovoce.runtime.transport import Greeting, Transport
+from sottovoce.runtime.keys.identity import Identity
+from sottovoce.runtime.transport.grpc_transport import GrpcTransport
+from sottovoce.runtime.transport.in_memory import Hub
+from sottovoce.runtime.transport.transport import Greeting, Transport
 
 
 class Nod:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from runtime.judged import STEP, Adversary, C, Mail, Run, TooEarly, said, state_of
 
 import sottovoce as sv
-from sottovoce.runtime.agreement import EPS, ROUNDING, Agreement, Contradiction
+from sottovoce.runtime.protocol.agreement import EPS, ROUNDING, Agreement, Contradiction
 
 RING = sv.Network.ring(5)
 THETAS = [1.0, 0.8, 0.5]

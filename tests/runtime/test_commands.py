@@ -24,13 +24,14 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce.cli.app import app
-from sottovoce.cli.network_commands import _status_facts
-from sottovoce.cli.node import log_to_stderr
+from sottovoce.cli.run_node import log_to_stderr
+from sottovoce.cli.status import status_facts
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.runtime import cluster as cluster_module
-from sottovoce.runtime import identity, serve
+from sottovoce.runtime import serve
 from sottovoce.runtime.cluster import ANSWER, Cluster, ask, free_ports
-from sottovoce.runtime.config import NodeConfig, read_node_file
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 
 VALUES = {"ann": (1.0, 2.0), "bob": (4.0,), "cat": (5.0, 8.0, 10.0)}
 
@@ -353,11 +354,11 @@ def test_the_page_knows_what_the_software_says():
 
 
 def test_status_names_who_has_not_agreed():
-    facts = _status_facts({"epoch": 7, "not_agreed": ["bern", "lyon"]})
+    facts = status_facts({"epoch": 7, "not_agreed": ["bern", "lyon"]})
     assert facts["not agreed"] == "bern, lyon: epoch 7 waits for them"
-    many = _status_facts({"epoch": 7, "not_agreed": [f"p{i}" for i in range(1012)]})
+    many = status_facts({"epoch": 7, "not_agreed": [f"p{i}" for i in range(1012)]})
     assert many["not agreed"].endswith("p9 and 1,002 more: epoch 7 waits for them")
-    assert "not agreed" not in _status_facts({"not_agreed": []})
+    assert "not agreed" not in status_facts({"not_agreed": []})
 
 
 # Processes

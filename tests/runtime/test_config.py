@@ -15,9 +15,9 @@ import pytest
 from sottovoce.errors import BadlyHidden, InvalidInput
 from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.pdmm.modular_mask import ModularMask
-from sottovoce.runtime import identity
-from sottovoce.runtime.config import NodeConfig, read_node_file
-from sottovoce.runtime.identity import Identity
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.keys.identity import Identity
+from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 
 HEAD = """[party]
 name = "ann"

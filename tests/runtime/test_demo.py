@@ -19,7 +19,7 @@ import pytest
 
 from sottovoce.cli import demo_network, demo_table
 from sottovoce.cli.demo_table import FINISHED, KILLED, STARTING, UP, Lines, Seen, live_table, overview
-from sottovoce.runtime.plan import read_plan
+from sottovoce.runtime.plan.plan import read_plan
 
 FOLDER = Path(str(resources.files("sottovoce.data"))) / "examples" / "diabetes"
 COMMAND = [sys.executable, "-m", "sottovoce", "demo", "--json", "--fast"]

@@ -11,7 +11,7 @@ import pytest
 from runtime.judged import Adversary, C, Mail, Run
 
 import sottovoce as sv
-from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction
+from sottovoce.runtime.protocol.agreement import JUMP, Agreement, Contradiction
 
 TRIANGLE = sv.Network.complete(3)
 

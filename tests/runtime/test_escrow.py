@@ -10,9 +10,9 @@ from runtime.test_replay import CLOSE, HOUSE, MASK, NAMES, C, Story, rewrite
 import sottovoce as sv
 from sottovoce.errors import PeerError
 from sottovoce.privacy import audit
-from sottovoce.runtime.escrow import guardians, seal, unseal
-from sottovoce.runtime.frames import CHUNK, decode, encode
-from sottovoce.runtime.trace_audit import audit_trace
+from sottovoce.runtime.protocol.escrow import guardians, seal, unseal
+from sottovoce.runtime.protocol.frames import CHUNK, decode, encode
+from sottovoce.runtime.traces.trace_audit import audit_trace
 
 
 @pytest.fixture

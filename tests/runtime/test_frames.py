@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sottovoce.errors import InvalidInput, PeerError
-from sottovoce.runtime import frames, wire_pb2
-from sottovoce.runtime.frames import (
+from sottovoce.runtime.protocol import frames, wire_pb2
+from sottovoce.runtime.protocol.frames import (
     Assembly,
     Goodbye,
     Hello,
@@ -93,10 +93,10 @@ def test_wire_pb2_is_made_from_wire_proto(tmp_path):
     """Compared as descriptors, because the text depends on the compiler's version."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-    source = Path(frames.__file__).parents[2]
+    source = Path(frames.__file__).parents[3]
     out = tmp_path / "wire.pb"
     command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{source}", f"--descriptor_set_out={out}"]
-    subprocess.run([*command, "sottovoce/runtime/wire.proto"], check=True)
+    subprocess.run([*command, "sottovoce/runtime/protocol/wire.proto"], check=True)
     (made,) = FileDescriptorSet.FromString(out.read_bytes()).file
     made.ClearField("source_code_info")
     for message in made.message_type:
@@ -275,7 +275,7 @@ HOSTILE = {
 MEASURE = """
 import sys
 from sottovoce.errors import PeerError
-from sottovoce.runtime import frames
+from sottovoce.runtime.protocol import frames
 
 def peak():
     return 1024 * next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))

@@ -16,11 +16,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from runtime.media import Known, OverGrpc, Speaker, until
 
 from sottovoce.errors import InvalidInput
-from sottovoce.runtime import grpc_transport, identity
-from sottovoce.runtime.frames import MAX_FRAME
-from sottovoce.runtime.grpc_transport import METHOD, NAME_KEY, OPTIONS, SERVICE, GrpcTransport, split_address
-from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.transport import BROKEN, CLOSED
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.keys.identity import Identity
+from sottovoce.runtime.protocol.frames import MAX_FRAME
+from sottovoce.runtime.transport import grpc_transport
+from sottovoce.runtime.transport.grpc_transport import METHOD, NAME_KEY, OPTIONS, SERVICE, GrpcTransport, split_address
+from sottovoce.runtime.transport.transport import BROKEN, CLOSED
 
 
 def transport(me: Identity, *neighbours: Known, listen: str = "127.0.0.1:0", channels: str = "encrypted"):

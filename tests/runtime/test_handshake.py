@@ -10,12 +10,12 @@ import pytest
 from runtime.edges import RUN, greet, link, met, shake
 
 from sottovoce.errors import PeerError
-from sottovoce.runtime import hybrid
-from sottovoce.runtime.agreement import Contradiction, Final
-from sottovoce.runtime.frames import Goodbye, Hello, Opening, Progress, decode, encode
-from sottovoce.runtime.handshake import VERSION, Disagreement, Handshake, LostJournal, signed_part
-from sottovoce.runtime.link import canonical, digest
-from sottovoce.runtime.secrets import EdgeSecrets
+from sottovoce.runtime.keys import hybrid
+from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
+from sottovoce.runtime.protocol.agreement import Contradiction, Final
+from sottovoce.runtime.protocol.frames import Goodbye, Hello, Opening, Progress, decode, encode
+from sottovoce.runtime.protocol.handshake import VERSION, Disagreement, Handshake, LostJournal, signed_part
+from sottovoce.runtime.protocol.link import canonical, digest
 
 
 @pytest.fixture

@@ -25,15 +25,15 @@ from runtime.proxy import Proxies
 from runtime.trial import Trial, edit, journal_of, prepare, results_of, status, wait_for
 
 import sottovoce as sv
-from sottovoce.runtime import identity
 from sottovoce.runtime.cluster import Cluster, free_ports
-from sottovoce.runtime.config import NodeConfig, read_node_file
-from sottovoce.runtime.frames import CHUNK, MAX_FRAME, Hello, Opening, Pads, Snapshot, Value, Verdict, encode
-from sottovoce.runtime.grpc_transport import METHOD, NAME_KEY, SERVICE
-from sottovoce.runtime.handshake import Handshake, signed_part
-from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.link import Link, canonical, digest
-from sottovoce.runtime.secrets import EdgeSecrets
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
+from sottovoce.runtime.keys.identity import Identity
+from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.protocol.frames import CHUNK, MAX_FRAME, Hello, Opening, Pads, Snapshot, Value, Verdict, encode
+from sottovoce.runtime.protocol.handshake import Handshake, signed_part
+from sottovoce.runtime.protocol.link import Link, canonical, digest
+from sottovoce.runtime.transport.grpc_transport import METHOD, NAME_KEY, SERVICE
 
 TRIANGLE = sv.Network.complete(3)
 CLOCK = 25.0
@@ -273,7 +273,7 @@ def broken(link: Link, chance: random.Random) -> dict[str, Case]:
 
     def raw(body: Value | Snapshot) -> bytes:
         """As ``encode`` would refuse to make it."""
-        from sottovoce.runtime import wire_pb2
+        from sottovoce.runtime.protocol import wire_pb2
 
         kind = type(body).__name__
         fields = body._asdict() | {"data": np.asarray(body.data, dtype="<f8").tobytes()}

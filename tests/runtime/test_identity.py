@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from sottovoce.errors import InvalidInput
-from sottovoce.runtime.identity import check_certificate, check_name, create, fingerprint, load, verify
+from sottovoce.runtime.keys.identity import check_certificate, check_name, create, fingerprint, load, verify
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from runtime.trial import Trial, edit, journal_of, prepare, results_of, status, 
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
-from sottovoce.runtime.config import NodeConfig, read_node_file
-from sottovoce.runtime.identity import load
 from sottovoce.runtime.journal import FORMAT, Journal
+from sottovoce.runtime.keys.identity import load
+from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 
 PAIR = sv.Network.from_edges(2, [(0, 1)])
 KEY = bytes(range(32))

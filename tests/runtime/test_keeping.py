@@ -17,14 +17,14 @@ from runtime.trial import Trial, edit, journal_of, prepare
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
-from sottovoce.runtime import keeping
+from sottovoce.runtime import retention
 from sottovoce.runtime.agent import Agent
-from sottovoce.runtime.config import NodeConfig, read_node_file
 from sottovoce.runtime.journal import Journal
-from sottovoce.runtime.link import digest
-from sottovoce.runtime.memory import Hub
-from sottovoce.runtime.secrets import EdgeSecrets
+from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
+from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.protocol.link import digest
 from sottovoce.runtime.serve import serve
+from sottovoce.runtime.transport.in_memory import Hub
 
 PAIR = sv.Network.from_edges(2, [(0, 1)])
 KEY = bytes(range(32))
@@ -144,7 +144,7 @@ def test_a_journal_that_keeps_its_keys_tells_the_sums(sums, monkeypatch, caplog)
     assert not any(key in raw for key in watched.private if key)  # the replay needs none of them
     assert "record is set: the journal keeps its keys" in caplog.text
     with journal_of(config_of(trial)) as journal:
-        assert journal.get(keeping.OVER) is None
+        assert journal.get(retention.OVER) is None
 
 
 def test_a_finished_journal_tells_nothing(sums, monkeypatch, caplog):
@@ -189,7 +189,9 @@ def test_a_neighbour_that_has_not_heard_is_told_without_the_keys_of_stages(sums,
     """After the result only the key for MACs is left, and the party can be started again for its neighbour."""
     trial, _ = sums
     watched = Watched(monkeypatch)
-    monkeypatch.setattr("sottovoce.runtime.party.Party._ends", lambda *_: None)  # nobody notices that others know
+    monkeypatch.setattr(
+        "sottovoce.runtime.protocol.party.Party._ends", lambda *_: None
+    )  # nobody notices that others know
     play(trial, until=lambda: all(config_of(trial, name).result.exists() for name in ("p0", "p1")))
     path = config_of(trial).journal
     rows, raw = rows_in(path), path.read_bytes()

@@ -21,16 +21,16 @@ from typer.testing import CliRunner, Result
 import sottovoce as sv
 from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput, PeerError
-from sottovoce.runtime.agreement import Agreement, Contradiction
-from sottovoce.runtime.departure import ESCROW, Departure
 from sottovoce.runtime.drop import drop
-from sottovoce.runtime.frames import Leave, decode, encode
 from sottovoce.runtime.journal import Journal
-from sottovoce.runtime.leaving import Departed, Leaving, decide
-from sottovoce.runtime.question import Question
+from sottovoce.runtime.plan.question import Question
+from sottovoce.runtime.protocol.agreement import Agreement, Contradiction
+from sottovoce.runtime.protocol.frames import Leave, decode, encode
+from sottovoce.runtime.protocol.leaving import Departed, Leaving, decide
+from sottovoce.runtime.protocol.leaving_state import ESCROW, Departure
 from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.programs import Spec
-from sottovoce.statistics.programs import run as run_statistic
+from sottovoce.statistics.at_one_party import Spec
+from sottovoce.statistics.at_one_party import run as run_statistic
 
 SCHEMA = json.loads((files("sottovoce.runtime") / "result.schema.json").read_text())
 RING = sv.Network.ring(4)

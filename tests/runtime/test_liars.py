@@ -17,9 +17,9 @@ from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, status, wa
 import sottovoce as sv
 from sottovoce.errors import JournalError
 from sottovoce.runtime.agent import GIVE_UP, Agent
-from sottovoce.runtime.agreement import JUMP, Agreement, Contradiction
 from sottovoce.runtime.ending import PARTING
-from sottovoce.runtime.frames import Body, Goodbye, Snapshot, Value
+from sottovoce.runtime.protocol.agreement import JUMP, Agreement, Contradiction
+from sottovoce.runtime.protocol.frames import Body, Goodbye, Snapshot, Value
 
 RING = sv.Network.ring(5)
 HONEST = ("p1", "p2", "p3", "p4")
@@ -98,15 +98,15 @@ def test_counts_that_are_no_whole_numbers_are_no_answer(tmp_path):
     """A party that contributes half a row: everybody agrees on limbs that decode to nothing."""
     trial = prepare(tmp_path, RING)
     with company(trial) as made, pytest.MonkeyPatch.context() as patch:
-        from sottovoce.runtime import program
+        from sottovoce.runtime import network_agreements
 
-        limbs, calls = program.masked_limbs, []
+        limbs, calls = network_agreements.masked_limbs, []
 
         def halved(*given: Any) -> np.ndarray:
             calls.append(given)
             return limbs(*given) + (0.5 if len(calls) == 1 else 0.0)
 
-        patch.setattr(program, "masked_limbs", halved)
+        patch.setattr(network_agreements, "masked_limbs", halved)
         ends = run(play(made))
     assert made.errors() == {}
     for end in ends.values():

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from runtime.among_liars import Company, company, leave, run
 
 from sottovoce.pdmm.modular_mask import ModularMask
-from sottovoce.runtime.agreement import Contradiction
 from sottovoce.runtime.cluster import free_ports
-from sottovoce.runtime.frames import Body, Value
-from sottovoce.runtime.limits import Limits
-from sottovoce.runtime.plan import read_plan, write_plan
-from sottovoce.runtime.program import NetworkAgreements
+from sottovoce.runtime.network_agreements import NetworkAgreements
+from sottovoce.runtime.plan.data_limits import Limits
+from sottovoce.runtime.plan.plan import read_plan, write_plan
+from sottovoce.runtime.protocol.agreement import Contradiction
+from sottovoce.runtime.protocol.frames import Body, Value
 
 N, ROWS = 5, 2_000
 

@@ -9,10 +9,10 @@ import pytest
 from runtime.edges import RUN, greet, link
 
 from sottovoce.errors import PeerError
-from sottovoce.runtime import frames
-from sottovoce.runtime.frames import Goodbye, Opening, Pads, Snapshot, Value, Verdict, encode
-from sottovoce.runtime.link import Link, News
-from sottovoce.runtime.party import FINISHED
+from sottovoce.runtime.protocol import frames
+from sottovoce.runtime.protocol.frames import Goodbye, Opening, Pads, Snapshot, Value, Verdict, encode
+from sottovoce.runtime.protocol.link import Link, News
+from sottovoce.runtime.protocol.party import FINISHED
 
 TAG = Pads(0, b"a tag of 16 byte")
 

@@ -10,9 +10,9 @@ import pytest
 from runtime.media import InMemory, Speaker, until
 from runtime.virtual_time import run
 
-from sottovoce.runtime.frames import MAX_FRAME
-from sottovoce.runtime.memory import LATENCY, Hub
-from sottovoce.runtime.transport import FIRST_PAUSE, LONGEST_PAUSE
+from sottovoce.runtime.protocol.frames import MAX_FRAME
+from sottovoce.runtime.transport.in_memory import LATENCY, Hub
+from sottovoce.runtime.transport.transport import FIRST_PAUSE, LONGEST_PAUSE
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from runtime.two_worlds import PACE, Scene, World
 
 import sottovoce as sv
 from sottovoce.pdmm.masks import GaussianMask
-from sottovoce.runtime import identity
 from sottovoce.runtime.agent import Agent
-from sottovoce.runtime.frames import Hello, Value, Verdict, decode
-from sottovoce.runtime.memory import LATENCY, Faults
-from sottovoce.runtime.question import Question
-from sottovoce.statistics.programs import Spec
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.plan.question import Question
+from sottovoce.runtime.protocol.frames import Hello, Value, Verdict, decode
+from sottovoce.runtime.transport.in_memory import LATENCY, Faults
+from sottovoce.statistics.at_one_party import Spec
 
 STAGES = 3  # of a variance
 A_ROW = 1e-6  # virtual seconds that a row takes, in each stage

@@ -11,8 +11,8 @@ from runtime.trial import prepare
 
 import sottovoce as sv
 from sottovoce.pdmm.masks import GaussianMask
-from sottovoce.runtime.agreement import Contradiction
-from sottovoce.runtime.secrets import EdgeSecrets
+from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
+from sottovoce.runtime.protocol.agreement import Contradiction
 
 PAIR = sv.Network.from_edges(2, [(0, 1)])
 COARSE = 2**20  # in units of the grid: what one rounding more or less makes of a pad

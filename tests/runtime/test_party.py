@@ -13,11 +13,11 @@ from runtime.edges import INDEX, link, met, shake
 import sottovoce as sv
 from sottovoce.errors import PeerError
 from sottovoce.pdmm.node import nodes_of
-from sottovoce.runtime.agreement import Agreement, Final
-from sottovoce.runtime.frames import Goodbye, Opening, Pads, Progress, Snapshot, Value, Verdict, encode
-from sottovoce.runtime.handshake import Handshake
-from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.party import FINISHED, Party
+from sottovoce.runtime.keys.identity import Identity
+from sottovoce.runtime.protocol.agreement import Agreement, Final
+from sottovoce.runtime.protocol.frames import Goodbye, Opening, Pads, Progress, Snapshot, Value, Verdict, encode
+from sottovoce.runtime.protocol.handshake import Handshake
+from sottovoce.runtime.protocol.party import FINISHED, Party
 
 DIM = 2
 SPENT = 10_000  # counters set aside before a crash

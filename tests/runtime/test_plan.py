@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.pdmm.masks import GaussianMask
-from sottovoce.runtime import identity, plan
-from sottovoce.runtime.config import read_node_file
-from sottovoce.runtime.plan import Plan, listen, read_plan, toml, write_plan
-from sottovoce.runtime.prospect import helpful_edges
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.plan import plan
+from sottovoce.runtime.plan.node_file import read_node_file
+from sottovoce.runtime.plan.plan import Plan, listen, read_plan, toml, write_plan
+from sottovoce.runtime.plan.plan_audit import helpful_edges
 from sottovoce.statistics.agreements import resolution
 
 NAMES = ("north", "east", "south", "west", "centre")

@@ -18,9 +18,9 @@ import pytest
 from runtime.trial import prepare, results_of, wait_for
 
 import sottovoce as sv
-from sottovoce.cli.node import is_plain
-from sottovoce.runtime import grpc_transport
+from sottovoce.cli.run_node import is_plain
 from sottovoce.runtime.cluster import free_ports
+from sottovoce.runtime.transport import grpc_transport
 
 WATCHED = Path(__file__).with_name("watched.py")
 LASSO = '[run.cost]\ntype = "lasso"\nfeatures = ["a", "b"]\ntarget = "y"\nl1 = 0.1\nmask = { variance = 1e8 }\n'

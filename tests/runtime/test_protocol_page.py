@@ -37,12 +37,13 @@ from runtime.mini_party import (
 )
 from runtime.mini_secrets import Secrets, len32
 
-from sottovoce.runtime import frames, handshake, hybrid, link
 from sottovoce.runtime.cluster import free_ports
-from sottovoce.runtime.config import NodeConfig, read_node_file
-from sottovoce.runtime.grpc_transport import METHOD, SERVICE
-from sottovoce.runtime.identity import Identity
-from sottovoce.runtime.secrets import PROTOCOL
+from sottovoce.runtime.keys import hybrid
+from sottovoce.runtime.keys.edge_secrets import PROTOCOL
+from sottovoce.runtime.keys.identity import Identity
+from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.protocol import frames, handshake, link
+from sottovoce.runtime.transport.grpc_transport import METHOD, SERVICE
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 RUN_ID = "00112233445566778899aabbccddeeff"

@@ -19,10 +19,10 @@ from sottovoce.privacy import Coalition, audit
 from sottovoce.privacy.closed_form import OpenView
 from sottovoce.privacy.secrets_and_prior import secrets_of
 from sottovoce.runtime.cluster import Cluster, free_ports
-from sottovoce.runtime.plan import read_plan, write_plan
-from sottovoce.runtime.recorder import Began, RecordedNode, Recorder, Woke, read_trace
-from sottovoce.runtime.replay import Difference, Holding, holdings, recorded, replay, replay_folders
-from sottovoce.runtime.trace_audit import audit_trace, estimate
+from sottovoce.runtime.plan.plan import read_plan, write_plan
+from sottovoce.runtime.traces.replay import Difference, Holding, holdings, recorded, replay, replay_folders
+from sottovoce.runtime.traces.trace import Began, RecordedNode, Recorder, Woke, read_trace
+from sottovoce.runtime.traces.trace_audit import audit_trace, estimate
 
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
 NAMES = ["ann", "bob", "cat", "dan", "eve"]

@@ -13,8 +13,8 @@ from scipy import stats
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, JournalError, PeerError
-from sottovoce.runtime import hybrid
-from sottovoce.runtime.secrets import EdgeSecrets
+from sottovoce.runtime.keys import hybrid
+from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
 
 MASK = sv.GaussianMask(variance=1e8)
 COUNT = 100_000

@@ -9,8 +9,8 @@ from runtime.test_agreement import ADVERSARIES, Chance
 
 import sottovoce as sv
 from sottovoce.pdmm.node import nodes_of
-from sottovoce.runtime.agreement import Agreement, Contradiction
-from sottovoce.runtime.sizes import TAIL, Sizes
+from sottovoce.runtime.protocol.agreement import Agreement, Contradiction
+from sottovoce.runtime.protocol.message_bounds import TAIL, Sizes
 
 PATH = sv.Network.from_edges(9, [(i, i + 1) for i in range(8)])
 LOLLIPOP = sv.Network.from_edges(8, [(j, i) for i in range(5) for j in range(i)] + [(4, 5), (5, 6), (6, 7)])
@@ -31,7 +31,7 @@ def data(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["size 1", "huge", "one of them huge", "huge, and they cancel"])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_honest_parties_never_come_near(network, kind):
-    """Random wakes, a fifth of the messages lost. The bound on all messages is derived in ``sizes`` for contributions
+    """Random wakes, a fifth of the messages lost. The bound on all messages is derived with ``Sizes`` for contributions
     up to S; that on settled ones leaves a factor of 2 at least."""
     net, rng = NETWORKS[network], np.random.default_rng(3)
     for c in (0.05, 0.4, 5.0):

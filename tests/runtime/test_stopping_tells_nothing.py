@@ -21,7 +21,7 @@ from scipy.stats import spearmanr
 import sottovoce as sv
 from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm.node import nodes_of
-from sottovoce.runtime.agreement import EPS, ROUNDING, Agreement
+from sottovoce.runtime.protocol.agreement import EPS, ROUNDING, Agreement
 
 N, C, THETA, TOL, CURVATURE = 8, 0.4, 0.8, 1e-10, 2.0
 MASK = sv.GaussianMask(1e4)

@@ -19,13 +19,13 @@ from runtime.virtual_time import run
 import sottovoce as sv
 from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime.agent import Agent
-from sottovoce.runtime.agreement import Contradiction, Final
-from sottovoce.runtime.config import read_node_file
-from sottovoce.runtime.frames import KINDS, Hello, Opening
-from sottovoce.runtime.identity import load
 from sottovoce.runtime.journal import Journal
-from sottovoce.runtime.memory import Hub
-from sottovoce.runtime.transport import HANDSHAKE, HANDSHAKES, Lost
+from sottovoce.runtime.keys.identity import load
+from sottovoce.runtime.plan.node_file import read_node_file
+from sottovoce.runtime.protocol.agreement import Contradiction, Final
+from sottovoce.runtime.protocol.frames import KINDS, Hello, Opening
+from sottovoce.runtime.transport.in_memory import Hub
+from sottovoce.runtime.transport.transport import HANDSHAKE, HANDSHAKES, Lost
 
 PAIR = sv.Network.from_edges(2, [(0, 1)])
 

@@ -9,8 +9,8 @@ import pytest
 from runtime.media import Speaker, until
 
 from sottovoce.errors import PeerError
-from sottovoce.runtime.frames import MAX_FRAME
-from sottovoce.runtime.transport import CLOSED, FIRST_PAUSE, FLUSH, STOPPED
+from sottovoce.runtime.protocol.frames import MAX_FRAME
+from sottovoce.runtime.transport.transport import CLOSED, FIRST_PAUSE, FLUSH, STOPPED
 
 
 def test_frames_arrive_intact_and_in_order(medium, rng):

@@ -22,15 +22,16 @@ from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, results_of
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
-from sottovoce.runtime import identity, keeping, outside
+from sottovoce.runtime import operator_status, retention
 from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import ask
-from sottovoce.runtime.config import NodeConfig, read_node_file
-from sottovoce.runtime.frames import Snapshot, Verdict, decode
 from sottovoce.runtime.journal import Journal
-from sottovoce.runtime.memory import Hub
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.protocol.frames import Snapshot, Verdict, decode
 from sottovoce.runtime.serve import serve
+from sottovoce.runtime.transport.in_memory import Hub
 
 PAIR = sv.Network.from_edges(2, [(0, 1)])
 TRIANGLE = sv.Network.complete(3)
@@ -221,7 +222,7 @@ def test_frozen_states_are_said(trial):
 
 def test_after_a_restart_a_party_knows_what_is_over_before_it_hears_anybody(trial, monkeypatch):
     """Its neighbours may be in the next stage, and must not be refused for it."""
-    monkeypatch.setattr(keeping, "bury", lambda *_, **__: None)
+    monkeypatch.setattr(retention, "bury", lambda *_, **__: None)
     assert asyncio.run(both(trial, [])) == 0
     config = read_node_file(trial.folder / "p0" / "node.toml")
     with journal_of(config) as journal:
@@ -274,7 +275,7 @@ def test_parties_that_are_told_to_stop_go_on_later(tmp_path):
 def test_a_party_that_missed_the_end_says_whom_to_start_again(tmp_path, monkeypatch, caplog):
     """p1 has its answer and is gone; p0 was killed before it heard, and waits alone. p1 comes back, and tells it."""
     trial = prepare(tmp_path, PAIR)
-    monkeypatch.setattr(outside, "PATIENCE", 0.5)
+    monkeypatch.setattr(operator_status, "PATIENCE", 0.5)
     configs = {name: read_node_file(trial.folder / name / "node.toml") for name in ("p0", "p1")}
     agents: dict[str, Agent] = {}
 

@@ -25,11 +25,11 @@ from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.pdmm.modular_mask import ModularMask
 from sottovoce.runtime import agent as agent_module
-from sottovoce.runtime import identity
 from sottovoce.runtime.agent import Agent
-from sottovoce.runtime.agreement import Agreement
-from sottovoce.runtime.question import Question
-from sottovoce.statistics.programs import Spec
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.plan.question import Question
+from sottovoce.runtime.protocol.agreement import Agreement
+from sottovoce.statistics.at_one_party import Spec
 
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
 MASK, TOL = GaussianMask(1e4), 1e-8  # a small mask: thresholds are not hidden by rounding

@@ -11,12 +11,12 @@ from runtime.two_worlds import Scene, World
 
 import sottovoce as sv
 from sottovoce.pdmm.masks import GaussianMask
-from sottovoce.runtime import identity
-from sottovoce.runtime.frames import Value, Verdict, decode
-from sottovoce.runtime.memory import Faults
-from sottovoce.runtime.question import Question
+from sottovoce.runtime.keys import identity
+from sottovoce.runtime.plan.question import Question
+from sottovoce.runtime.protocol.frames import Value, Verdict, decode
+from sottovoce.runtime.transport.in_memory import Faults
 from sottovoce.runtime.waiting import HEARTBEAT
-from sottovoce.statistics.programs import Spec
+from sottovoce.statistics.at_one_party import Spec
 
 AWAY = 20.0  # virtual seconds
 ROWS = [np.array([[0.25], [0.5]]), np.array([[0.125]]), np.array([[2.0]])]

@@ -15,10 +15,10 @@ from runtime.proxy import Proxies, Proxy
 import sottovoce as sv
 from sottovoce.errors import InvalidInput
 from sottovoce.runtime.cluster import Cluster, free_ports
-from sottovoce.runtime.config import NodeConfig
-from sottovoce.runtime.identity import load
 from sottovoce.runtime.journal import Journal
-from sottovoce.runtime.plan import read_plan, write_plan
+from sottovoce.runtime.keys.identity import load
+from sottovoce.runtime.plan.node_file import NodeConfig
+from sottovoce.runtime.plan.plan import read_plan, write_plan
 
 COLUMNS = ["a", "b", "y"]
 STATISTICS = {

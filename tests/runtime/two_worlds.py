@@ -32,21 +32,21 @@ from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm import node as node_module
 from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.runtime import agent as agent_module
-from sottovoce.runtime import handshake as handshake_module
-from sottovoce.runtime import hybrid
 from sottovoce.runtime import serve as serve_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import free_ports
-from sottovoce.runtime.config import PACE, Neighbour, NodeConfig
 from sottovoce.runtime.drop import drop
-from sottovoce.runtime.identity import Identity, load
 from sottovoce.runtime.journal import Journal
-from sottovoce.runtime.memory import Faults, Hub
-from sottovoce.runtime.program import NetworkAgreements
-from sottovoce.runtime.question import Question
-from sottovoce.runtime.secrets import EdgeSecrets
+from sottovoce.runtime.keys import hybrid
+from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
+from sottovoce.runtime.keys.identity import Identity, load
+from sottovoce.runtime.network_agreements import NetworkAgreements
+from sottovoce.runtime.plan.node_file import PACE, Neighbour, NodeConfig
+from sottovoce.runtime.plan.question import Question
+from sottovoce.runtime.protocol import handshake as handshake_module
+from sottovoce.runtime.transport.in_memory import Faults, Hub
 from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.programs import run as run_statistic
+from sottovoce.statistics.at_one_party import run as run_statistic
 
 C, THETA, RUN = 0.4, 0.8, "two worlds"
 CAPSULES: dict[bytes, tuple[bytes, bytes]] = {}  # by encapsulation key, and so are these

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sottovoce.cli import node as node_command
+from sottovoce.cli import run_node
 
 HEAVY = ("numba", "scipy", "matplotlib", "networkx", "cvxpy", "rich", "typer", "pandas")
 
@@ -31,7 +31,7 @@ class Watch(importlib.abc.MetaPathFinder, logging.Handler):
 
 
 async def play(folder: Path) -> list[int]:
-    from sottovoce.runtime.config import read_node_file
+    from sottovoce.runtime.plan.node_file import read_node_file
     from sottovoce.runtime.serve import serve
 
     configs = [read_node_file(path) for path in sorted(folder.glob("*/node.toml"))]
@@ -54,5 +54,5 @@ def watched(folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    assert node_command.main(["node", "no such file"]) == 2  # the way to a party
+    assert run_node.main(["node", "no such file"]) == 2  # the way to a party
     print(json.dumps([watched(Path(folder)) for folder in sys.argv[1:]]))

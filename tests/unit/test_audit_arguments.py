@@ -286,8 +286,7 @@ def test_delta(delta):
 def test_calibration_where_no_mask_helps(rng):
     words = "no mask can do it: node 0 has 2 neighbour(s), and if all of them are among the 2 corrupt nodes"
     refused(Unsupported, words, calibrate, AVERAGING, delta=0.1, max_corrupt=2)
-    named = sv.Network.star(4)
-    named.labels = ["hub", "north", "east", "west"]
+    named = sv.Network.star(4).with_labels(["hub", "north", "east", "west"])
     words = "node north has 1 neighbour(s)"
     refused(Unsupported, words, calibrate, sv.averaging(named, np.zeros(4)), delta=0.1)
     unequal = sv.Problem(NETWORK, sv.Quadratic.many(np.arange(1.0, 6.0), np.zeros((5, 1))))

@@ -132,8 +132,7 @@ def test_a_mask_is_not_calibrated_for_a_run_that_breaks_off(channels):
 
 
 def test_a_semicolon_in_a_name_does_not_cut_the_statement():
-    network = sv.Network.from_edges(3, [(0, 1), (1, 2), (0, 2)])
-    network.labels = ["A; B", "C", "D"]
+    network = sv.Network.from_edges(3, [(0, 1), (1, 2), (0, 2)], labels=["A; B", "C", "D"])
     report = audit(sv.averaging(network, np.zeros(3)), corrupt={0}, **RUN)
     page = to_markdown(statement(report, subject="x"))
     assert "Against corrupt party A; B and taps on every channel, open channels, the whole transcript." in page

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sottovoce.cli import demo_simulated as demo
-from sottovoce.cli.app import Example, app
+from sottovoce.cli import demo_simulated
+from sottovoce.cli.app import app
+from sottovoce.cli.solve import Example
 from sottovoce.data.problem_file import EXAMPLES
 from sottovoce.network import Network, pictures
 from sottovoce.pdmm.pictures import plot_run
@@ -310,7 +311,7 @@ def test_demo_says_when_its_pads_are_not_secret() -> None:
 def test_demo_json() -> None:
     result = sottovoce("demo", "--simulate", "--json", "--seed", 1)
     out = json.loads(result.stdout)
-    assert out["answer"] == pytest.approx(demo.VALUES.mean(), rel=1e-9)
+    assert out["answer"] == pytest.approx(demo_simulated.VALUES.mean(), rel=1e-9)
     assert out["floor_nats"] == pytest.approx(-0.5 * np.log(0.9))
     assert (out["status"], out["secret"], out["audited"]) == ("converged", False, False)
     assert out["history"]["error"][-1] < 1e-6
@@ -346,7 +347,7 @@ def test_demo_without_the_extra_is_simulated_and_says_so() -> None:
         "import sottovoce.cli.app; sottovoce.cli.app.app(['demo', '--json', '--fast', '--seed', '1'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["parties"] == list(demo.NAMES)
+    assert json.loads(done.stdout)["parties"] == list(demo_simulated.NAMES)
     assert done.stderr == "A simulation; for ten real processes: pip install 'sottovoce[network]'\n"
 
 

@@ -181,8 +181,7 @@ def test_long_paths_need_no_recursion():
 
 def test_summary_speaks_in_labels():
     names = ["ann", "bob", "cem", "dot", "eve"]
-    network = path(5)
-    network.labels = names
+    network = path(5).with_labels(names)
     text = exposure(network, 1).summary()
     assert "At most 1 of 5 nodes are corrupt." in text
     assert "Disclosed exactly, if all their neighbours are: 2 (ann, eve)." in text
@@ -198,8 +197,7 @@ def test_summary_stays_short():
 
 
 def test_to_dict_is_json():
-    network = path(4)
-    network.labels = ["a", "b", "c", ("d", 1)]
+    network = path(4).with_labels(["a", "b", "c", ("d", 1)])
     assert json.loads(json.dumps(exposure(network, 1, largest=1).to_dict())) == {
         "t": 1,
         "largest": 1,
@@ -272,8 +270,7 @@ def test_as_few_edges_as_are_needed(network, needed):
 
 
 def test_labels_and_positions_stay():
-    network = sv.Network.grid(3, 4)
-    network.labels = [f"meter {i}" for i in range(12)]
+    network = sv.Network.grid(3, 4).with_labels([f"meter {i}" for i in range(12)])
     found = suggest_edges(network)
     assert found.network.labels == network.labels
     assert np.array_equal(found.network.positions, network.positions)

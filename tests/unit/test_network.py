@@ -98,6 +98,9 @@ BAD = {
     "rewire": (lambda: sv.Network.watts_strogatz(10, 4, -0.1), r"-0.1"),
     "ring": (lambda: sv.Network.ring(2), r">= 3"),
     "grid": (lambda: sv.Network.grid(1, 1), r"1 x 1"),
+    "too few labels": (lambda: sv.Network.from_edges(2, [(0, 1)], labels=["a"]), r"2 names, .* got \['a'\]"),
+    "equal labels": (lambda: sv.Network.ring(3).with_labels("aba"), r"3 names, .* got 'aba'"),
+    "labels that cannot be told apart": (lambda: sv.Network.ring(3).with_labels([[], [], []]), r"3 names"),
     "directed": (lambda: sv.Network.from_networkx(nx.DiGraph([(0, 1)])), r"DiGraph"),
 }
 
@@ -116,6 +119,21 @@ def test_networkx_round_trip_keeps_names():
     plain = sv.Network.from_networkx(nx.path_graph(4))
     assert plain.labels is None
     assert nx.utils.graphs_equal(plain.to_networkx(), nx.path_graph(4))
+
+
+def test_names_of_nodes():
+    plain = sv.Network.grid(1, 3)
+    named = plain.with_labels(["ann", ("bob", 1), "eve"])
+    assert [plain.name(i) for i in range(3)] == ["0", "1", "2"]
+    assert [named.name(i) for i in range(3)] == ["ann", "('bob', 1)", "eve"]
+    assert plain.labels is None  # another network
+    assert named.with_labels(None).labels is None
+    assert np.array_equal(named.edges, plain.edges)
+    assert np.array_equal(named.positions, plain.positions)
+    constrained = named.with_constraints({(i, j): [[1 - 2 * (i < j)]] for i, j in named.half_edges.tolist()})
+    assert constrained.labels == constrained.with_labels(named.labels).labels == named.labels
+    with pytest.raises(AttributeError):
+        named.labels = ["x", "y", "z"]
 
 
 def test_edge_list_round_trip(tmp_path):

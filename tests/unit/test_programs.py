@@ -18,7 +18,7 @@ from sottovoce.errors import BadlyHidden, InvalidFile, InvalidInput, NotConverge
 from sottovoce.files.toml_table import TomlFile
 from sottovoce.pdmm.modular_mask import decode, limb_width, masked_limbs, split
 from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.programs import Spec, checked_rows, run
+from sottovoce.statistics.at_one_party import Spec, checked_rows, run
 
 N = 5
 TOL = 1e-14  # of both drivers; the simulator leaves 3 TOL times the largest contribution open, and 12 grids

@@ -183,9 +183,7 @@ NAMES = ["Ada", "<script>alert(1)</script>", "a|b*c_d`e", "Bo & Co", "x\ny", '"q
 
 
 def named() -> sv.Network:
-    network = sv.Network.ring(6)
-    network.labels = NAMES
-    return network
+    return sv.Network.ring(6).with_labels(NAMES)
 
 
 def test_the_statement_says_what_the_report_says():

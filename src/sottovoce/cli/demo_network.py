@@ -21,7 +21,7 @@ from ..costs.base import Array
 from ..errors import InvalidInput
 from ..privacy import Report
 from ..runtime.cluster import Cluster, free_ports
-from ..runtime.plan import Plan, read_plan, write_plan
+from ..runtime.plan.plan import Plan, read_plan, write_plan
 from .demo_table import FINISHED, KILLED, RESTARTING, STARTING, UP, Seen, as_dict, display, print_summary
 from .terminal import Exit, print_json
 

@@ -18,7 +18,8 @@ from ..pdmm.problem import averaging
 from ..pdmm.reference import Run
 from ..pdmm.schedules import Asynchronous
 from ..pdmm.solve import Result, Status, solve
-from .terminal import add_run, facts, print_json
+from .solve_answer import add_run
+from .terminal import facts, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ..runtime.plan import Plan
+    from ..runtime.plan.plan import Plan
     from .demo_network import Outcome
 
 STARTING, UP, KILLED, RESTARTING, FINISHED = "starting", "up", "killed", "restarting", "finished"

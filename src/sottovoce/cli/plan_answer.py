@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..privacy.case import describe_mask
-from ..runtime.plan import STATEMENT, Plan
+from ..runtime.plan.plan import STATEMENT, Plan
 from .terminal import facts
 
 TRIAL = (

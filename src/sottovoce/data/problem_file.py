@@ -123,14 +123,15 @@ def read_problem_file(path: str | Path, seed: int | None = None) -> ProblemFile:
     seed_in_file = pdmm.integer("seed", None, least=0)
     seed = seed_in_file if seed is None else seed
     data = read_cost(cost, file.path.parent)
-    graph = _network(network, data.parties, file.path.parent, seed)
+    graph = read_network(network, data.parties, file.path.parent, seed)
     options = _options(pdmm, graph)
     if "mask" in file.values:
         options["mask"] = _mask(mask)
     return ProblemFile(file.path, Problem(graph, data.costs), {**options, "seed": seed}, data)
 
 
-def _network(table: Table, parties: list[str], base: Path, seed: int | None) -> Network:
+def read_network(table: Table, parties: list[str], base: Path, seed: int | None) -> Network:
+    """The table ``[network]``, of a problem or of a plan: who talks to whom, by the parties' names."""
     given = [key for key in ("generator", "edge_list", "edges") if key in table]
     if len(given) != 1:
         if not given:
@@ -145,7 +146,7 @@ def _network(table: Table, parties: list[str], base: Path, seed: int | None) -> 
         _same_count(table, "edge_list", network.n, len(parties))
     table.finish(f'generator = "{table.values["generator"]}"' if given[0] == "generator" else given[0])
     if parties != [str(k) for k in range(len(parties))]:
-        network.labels = list(parties)
+        network = network.with_labels(parties)
     return network
 
 

@@ -6,7 +6,8 @@ held by ``i`` and written by ``j``. Half-edges are ordered by ``(i, j)``, so tho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -38,10 +39,15 @@ class Network:
     indptr: npt.NDArray[np.int64]  # half-edges of node i: indptr[i] .. indptr[i+1]
     indices: Index  # the neighbour j of half-edge (i, j)
     positions: Array | None  # (n, 2), where the nodes have a place
-    labels: list[Any] | None  # the user's names of the nodes, where they are not 0 .. n-1
     constraints: Constraints | None  # None is consensus
 
-    def __init__(self, n: int, edges: npt.NDArray[np.integer[Any]], positions: Array | None = None) -> None:
+    def __init__(
+        self,
+        n: int,
+        edges: npt.NDArray[np.integer[Any]],
+        positions: Array | None = None,
+        labels: Sequence[Hashable] | None = None,
+    ) -> None:
         """Trusts its arguments: ``edges`` are ``(m, 2)``, distinct, no loops, connected. Users call ``from_edges``."""
         from scipy import sparse
 
@@ -54,14 +60,19 @@ class Network:
         self.indptr = adjacency.indptr.astype(np.int64)
         self.indices = adjacency.indices.astype(np.int32)
         self.positions = positions
-        self.labels = None
+        self._labels = _read_labels(labels, n)
         self.constraints = None
 
     # Making one
 
     @classmethod
-    def from_edges(cls, n: int, edges: Iterable[tuple[int, int]] | npt.NDArray[np.integer[Any]]) -> Self:
-        """From ``n`` and pairs ``(i, j)``, each undirected edge once.
+    def from_edges(
+        cls,
+        n: int,
+        edges: Iterable[tuple[int, int]] | npt.NDArray[np.integer[Any]],
+        labels: Sequence[Hashable] | None = None,
+    ) -> Self:
+        """From ``n`` and pairs ``(i, j)``, each undirected edge once; ``labels`` are names of the nodes.
 
         >>> Network.from_edges(3, [(0, 1), (1, 2)])
         Network(n=3, m=2)
@@ -97,7 +108,7 @@ class Network:
                 f"the network is disconnected: it has {parts} components, and node {outside} cannot be reached from "
                 "node 0. Add edges, or solve each component by itself."
             )
-        return cls(int(n), pairs)
+        return cls(int(n), pairs, labels=labels)
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Self:
@@ -107,9 +118,8 @@ class Network:
         names = list(graph.nodes)
         plain = set(names) == set(range(len(names)))
         index = {name: name if plain else k for k, name in enumerate(names)}
-        network = cls.from_edges(len(names), [(index[a], index[b]) for a, b in graph.edges])
-        network.labels = None if plain else names
-        return network
+        edges = [(index[a], index[b]) for a, b in graph.edges]
+        return cls.from_edges(len(names), edges, labels=None if plain else names)
 
     def to_networkx(self) -> Any:
         """As a ``networkx.Graph``, with the user's labels, and positions as the node attribute ``pos``."""
@@ -117,7 +127,7 @@ class Network:
             import networkx
         except ImportError:
             raise MissingExtra("to_networkx", "networkx", "networkx") from None
-        name = self.labels or range(self.n)
+        name = self._labels or range(self.n)
         graph = networkx.Graph()
         for i in range(self.n):
             attributes = {} if self.positions is None else {"pos": tuple(self.positions[i].tolist())}
@@ -209,11 +219,30 @@ class Network:
 
         network = object.__new__(Network)
         network.n, network.indptr, network.indices = self.n, self.indptr, self.indices
-        network.positions, network.labels = self.positions, self.labels
+        network.positions, network._labels = self.positions, self._labels
         network.constraints = Constraints(network, A, b or {})
         return network
 
+    def with_labels(self, labels: Sequence[Hashable] | None) -> Self:
+        """The same graph, its nodes with other names; None takes them away.
+
+        >>> Network.ring(3).with_labels(["ann", "bob", "eve"]).name(2)
+        'eve'
+        """
+        network = copy(self)
+        network._labels = _read_labels(labels, self.n)
+        return network
+
     # What it is
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """The user's names of the nodes, where they are not ``0 .. n-1``."""
+        return None if self._labels is None else list(self._labels)
+
+    def name(self, i: int | np.integer[Any]) -> str:
+        """What a node is called wherever people read of it: by its label, else by its number."""
+        return str(i if self._labels is None else self._labels[i])
 
     @property
     def m(self) -> int:
@@ -295,6 +324,19 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network(n={self.n}, m={self.m}{'' if self.constraints is None else ', constrained'})"
+
+
+def _read_labels(labels: Sequence[Hashable] | None, n: int) -> tuple[Hashable, ...] | None:
+    if labels is None:
+        return None
+    try:
+        names = tuple(labels)
+        fit = len(set(names)) == len(names) == n and not isinstance(labels, str)
+    except TypeError:  # they are not a sequence, or cannot be told apart
+        fit = False
+    if not fit:
+        raise InvalidNetwork(f"labels must be {n} names, one for each node, no two of them equal; got {labels!r:.80}.")
+    return names
 
 
 def _refuse_first(pairs: npt.NDArray[Any], bad: npt.NDArray[Any], why: str) -> None:

@@ -52,7 +52,7 @@ def draw_network(axes: Any, network: Network) -> None:
         *places.T, s=node_size(network), color=BLUE, edgecolors="white", linewidths=rim_width(network), zorder=2
     )
     if network.n <= NAMED:
-        draw_names(axes, [str(name) for name in network.labels or range(network.n)], places, ["white"] * network.n)
+        draw_names(axes, [network.name(i) for i in range(network.n)], places, ["white"] * network.n)
     axes.set_title(f"Who talks to whom: {network.n} parties, {network.m} edges")
     frame(axes)
 

@@ -251,7 +251,7 @@ def hides(problem: Problem, mask: Mask | None, batch: int | None) -> bool | None
         return None
     nodes, cost = max(problem.groups, key=lambda group: size_of(group[1]))
     largest = 0 if cost.quadratic is None else int(np.abs(cost.quadratic.q).max(axis=1).argmax())
-    whose = f"node {problem.network.labels[nodes[largest]] if problem.network.labels else nodes[largest]}"
+    whose = f"node {problem.network.name(nodes[largest])}"
     return is_hidden(size_of(cost), mask, whose if cost.quadratic is not None else "some node", stacklevel=3)
 
 

@@ -131,11 +131,10 @@ def calibrate(
     check_hessians(hessians)
     is_certifiable(problem, hessians)
     for i in np.flatnonzero(network.degrees <= max_corrupt):
-        name = network.labels[i] if network.labels else i
         raise Unsupported(
-            f"no mask can do it: node {name} has {network.degrees[i]} neighbour(s), and if all of them are among "
-            f"the {max_corrupt} corrupt nodes it is disclosed exactly. Add edges (sv.privacy.suggest_edges), or lower "
-            "max_corrupt."
+            f"no mask can do it: node {network.name(i)} has {network.degrees[i]} neighbour(s), and if all of them are "
+            f"among the {max_corrupt} corrupt nodes it is disclosed exactly. Add edges (sv.privacy.suggest_edges), or "
+            "lower max_corrupt."
         )
     setting = setting_of(problem, schedule, theta, c, seed, "transcript", None)
     if setting.iterations is not None:

@@ -66,8 +66,7 @@ class Exposure:
 
     def _names(self, nodes: Sequence[int]) -> str:
         """``nodes`` by the user's labels, the first few of them."""
-        labels = self.network.labels or range(self.network.n)
-        first = ", ".join(str(labels[i]) for i in nodes[:NAMED])
+        first = ", ".join(self.network.name(i) for i in nodes[:NAMED])
         more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
         return f"{len(nodes)} ({first}{more})" if nodes else "none"
 
@@ -151,8 +150,8 @@ def suggest_edges(network: Network, *, most: int = 5) -> Suggestion:
     if not edges:
         reason = f"No {most} edges were found; at least {least} are needed: {why}. Raise most."
         return Suggestion((), before, before, network, reason)
-    better = Network(network.n, np.concatenate([network.edges, np.array(edges)]), network.positions)
-    better.labels = network.labels
+    joined = np.concatenate([network.edges, np.array(edges)])
+    better = Network(network.n, joined, network.positions, network.labels)
     after = _smallest_cut(_neighbours(better))
     return Suggestion(tuple(edges), before, network.n - 1 if after is None else len(after), better, None)
 

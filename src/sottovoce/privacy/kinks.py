@@ -72,12 +72,12 @@ class RecoveredKinks:
         nodes = np.flatnonzero(self.found)
         if not len(nodes):
             return f"of {len(self.values)} parties none was seen to stay at a kink of its cost while it was pulled"
-        name = problem.network.labels or range(problem.network.n)
+        name = problem.network.name
         values, first, common = self.values, nodes[0], ""
         if self.shifted:  # differences are what is known
-            values, common = values - values[first], f" less that of party {name[first]}"
+            values, common = values - values[first], f" less that of party {name(first)}"
             nodes = nodes[1:]
-        told = [f"{kind_of(problem, i)} of party {name[i]}{common}, {_number(values[i])}" for i in nodes[:3]]
+        told = [f"{kind_of(problem, i)} of party {name(i)}{common}, {_number(values[i])}" for i in nodes[:3]]
         more = f"; and so for {len(nodes) - 3} more" if len(nodes) > 3 else ""
         return f"read exactly: {'; '.join(told)}{more}"
 

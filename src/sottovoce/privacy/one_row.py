@@ -70,9 +70,9 @@ class RecoveredRows:
     def sentence(self, problem: Problem) -> str:
         """What was read, in units of data."""
         nodes = np.flatnonzero(self.found)
-        name = problem.network.labels or range(problem.network.n)
+        name = problem.network.name
         some = "; ".join(
-            f"({', '.join(f'{v:.6g}' for v in self.rows[i])}) of party {name[i]}, to {self.misfits[i]:.0e}"
+            f"({', '.join(f'{v:.6g}' for v in self.rows[i])}) of party {name(i)}, to {self.misfits[i]:.0e}"
             for i in nodes[:3]
         )
         more = f"; and those of {len(nodes) - 3} more parties" if len(nodes) > 3 else ""

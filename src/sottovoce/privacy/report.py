@@ -104,7 +104,7 @@ class Report:
 
     def name(self, i: int) -> str:
         """The user's name of a node."""
-        return str(self.network.labels[i] if self.network.labels else i)
+        return self.network.name(i)
 
     def names(self, nodes: Collection[int]) -> str:
         """The names of some nodes, the first few of them."""

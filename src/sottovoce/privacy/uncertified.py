@@ -258,7 +258,7 @@ def _told(problem: Problem, attack: Any, tapped: bool, corrupt: Collection[int])
         needs = "enough wakes of a node" if tapped else "wakes of a node between which nobody else had news for it"
         return f"The attack{where} found none in this run: it needs {needs}. {NO_GUARANTEE}"
     kind = "A_{0}'A_{0}" if _is_regression(problem) else "Q_{0}"
-    names = [str(problem.network.labels[i] if problem.network.labels else i) for i in known[:NAMED]]
+    names = [problem.network.name(i) for i in known[:NAMED]]
     some = ", ".join(_shown(kind.format(name), attack.matrices[i]) for name, i in zip(names, known, strict=False))
     more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
     return (

@@ -28,21 +28,21 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.node import Link as Edge
 from ..pdmm.node import Node
 from ..pdmm.solve import Result, Status
-from . import keeping, outside
-from .agreement import Agreement, Contradiction, Final
-from .config import NodeConfig
-from .departure import Departure
-from .door import Door
+from . import operator_status, retention
+from .admission import Door
 from .drop import act
-from .handshake import Disagreement, Handshake, LostJournal
-from .identity import Identity
 from .journal import Journal
-from .leaving import Decision
-from .link import Link, News, canonical, digest
-from .party import Party
-from .recorder import RecordedNode, Recorder
-from .secrets import EdgeSecrets
-from .transport import Greeting, Transport
+from .keys.edge_secrets import EdgeSecrets
+from .keys.identity import Identity
+from .plan.node_file import NodeConfig
+from .protocol.agreement import Agreement, Contradiction, Final
+from .protocol.handshake import Disagreement, Handshake, LostJournal
+from .protocol.leaving import Decision
+from .protocol.leaving_state import Departure
+from .protocol.link import Link, News, canonical, digest
+from .protocol.party import Party
+from .traces.trace import RecordedNode, Recorder
+from .transport.transport import Greeting, Transport
 from .waiting import Waiting
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class Agent:
         self.since = 0.0  # what the pace counts from: the end of the last stage here, or when all neighbours were met
         self.poisson = random.Random()  # of the clock; no secret
         self.recorder = Recorder(config.record, config) if config.record else None
-        keeping.own(config, journal)
+        retention.own(config, journal)
         parameters = config.parameters()
         parameters_hash, links = digest(canonical(parameters)), {}
         for neighbour in config.neighbours:
@@ -86,14 +86,14 @@ class Agent:
             )  # fmt: skip
         journal.made()
         self.departure = Departure(config, identity, journal)
-        self.missing = outside.Missing(self)
+        self.missing = operator_status.Missing(self)
         self.decided: Decision | None = None  # what has been acted on
         self.party = Party(config.index, config.parties, links, self.save, departure=self.departure)
         self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]))
-        self.party.over = dict.fromkeys(keeping.told(journal), self.party.stage)
+        self.party.over = dict.fromkeys(retention.told(journal), self.party.stage)
         self.door = Door(self.party, journal, self.fail, self.mark)
         self.door.remember(self.party.stage + 1, self._spent(self.party.stage + 1))
         self.met = self.door.met
@@ -277,7 +277,7 @@ class Agent:
         scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
         answer = {"x": agreement.x, **scalars}
         others = self.departure.outdated(stage)
-        keeping.stage_over(self.journal, self.secrets, stage, answer, others, keep=self.recorder is not None)
+        retention.stage_over(self.journal, self.secrets, stage, answer, others, keep=self.recorder is not None)
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})
         self.tell()
         return self.outcome(agreement.x, wakes=agreement.wakes, residual=agreement.residual * tol)
@@ -379,7 +379,7 @@ class Agent:
         self.departure.close()
         text = json.dumps(result, indent=1, allow_nan=False) + "\n"
         write_whole(self.config.result, lambda path: Path(path).write_text(text, encoding="utf-8"))
-        keeping.stages_over(self.journal, self.secrets, text.encode(), keep=self.recorder is not None)
+        retention.stages_over(self.journal, self.secrets, text.encode(), keep=self.recorder is not None)
 
     # What is told to the outside
 
@@ -390,4 +390,4 @@ class Agent:
 
     def status(self) -> dict[str, Any]:
         """What a running party says of itself; nothing secret."""
-        return outside.status(self)
+        return operator_status.status(self)

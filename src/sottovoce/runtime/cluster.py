@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import InvalidInput
-from .config import NodeConfig, read_node_file
+from .plan.node_file import NodeConfig, read_node_file
 
 GRACE = 5.0  # seconds between asking a process to end and ending it
 LOG = "node.log"

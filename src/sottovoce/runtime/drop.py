@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, PeerError
-from .departure import Departure
-from .party import Party
+from .protocol.leaving_state import Departure
+from .protocol.party import Party
 
 if TYPE_CHECKING:
     from .agent import Agent

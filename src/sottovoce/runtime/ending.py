@@ -6,8 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from . import keeping
-from .party import FINISHED, HOPELESS
+from . import retention
+from .protocol.party import FINISHED, HOPELESS
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -26,7 +26,7 @@ async def linger(agent: Agent, seconds: float = LINGER) -> None:
     while loop.time() < until and agent.party.waited_for:
         if agent.party.unaware != unaware:
             unaware = agent.party.unaware
-            keeping.tell(agent.journal, agent.party.links.keys() - unaware)
+            retention.tell(agent.journal, agent.party.links.keys() - unaware)
         agent.turn.clear()
         try:
             await asyncio.wait_for(agent.turn.wait(), min(1.0, until - loop.time()))
@@ -41,7 +41,7 @@ def close(agent: Agent) -> None:
     if unaware := sorted(agent.party.unaware):
         log.warning("may not have heard the end: %s; start this party again if it waits", ", ".join(unaware))
     else:
-        keeping.bury(agent.journal, keep=agent.recorder is not None)
+        retention.bury(agent.journal, keep=agent.recorder is not None)
 
 
 async def part(agent: Agent) -> None:

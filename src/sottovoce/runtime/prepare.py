@@ -13,7 +13,7 @@ import numpy as np
 
 from ..costs.base import Array
 from ..data.cost_table import PartyCost
-from .config import NodeConfig
+from .plan.node_file import NodeConfig
 
 
 def prepare(config: NodeConfig, own: Array | PartyCost) -> None:

@@ -17,17 +17,17 @@ from ..costs.base import Array
 from ..data.cost_table import PartyCost
 from ..errors import InvalidInput, JournalError, PeerError, SottovoceError
 from .agent import Agent
-from .config import NodeConfig
 from .drop import drop
 from .ending import close, linger, part, say_goodbye
-from .grpc_transport import GrpcTransport
-from .identity import load
 from .journal import Journal
-from .keeping import finished
-from .own_privacy import own_privacy
+from .keys.identity import load
+from .network_agreements import NetworkAgreements, answer
+from .plan.node_file import NodeConfig
 from .prepare import prepare
-from .program import NetworkAgreements, answer
-from .transport import Transport
+from .retention import finished
+from .self_audit import own_privacy
+from .transport.grpc_transport import GrpcTransport
+from .transport.transport import Transport
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from .agreement import Agreement
-from .party import Party
+from .protocol.agreement import Agreement
+from .protocol.party import Party
 
 HEARTBEAT = 1.0  # seconds after which an idle party wakes all the same
 SHORTEST, LONGEST = 0.02, 0.5  # seconds to wait for the other neighbours once one has spoken

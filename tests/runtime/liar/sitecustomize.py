@@ -16,8 +16,8 @@ LIE, OFTEN, PARTIES = (os.environ.get(f"SOTTOVOCE_{name}", "") for name in ("LIE
 def lie_in_frames() -> None:
     import numpy as np
 
-    from sottovoce.runtime import link
-    from sottovoce.runtime.frames import Value, Verdict
+    from sottovoce.runtime.protocol import link
+    from sottovoce.runtime.protocol.frames import Value, Verdict
 
     n, often, honest, values = int(PARTIES), int(OFTEN), link.encode, 0
     everybody = (1 << n) - 1
@@ -51,10 +51,10 @@ def lie_in_frames() -> None:
 
 
 def lie_about_rows() -> None:
-    from sottovoce.runtime import program
+    from sottovoce.runtime import network_agreements
 
-    honest = program.masked_limbs
-    program.masked_limbs = lambda integers, *more: honest(integers * 0 - 10_000, *more)
+    honest = network_agreements.masked_limbs
+    network_agreements.masked_limbs = lambda integers, *more: honest(integers * 0 - 10_000, *more)
 
 
 if LIE and "sottovoce" in " ".join(sys.orig_argv):

@@ -1,0 +1,159 @@
+"""``sottovoce audit``: measure what a run gives away, and to whom."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import Json, Seed
+from .terminal import print_json, spinner
+
+if TYPE_CHECKING:
+    from ..privacy import CalibratedMask
+
+
+class Channels(StrEnum):
+    """Who reads what travels between honest parties: everybody, or nobody."""
+
+    open = "open"
+    encrypted = "encrypted"
+
+
+def audit(
+    problem: Annotated[Path, typer.Argument(metavar="PROBLEM.TOML", help="The problem file, with its mask.")],
+    corrupt: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Parties that collude, by name or number. Default: nobody.")
+    ] = None,
+    channels: Annotated[
+        Channels, typer.Option(help="Open: every channel is tapped. Encrypted: corrupt parties see their own.")
+    ] = Channels.open,
+    max_corrupt: Annotated[
+        int | None, typer.Option(min=0, metavar="T", help="For each party the worst coalition of at most T instead.")
+    ] = None,
+    prior: Annotated[
+        float | None,
+        typer.Option(metavar="VARIANCE", help="Of a secret, in squared units of the data. Default: their mean square."),
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="The result is published: eavesdroppers are told it too.")
+    ] = False,
+    runs: Annotated[
+        int, typer.Option(min=1, metavar="R", help="How often the same data are agreed on, with fresh pads.")
+    ] = 1,
+    iterations: Annotated[
+        int | None, typer.Option(min=0, metavar="K", help="Only the first K iterations are seen. Default: all.")
+    ] = None,
+    snapshot: Annotated[
+        int | None, typer.Option(min=0, metavar="K", help="The paper's metric instead, one iteration: K. Understates.")
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NATS",
+            help="That the procedure may add (default 0.01). If given, the smallest such mask is found too, for "
+            "--max-corrupt or 1.",
+        ),
+    ] = None,
+    public_hessians: Annotated[
+        bool,
+        typer.Option(
+            "--public-hessians",
+            help="Numbers of rows (or A'A) of the parties are no secret. No mask hides them: where they differ, "
+            "there is no guarantee without this.",
+        ),
+    ] = False,
+    seed: Seed = None,
+    json: Json = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="OUT.PNG", help="Draw who gives away how much (.png, .pdf or .svg).")
+    ] = None,
+    statement: Annotated[
+        Path | None, typer.Option(metavar="OUT.HTML", help="Write a page for the file (.html, or .md without picture).")
+    ] = None,
+) -> int | None:
+    """Measure what a run of the problem gives away about each party, and to whom.
+
+    Network, cost, mask, schedule, theta and c are those of the file; without [mask] nothing is hidden.
+
+    \b
+    Examples:
+      sottovoce audit problem.toml
+      sottovoce audit problem.toml --corrupt 0,3 --channels encrypted
+      sottovoce audit problem.toml --corrupt Ada,Bo --prior 100 --plot leak.png
+      sottovoce audit problem.toml --max-corrupt 1 --delta 0.001 --json
+      sottovoce audit problem.toml --corrupt Ada --published --statement ada.html
+
+    \b
+    Exit status: 0 safe: nobody is disclosed, and the procedure adds no more than --delta;
+    1 weak (it adds more), disclosed (somebody is), or not assessed (there is no guarantee);
+    2 bad input, or a question without an exact answer.
+    """
+    from ..data.problem_file import read_problem_file
+    from ..errors import InvalidInput, Unsupported
+    from ..privacy import Verdict, calibrate
+    from ..privacy import audit as run
+    from ..privacy.verdict import DELTA
+    from .audit_answer import audit_notes, audited_dict, enough, print_report
+
+    if corrupt is not None and max_corrupt is not None:
+        raise InvalidInput("give one of --corrupt and --max-corrupt: each says who is corrupt.")
+    if iterations is not None and snapshot is not None:
+        raise InvalidInput("give one of --iterations and --snapshot: each says what is seen.")
+    if plot is not None:
+        from ..network.pictures import check_plot_path
+
+        check_plot_path(plot)
+    if statement is not None:
+        from ..privacy.statement import check_statement_path
+
+        check_statement_path(statement)
+    solved = read_problem_file(problem, seed)
+    mask = solved.options.get("mask")
+    setting: dict[str, Any] = {name: solved.options[name] for name in ("schedule", "theta", "c", "seed")}
+    setting |= {"channels": channels.value, "prior": prior}
+    setting["hessians"] = "public" if public_hessians else "private"
+    seen: dict[str, Any] = {"iterations": iterations, "answer": "public" if published else "private"}
+    if snapshot is not None:
+        seen |= {"iterations": snapshot, "view": "snapshot"}
+    members = () if corrupt is None else solved.party_numbers(corrupt)
+    needed: CalibratedMask | str | None = None
+    with spinner("auditing ...", quiet=json):
+        report = run(solved.problem, mask=mask, corrupt=members, max_corrupt=max_corrupt, runs=runs, **seen, **setting)
+        if delta is not None:
+            try:
+                most = 1 if max_corrupt is None else max_corrupt
+                needed = calibrate(solved.problem, delta=delta, max_corrupt=most, **setting)
+            except Unsupported as reason:
+                needed = str(reason)
+    fits, bound = needed is None or enough(mask, runs, needed), DELTA if delta is None else delta
+    notes = audit_notes(report, needed, fits, prior_given=prior is not None)
+    if json:
+        print_json(audited_dict(solved, report, bound, needed, fits, notes))
+    else:
+        print_report(report, bound, notes)
+    if plot is not None:
+        report.plot(plot)
+    if statement is not None:
+        from ..pdmm.solve import settled_theta
+        from ..privacy.statement import statement as state
+        from ..privacy.statement import write_statement
+
+        page = state(
+            report,
+            subject=f"{problem.name}: {solved.cost.kind} between {report.network.n} parties",
+            revealed=solved.cost.revealed,
+            parameters={
+                "schedule": type(setting["schedule"]).__name__,
+                **({} if max_corrupt is None else {"corrupt parties, at most": max_corrupt}),
+                "theta": settled_theta(solved.problem, setting["theta"]),
+                "c": "tuned by pilot runs" if setting["c"] == "auto" else setting["c"],
+                "runs": runs,
+            },
+            notes=[note.removeprefix("--delta: ") for note in audit_notes(report, needed, fits, prior_given=True)],
+            delta=bound,
+        )
+        write_statement(statement, page)
+    return 0 if report.verdict(bound) is Verdict.SAFE and fits else 1

@@ -1,0 +1,110 @@
+"""The command ``sottovoce node``, without the parser of all commands, which takes long to load."""
+
+from __future__ import annotations
+
+import json as json_module
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .terminal import Exit, one_line_each, print_json
+
+OPTIONS = ("--json", "--quiet")
+# gRPC cannot be told a least version of TLS, but which suites of TLS 1.2 there are. This one is for RSA keys, and
+# parties have others: so no handshake of 1.2 comes about. The suites of 1.3 are not chosen here.
+NO_TLS_1_2 = "ECDHE-RSA-AES256-GCM-SHA384"
+PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}  # what every log record has
+
+
+def is_plain(arguments: Sequence[str]) -> bool:
+    """Whether the command line is ``node``, a file and options of its own; help and mistakes are for the parser."""
+    words = [word for word in arguments if word not in OPTIONS]
+    return len(words) == 2 and words[0] == arguments[0] == "node" and not words[1].startswith("-")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit status of such a command line."""
+    (file,) = (word for word in arguments[1:] if word not in OPTIONS)
+    try:
+        with one_line_each():
+            return run_node(Path(file), "--json" in arguments, "--quiet" in arguments)
+    except Exit as leave:
+        return leave.code
+
+
+def run_node(file: Path, json: bool, quiet: bool) -> int:
+    """Run a party to its end, and print its answer."""
+    # Both are read once, when gRPC is loaded. By default it prints every failed handshake to stderr, past all logging;
+    # the transport says the same through ``state``.
+    os.environ["GRPC_SSL_CIPHER_SUITES"] = NO_TLS_1_2
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from ..runtime.plan.node_file import read_node_file
+    from ..runtime.serve import run_party
+
+    config = read_node_file(file)
+    log_to_stderr(json, quiet)
+
+    def tell(result: dict[str, Any]) -> None:
+        """At once: the party may have to wait for its neighbours for a while yet."""
+        if json:
+            print_json(result)
+        else:
+            rows = answer_facts(result["answer"])
+            width = max(map(len, rows), default=0)
+            for name, value in rows.items():
+                print(f"{name:<{width}}  {value}")
+            for gone in result.get("left", []):
+                print(f"\n{gone['party']} left for good: the answer is {gone['answer']}.")
+            print(f"\nAll of it is in {config.result}")
+        sys.stdout.flush()
+
+    return run_party(config, tell)
+
+
+def answer_facts(answer: dict[str, Any]) -> dict[str, str]:
+    """Numbers and lists of them; matrices are in the file."""
+    listed = {name: value if isinstance(value, list) else [value] for name, value in answer.items()}
+    flat = {name: entries for name, entries in listed.items() if not any(isinstance(entry, list) for entry in entries)}
+    text = "{:.10g}".format
+    return {name: ", ".join(text(e) if isinstance(e, float) else str(e) for e in es) for name, es in flat.items()}
+
+
+# Logging
+
+
+def log_to_stderr(json: bool, quiet: bool) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines(json))
+    handler.addFilter(_without_foreign_traces)
+    logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler], force=True)
+
+
+def _without_foreign_traces(record: logging.LogRecord) -> bool:
+    """One line of gRPC, which logs its own traceback for whatever a stranger sends over an open channel."""
+    if record.name.partition(".")[0] == "grpc":
+        record.msg, record.args = record.getMessage().partition("\n")[0], ()
+        record.exc_info = record.exc_text = record.stack_info = None
+    return True
+
+
+class _Lines(logging.Formatter):
+    """One line a record: time, level, message and what else is known, as text or as JSON."""
+
+    def __init__(self, json: bool) -> None:
+        super().__init__()
+        self.json = json
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        more = {key: value for key, value in vars(record).items() if key not in PLAIN}
+        if record.exc_info:
+            more["exception"] = self.formatException(record.exc_info)
+        if self.json:
+            line = {"time": when, "level": record.levelname, "message": record.getMessage(), **more}
+            return json_module.dumps(line, default=str, ensure_ascii=False)
+        parts = [when, record.levelname, record.getMessage(), *(f"{key}={value}" for key, value in more.items())]
+        return " ".join(parts)

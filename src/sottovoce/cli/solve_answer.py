@@ -1,0 +1,109 @@
+"""What ``sottovoce solve`` answers: a table for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from .terminal import SHOWN, facts
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..data.problem_file import ProblemFile
+    from ..pdmm.solve import Result
+
+COLOURS = {"converged": "green", "max_iter": "yellow", "diverged": "red"}
+ENDINGS = {
+    "converged": "converged",
+    "max_iter": "not converged: max_iter reached before tol",
+    "diverged": "not converged: the run diverged",
+}
+PADS = {
+    None: "no mask: the run is not private",
+    True: "secret, from the operating system's generator",
+    False: "from a seed: reproducible, not secret",
+}
+
+
+def add_run(table: Table, result: Result) -> None:
+    """What every run has: how it ended, and what it took."""
+    from rich.text import Text
+
+    status = result.status.value
+    table.add_row("status", Text(ENDINGS[status], style=f"bold {COLOURS[status]}"))
+    table.add_row("residual", f"{result.residual:.2e}")
+    table.add_row("iterations", f"{result.iterations:,}")
+    table.add_row("activations", f"{result.activations:,}")
+    table.add_row("messages", f"{result.messages:,}")
+    table.add_row("wall time", f"{result.wall_time:.3g} s")
+    table.add_row("c, theta", f"{result.c:.4g}, {result.theta:g}")
+    small = "; TOO SMALL to hide the data" if result.hidden is False else ""
+    table.add_row("pads", PADS[result.secret] + small)
+
+
+def print_solved(solved: ProblemFile, result: Result) -> None:
+    """The answer of ``sottovoce solve``, for people."""
+    import numpy as np
+    from rich.console import Console
+    from rich.text import Text
+
+    cost, network = solved.cost, solved.problem.network
+    x = np.asarray(result.x).reshape(network.n, -1)
+    answer = x.mean(axis=0)
+    agreement = float(np.abs(x - answer).max())
+    values, table = facts(), facts()
+    values.columns[1].justify = "right"
+    off = np.abs(x - (answer if solved.pooled is None else solved.pooled)).max(axis=0)
+    error = float(off.max())
+    for name, value, own in zip(cost.columns[:SHOWN], answer, off, strict=False):
+        decimals = sure_decimals(float(np.abs(value)), float(own))
+        values.add_row(Text(name), Text(f"{round(value, decimals) + 0.0:.{decimals}f}", style="bold cyan"))
+    if len(answer) > SHOWN:
+        values.add_row(f"... and {len(answer) - SHOWN} more; --json prints all", "")
+    table.add_row("agreement", f"no party is further than {agreement:.1e} from this")
+    if solved.pooled is not None:
+        table.add_row("check", f"{error:.1e} from the pooled answer, which only a simulation can compute")
+    add_run(table, result)
+    for note in notes(solved, result):
+        table.add_row("note", Text(note))
+    console = Console(highlight=False)
+    console.print(f"{cost.kind} between {network.n} parties over {network.m} edges\n")
+    console.print(values, "", table, sep="\n")
+
+
+def sure_decimals(size: float, error: float) -> int:
+    """As many as the known error leaves, and no more than make ten digits."""
+    if not (math.isfinite(size) and math.isfinite(error)):
+        return 3
+    digits = 9 - (math.floor(math.log10(size)) if size > 0 else 0)
+    sure = -math.floor(math.log10(error)) if error > 0 else digits
+    return max(0, min(digits, sure))
+
+
+def notes(solved: ProblemFile, result: Result) -> list[str]:
+    """What the reader must know to read the answer right."""
+    unhidden = solved.cost.unhidden
+    return [*solved.cost.notes, *([unhidden] if unhidden and result.secret is not None else [])]
+
+
+def solved_dict(solved: ProblemFile, result: Result) -> dict[str, Any]:
+    """The answer of ``sottovoce solve --json``: ``Result.to_dict`` and names."""
+    import numpy as np
+
+    cost, network = solved.cost, solved.problem.network
+    x = np.asarray(result.x).reshape(network.n, -1)
+    check = None
+    if solved.pooled is not None:
+        error = float(np.abs(x - solved.pooled).max())
+        check = {"pooled": solved.pooled.tolist(), "max_error": error, "simulation_only": True}
+    return {
+        "type": cost.kind,
+        "columns": cost.columns,
+        "parties": cost.parties,
+        "answer": dict(zip(cost.columns, x.mean(axis=0).tolist(), strict=True)),
+        **result.to_dict(),
+        "edges": network.m,
+        "check": check,
+        "notes": notes(solved, result),
+    }

@@ -1,0 +1,58 @@
+"""``sottovoce status``: ask a running party how it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .options import Json, NodeFile
+from .terminal import print_facts, print_json
+
+SHOWN = 10  # names in one line
+
+
+def status(file: NodeFile, json: Json = False) -> int | None:
+    """Ask a party that runs on this machine how it is.
+
+    \b
+    Examples:
+      sottovoce status node.toml
+      sottovoce status node.toml --json
+
+    Exit status: 0 answered, 2 it does not run.
+    """
+    from ..runtime.cluster import ask
+    from ..runtime.plan.node_file import read_node_file
+
+    told = ask(read_node_file(file).socket)
+    if json:
+        print_json(told)
+    else:
+        print_facts(status_facts(told))
+    return 0
+
+
+def status_facts(told: dict[str, Any]) -> dict[str, Any]:
+    """What a party told, in words for its operator."""
+    residual, stage = told.get("residual"), told.get("stage", -1)
+    where = "waiting for its neighbours" if stage < 0 else f"agreement {stage + 1}"
+    rows = {
+        "party": told.get("party"),
+        "run": told.get("run"),
+        "stage": "finished" if told.get("done") else where,
+        "residual": "-" if residual is None else f"{residual:.2e} (1 is good enough)",
+        "wakes": f"{told.get('wakes', 0):,}",
+        "epochs": f"{told.get('epoch', 0):,}",
+        "messages": f"{told.get('messages_sent', 0):,} sent, {told.get('messages_received', 0):,} received, "
+        f"{told.get('messages_old', 0):,} of them old news",
+        "refused": f"{told.get('frames_refused', 0):,} frames that broke the protocol",
+        "running": f"{told.get('seconds', 0):,.0f} s",
+    }
+    rows |= {f"neighbour {name}": state for name, state in told.get("neighbours", {}).items()}
+    if waited_for := told.get("not_agreed", []):
+        more = f" and {len(waited_for) - SHOWN:,} more" if len(waited_for) > SHOWN else ""
+        rows["not agreed"] = f"{', '.join(waited_for[:SHOWN])}{more}: epoch {told.get('epoch')} waits for them"
+    if leaving := told.get("leaving"):
+        rows[f"{leaving['party']} has left"] = f"as {', '.join(leaving['agreed'])} said. {leaving['sentence']}"
+    if missed := told.get("missed", []):
+        rows["missed"] = f"{', '.join(missed)}: start again, also if it has finished"
+    return rows | {f"dispute {name}": why for name, why in told.get("disagreements", {}).items()}

@@ -1,0 +1,118 @@
+"""What one party computes: its statistic, or the optimum of its cost, with agreements that happen over the network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..costs import Averaging, Cost
+from ..costs.base import Array
+from ..data.cost_table import PartyCost
+from ..errors import NotConverged
+from ..pdmm.hiding import said
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs
+from ..pdmm.solve import Result
+from ..statistics.agreements import Agreements, resolution
+from ..statistics.at_one_party import run as run_statistic
+from .agent import Agent, Changed
+from .plan.data_limits import Limits
+from .plan.node_file import NodeConfig
+from .protocol.agreement import Contradiction
+
+T = TypeVar("T")
+
+
+class NetworkAgreements(Agreements):
+    """Agreements of a program that runs in a thread of its own and waits for the event loop."""
+
+    def __init__(self, agent: Agent, loop: asyncio.AbstractEventLoop) -> None:
+        config = agent.config
+        super().__init__(config.parties, [config.name], config.tol)
+        self.agent, self.loop = agent, loop
+
+    @property
+    def limits(self) -> Limits:
+        """Of those who are left."""
+        return replace(self.agent.config.limits, n=self.parties)
+
+    def mean(self, contributions: Array, mask: GaussianMask, degree: int = 1) -> Array:
+        """Refused where it would show more than was planned, whatever others have agreed on before."""
+        limits = self.limits
+        limits.check_contribution(contributions, degree)
+        with said():  # what the limits allow is what the plan has audited
+            agreed = super().mean(contributions, mask, degree)
+        limits.check_agreed(agreed, degree, resolution(mask))
+        return agreed
+
+    def total(self, counts: Integers, mask: ModularMask) -> Integers:
+        total = super().total(counts, mask)
+        self.limits.check_total(total, counts[0])
+        return total
+
+    def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
+        if isinstance(mask, GaussianMask):
+            return self.optimise(Averaging(contributions[0]), mask)
+        planned = self.agent.config.parties
+
+        def covered() -> Cost:
+            """Uniform given the sums, the limbs are public: nothing is left to hide."""
+            integers, pads = np.rint(contributions[0]).astype(np.int64), []
+            for link in self.agent.party.padded:
+                words = link.secrets.words(len(self.runs), len(integers), mask.bits)
+                link.pad(len(self.runs), words.astype("<u8").tobytes())
+                pads.append((1 if self.agent.config.index < link.index else -1, words))
+            return Averaging(masked_limbs(integers, pads, mask, planned))
+
+        tol, size = min(self.tol, TOLERANCE), 2.0 ** limb_width(mask.bits, planned)
+        run = self._until_nobody_leaves(lambda: self.agent.agree(len(self.runs), covered, None, tol, size))
+        self.parties = self.agent.parties  # a party is dropped in the first agreement, or not at all
+        try:
+            # Limbs are those of the planned number of parties, also where one has left since.
+            mean = decode(run.x * (self.parties / planned), mask, planned) / self.parties
+        except NotConverged:
+            raise Contradiction(
+                f"the counts of stage {len(self.runs)} do not add up to whole numbers: a party has not kept to the "
+                "protocol. Agree on a new run."
+            ) from None
+        return replace(run, x=mean)
+
+    def optimise(self, cost: Cost | Callable[[], Cost], mask: GaussianMask) -> Result:
+        """One agreement on the optimum of all parties' costs."""
+        size = max(1.0, resolution(mask) / (3 * self.tol))  # also of the public number that rides along
+        return self._until_nobody_leaves(lambda: self.agent.agree(len(self.runs), cost, mask, self.tol, size))
+
+    def _until_nobody_leaves(self, agree: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        while True:
+            with suppress(Changed):
+                return self._wait(agree())
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+
+def answer(config: NodeConfig, own: Array | PartyCost, agreements: NetworkAgreements) -> dict[str, Any]:
+    """The answer of this party, and how it was come by, for the result file; ``own`` is ``config.own_data()``."""
+    if not isinstance(own, PartyCost):
+        assert config.statistic is not None
+        found = run_statistic(config.statistic, agreements, own)
+        told: dict[str, Any] = {"statistic": config.statistic.to_dict(), "answer": found.to_dict()}
+    else:
+        mask = config.question.mask
+        assert isinstance(mask, GaussianMask)
+        # Those who are left, if a party was dropped, share the whole penalty.
+        run = agreements.optimise(lambda: own.among(agreements.agent.parties), mask)
+        agreements.runs.append(run)
+        x = run.x[0] if own.scale is None else run.x[0] / own.scale
+        told = {"cost": own.kind, "answer": dict(zip(own.columns, x.tolist(), strict=True)), "notes": list(own.notes)}
+    runs = agreements.runs
+    return told | {
+        "agreements": len(runs),
+        "residuals": [run.residual for run in runs],
+        "wakes": sum(run.activations for run in runs),
+    }

@@ -1,0 +1,395 @@
+"""The node file of one party: TOML with ``[party]``, which is its own business, ``[run]``, which is public and the same
+for everybody, and one ``[[neighbour]]`` for each (see docs/guides/deploy.md)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ...costs.base import Array
+from ...data.cost_table import PartyCost
+from ...errors import InvalidFile, InvalidInput
+from ...files.toml_table import Table, TomlFile, finite, nearest, shown
+from ...pdmm.masks import GaussianMask
+from ...statistics.at_one_party import LARGEST, Spec, checked_rows
+from ..keys.identity import check_certificate, check_name, digits, load
+from ..protocol.frames import MAX_PARTIES
+from .data_limits import Limits
+from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
+
+PARTY_KEYS = (
+    "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
+)  # fmt: skip
+RUN_KEYS = ("name", "id", "parties", "fingerprints", "channels", "c", "theta", "tol", *KINDS)
+NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
+CHANNELS = ("encrypted", "open")
+# At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (theory: Subspaces): x is
+# right, but frozen numbers never satisfy the rule that ends the run.
+THETA, TOL = 0.8, 1e-10
+PACE = 0.25  # seconds: a million rows of a few columns are summed in less
+RUN_NAME = 128  # characters
+RUN_ID = re.compile("[0-9a-f]{32}")
+ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})")
+SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A party at the other end of an edge; its certificate is who it is."""
+
+    name: str
+    index: int
+    address: str
+    fingerprint: str
+    certificate: str
+
+
+@dataclass(frozen=True, eq=False)
+class NodeConfig:
+    """A node file, checked."""
+
+    path: Path
+    name: str
+    names: tuple[str, ...]  # of all parties; the position of a name is its index
+    listen: str
+    identity: Path
+    data: Path
+    delimiter: str
+    journal: Path
+    result: Path
+    wake: Literal["eager"] | float  # a number: mean wakes per second of a Poisson clock
+    pace: float  # seconds: first messages wait for a multiple of it, so that their time does not tell how many rows
+    record: Path | None
+    metrics: str | None
+    run_name: str
+    run_id: str
+    channels: Literal["encrypted", "open"]
+    c: float
+    theta: float
+    tol: float
+    question: Question
+    neighbours: tuple[Neighbour, ...]
+    fingerprints: tuple[str, ...] = ()  # of all parties, in the order of their names; without them nobody can leave
+
+    @property
+    def parties(self) -> int:
+        """``n``."""
+        return self.question.parties
+
+    @property
+    def index(self) -> int:
+        """``i``."""
+        return self.names.index(self.name)
+
+    @property
+    def statistic(self) -> Spec | None:
+        """None where the parties agree on the optimum of a cost."""
+        return self.question.statistic
+
+    @property
+    def limits(self) -> Limits:
+        """How large this party's numbers may be."""
+        return Limits(self.parties, self.question.size, self.question.least_rows, self.tol)
+
+    @property
+    def socket(self) -> Path:
+        """Where the running party answers ``sottovoce status``."""
+        return self.journal.with_name(f"{self.journal.name}.sock")
+
+    def parameters(self) -> dict[str, Any]:
+        """The table ``[run]`` in the one form that all parties must have in common."""
+        return {
+            "name": self.run_name,
+            "id": self.run_id,
+            "parties": list(self.names),
+            **({"fingerprints": list(self.fingerprints)} if self.fingerprints else {}),
+            "channels": self.channels,
+            "c": self.c,
+            "theta": self.theta,
+            "tol": self.tol,
+            **self.question.to_dict(),
+        }
+
+    def rows(self) -> Array:
+        """The party's own rows, of the columns that the statistic names."""
+        return self.question.rows(self.data, self.delimiter)
+
+    def cost(self) -> PartyCost:
+        """The party's own cost, with its data."""
+        return self.question.party_cost(self.data, self.delimiter)
+
+    def own_data(self) -> Array | PartyCost:
+        """The data, read and checked. After this nothing in them can stop the party, which the others would see."""
+        try:
+            return self._own_data()
+        except InvalidFile:
+            raise
+        except InvalidInput as error:
+            raise InvalidFile(f"{self.data}: {error}") from None
+
+    def _own_data(self) -> Array | PartyCost:
+        if isinstance(self.question.mask, GaussianMask):
+            self.limits.check_mask(self.question.mask)
+        if self.statistic is None:
+            own = self.cost()
+            self.limits.check_cost(own.cost)
+            return own
+        rows = checked_rows(self.statistic, self.rows(), self.parties)
+        self.limits.check_count(len(rows))
+        if self.statistic.type != "histogram":
+            self.limits.check_rows(rows / np.array(self.statistic.scale), self.statistic.columns)
+        return rows
+
+    def data_bytes(self) -> bytes:
+        """The data file as it is, to notice a change."""
+        try:
+            return self.data.read_bytes()
+        except OSError as error:
+            raise InvalidFile(f"{self.data} cannot be read: {error.strerror or error}.") from None
+
+
+def read_node_file(path: str | Path) -> NodeConfig:
+    """Read and check a node file and its certificates. The data must be there, and are read when they are asked for."""
+    file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
+    party, run = file.table("party"), file.table("run")
+    party.refuse_unknown(PARTY_KEYS)
+    run.refuse_unknown(RUN_KEYS)
+    settings = read_settings(run)
+    if settings["c"] is None:
+        raise run.refuse("c", "is missing: all parties use one positive number. sottovoce plan finds a good one.")
+    names = _names(run)
+    name, base = read_name(party), file.path.parent
+    if name not in names:
+        raise party.refuse("name", f"= {name!r} is none of the parties of the run: {', '.join(names)}.")
+    config = NodeConfig(
+        path=file.path,
+        name=name,
+        names=names,
+        listen=read_address(party, "listen"),
+        identity=base / party.string("identity", "identity"),
+        data=base / party.string("data", "data.csv"),
+        delimiter=party.string("delimiter", ","),
+        journal=base / party.string("journal", "journal.sqlite"),
+        result=base / party.string("result", "result.json"),
+        wake=read_wake(party),
+        pace=read_pace(party),
+        record=base / party.string("record") if "record" in party else None,
+        metrics=read_address(party, "metrics") if "metrics" in party else None,
+        run_name=settings["name"],
+        run_id=_run_id(run),
+        channels=settings["channels"],
+        c=settings["c"],
+        theta=settings["theta"],
+        tol=settings["tol"],
+        question=_question(file, len(names)),
+        neighbours=_neighbours(file, name, names),
+        fingerprints=_fingerprints(run, names),
+    )
+    _check_files(party, config)
+    _check_identity(party, config)
+    return config
+
+
+def read_certificates(path: str | Path) -> dict[str, str]:
+    """This party's certificate and then its neighbours', by name; the data need not be there yet."""
+    file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
+    party = file.table("party")
+    name = read_name(party)
+    me = party.call(load, file.path.parent / party.string("identity", "identity"), at="identity")
+    others = _neighbours(file, name, _names(file.table("run")))
+    return {name: me.certificate} | {other.name: other.certificate for other in others}
+
+
+def _question(file: TomlFile, parties: int) -> Question:
+    table = one_of_them(file, file.values["run"], "run.")
+    values = dict(table.values)
+    mask = None
+    if "mask" in values:
+        name = f"{table.name}.mask"
+        mask = read_mask(Table(file, name, as_table(file, values.pop("mask"), name)))
+    limits = read_limits(table)
+    values = {key: value for key, value in values.items() if key not in limits}
+    return replace(read_question(Table(file, table.name, values), mask, parties), **limits)
+
+
+def _run_id(run: Table) -> str:
+    """Drawn for each run, since pads hang on it, and names are used twice."""
+    found = str(run.string("id"))
+    if not RUN_ID.fullmatch(found):
+        raise run.refuse(
+            "id", f"must be 32 of the digits 0-9 a-f, at random: sottovoce plan draws it; got {found!r:.60}."
+        )
+    return found
+
+
+def _names(run: Table) -> tuple[str, ...]:
+    """All parties, in the order of the plan."""
+    names = run.strings("parties")
+    if not 2 <= len(names) <= MAX_PARTIES:
+        raise run.refuse("parties", f"must be 2 to {MAX_PARTIES:,} names; got {len(names)}.")
+    for name in names:
+        run.call(check_name, name, at="parties")
+    return tuple(names)
+
+
+def _fingerprints(run: Table, names: tuple[str, ...]) -> tuple[str, ...]:
+    """What all parties are known by, so that everybody can check what anybody has signed (leaving.py)."""
+    found = run.strings("fingerprints") if "fingerprints" in run else []
+    if found and len(found) != len(names):
+        raise run.refuse("fingerprints", f"must be one for each of the {len(names)} parties; got {len(found)}.")
+    return tuple(found)
+
+
+def _neighbours(file: TomlFile, name: str, names: tuple[str, ...]) -> tuple[Neighbour, ...]:
+    found: list[Neighbour] = []
+    for table in array_of_tables(file, "neighbour", NEIGHBOUR_KEYS):
+        known = read_name(table)
+        if known == name:
+            raise table.refuse("name", f"= {name!r} is this party's own: it is not its own neighbour.")
+        if known not in names:
+            raise table.refuse("name", f"= {known!r} is none of the parties of the run: {', '.join(names)}.")
+        address, pinned = read_address(table, "address"), table.string("fingerprint")
+        other = Neighbour(known, names.index(known), address, pinned, table.string("certificate"))
+        for key in ("name", "address"):
+            if getattr(other, key) in [getattr(earlier, key) for earlier in found]:
+                raise table.refuse(key, f"= {getattr(other, key)!r} is that of an earlier neighbour too.")
+        table.call(check_certificate, other.certificate, other.name, other.fingerprint, at="certificate")
+        if table.string("telephone", true := digits(other.certificate)) != true:
+            raise table.refuse("telephone", f"are not the digits of the certificate: those are {true}. Ask {known}.")
+        found.append(other)
+    if not found:
+        raise InvalidFile(f"{file.path}: there is no [[neighbour]]; a party must have at least one to talk to.")
+    return tuple(found)
+
+
+def _check_files(party: Table, config: NodeConfig) -> None:
+    if len(config.delimiter) != 1 or config.delimiter in '"\r\n':
+        raise party.refuse("delimiter", f"must be one character, such as ',' or ';'; got {config.delimiter!r}.")
+    if not config.data.is_file():
+        raise party.refuse("data", f"= {str(config.data)!r}: there is no such file.")
+    seen = {config.data.resolve(): "data"}
+    for key in ("journal", "result", "record"):
+        path = getattr(config, key)
+        if path is None:
+            continue
+        if not path.parent.is_dir():
+            raise party.refuse(key, f"= {str(path)!r}: its folder does not exist. Make it first.")
+        if path.is_dir():
+            raise party.refuse(key, f"= {str(path)!r} is a folder; name a file.")
+        if (other := seen.setdefault(path.resolve(), key)) != key:
+            raise party.refuse(key, f"and {other} are the same file.")
+    if len(os.fsencode(config.socket)) > SOCKET_PATH:
+        raise party.refuse(
+            "journal", f"= {str(config.journal)!r} is too long: the socket beside it may have a path of {SOCKET_PATH} "
+            "bytes. Give a shorter one, or start the party in the folder of its node file.",
+        )  # fmt: skip
+
+
+def _check_identity(party: Table, config: NodeConfig) -> None:
+    me = party.call(load, config.identity, at="identity")
+    if me.name != config.name:
+        raise party.refuse(
+            "identity",
+            f"= {str(config.identity)!r} is that of {me.name!r}, but name is {config.name!r}. They must agree.",
+        )
+    party.call(check_certificate, me.certificate, me.name, me.fingerprint, at="identity")
+    known = {me.name: me.fingerprint} | {other.name: other.fingerprint for other in config.neighbours}
+    for name, pinned in zip(config.names, config.fingerprints, strict=False):
+        if known.get(name, pinned) != pinned:
+            raise InvalidFile(
+                f"{config.path}: [run] fingerprints has {pinned} for {name}, but {known[name]} is the one of its "
+                "certificate. Use the files of one plan."
+            )
+
+
+def read_limits(table: Table) -> dict[str, Any]:
+    """``size`` and ``least_rows``, as far as they are given."""
+    limits: dict[str, Any] = {}
+    if "size" in table:
+        limits["size"] = float(table.number("size"))
+        if not 0 < limits["size"] <= LARGEST:
+            raise table.refuse("size", f"must be a positive number, at most {LARGEST:g}; got {limits['size']:g}.")
+    if "least_rows" in table and table.name.endswith("statistic"):
+        limits["least_rows"] = int(table.integer("least_rows", least=1))
+    return limits
+
+
+# What node files and plans have in common
+
+
+def open_file(path: Path, tables: Iterable[str], required: Iterable[str]) -> TomlFile:
+    """The file, with no table that is not known, and all that are required."""
+    file = TomlFile(path)
+    for name in file.values:
+        if name not in tables:
+            raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, tables)}")
+    for name in required:
+        if name not in file.values:
+            raise InvalidFile(f"{path}: the table [{name}] is missing. docs/guides/deploy.md shows one.")
+    return file
+
+
+def array_of_tables(file: TomlFile, name: str, known: Iterable[str]) -> list[Table]:
+    """Every ``[[name]]``, with no key that is not known."""
+    entries = file.values.get(name, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InvalidFile(f"{file.where(name, None)}: {name} must be tables: start each with [[{name}]].")
+    tables = [Table(file, name, entry, at=k) for k, entry in enumerate(entries)]
+    for table in tables:
+        table.refuse_unknown(known)
+    return tables
+
+
+def read_settings(run: Table) -> dict[str, Any]:
+    """``name``, ``channels``, ``theta``, ``tol``, and ``c``, which may be None."""
+    name = run.string("name")
+    if len(name) > RUN_NAME or not name.isprintable():
+        raise run.refuse("name", f"must be at most {RUN_NAME} printable characters; got {shown(name)}.")
+    theta, tol, c = run.number("theta", THETA), run.number("tol", TOL), run.number("c", None)
+    if not 0 < theta <= 1:
+        raise run.refuse("theta", f"must be in (0, 1]; got {theta:g}. Use 1 for PDMM, 0.5 for ADMM.")
+    if not 0 < tol < 1:
+        raise run.refuse("tol", f"must be a number between 0 and 1, such as {TOL:g}; got {tol:g}.")
+    if c is not None and c <= 0:
+        raise run.refuse("c", f"must be a positive number; got {c:g}.")
+    return {"name": name, "channels": run.choice("channels", CHANNELS, CHANNELS[0]), "theta": theta, "tol": tol, "c": c}
+
+
+def read_name(table: Table) -> str:
+    """The name of a party."""
+    return table.call(check_name, table.string("name"), at="name")
+
+
+def read_wake(table: Table) -> Literal["eager"] | float:
+    """When a party wakes."""
+    wake = table.get("wake", "eager")
+    if wake == "eager":
+        return "eager"
+    if not finite(wake) or wake <= 0:
+        raise table.refuse("wake", f'must be "eager", or a positive number of wakes per second; got {shown(wake)}.')
+    return float(wake)
+
+
+def read_pace(table: Table) -> float:
+    """How long the first message of a stage waits, in seconds."""
+    pace = float(table.number("pace", PACE))
+    if pace <= 0:
+        raise table.refuse("pace", f"must be a positive number of seconds; got {pace:g}.")
+    return pace
+
+
+def read_address(table: Table, key: str) -> str:
+    """``host:port``."""
+    address = str(table.string(key))
+    found = ADDRESS.fullmatch(address)
+    if not found:
+        raise table.refuse(key, f"must be host:port, such as '10.0.0.1:7401' or '[::1]:7401'; got {address!r}.")
+    if not 1 <= int(found[2]) <= 65535:
+        raise table.refuse(key, f"= {address!r}: a port is one of 1 .. 65535.")
+    return address

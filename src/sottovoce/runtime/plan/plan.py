@@ -1,0 +1,304 @@
+"""A plan: one file that describes a whole run, from which every party gets its node file (docs/guides/deploy.md)."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ...data.problem_file import KEYS, read_network
+from ...errors import InvalidFile, InvalidInput, Unsupported
+from ...files.toml_table import Table, TomlFile, read_text
+from ...network import Network
+from ...pdmm.problem import averaging
+from ...pdmm.schedules import Asynchronous
+from ...pdmm.tune import tune
+from ...privacy.page import Page, to_html
+from ...privacy.statement import statement
+from ..keys.identity import check_certificate, create, digits, fingerprint
+from .node_file import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
+from .plan_audit import Prospect, assess
+from .question import KINDS, Question, one_of_them, read_mask, read_question
+
+TABLES = ("run", "network", *KINDS, "mask", "audit", "party")
+RUN_KEYS = ("name", "channels", "theta", "tol", "c", "wake", "pace")
+PARTY_KEYS = ("name", "address", "data", "certificate")
+AUDIT_KEYS = ("max_corrupt", "prior", "least_rows")
+PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
+NODE_FILE = "node.toml"
+STATEMENT = "statement.html"
+
+
+@dataclass(frozen=True)
+class PlannedParty:
+    """Where a party can be reached, and what it is known by."""
+
+    name: str
+    address: str
+    data: str | None
+    certificate: Path | None
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A plan file, checked."""
+
+    path: Path
+    settings: dict[str, Any]  # name, channels, theta, tol, c
+    wake: Literal["eager"] | float
+    pace: float
+    network: Network
+    question: Question
+    parties: tuple[PlannedParty, ...]
+    max_corrupt: int
+    prior: float
+    delta: float | None
+    notes: tuple[str, ...]
+    id: str = field(default_factory=lambda: os.urandom(16).hex())  # pads hang on it, and names are used twice
+
+    @cached_property
+    def prospect(self) -> Prospect:
+        """What the run will give away; with ``delta`` it has the question under the calibrated mask."""
+        chosen = {key: self.settings[key] for key in ("channels", "theta", "tol", "c")}
+        return assess(
+            self.network, self.question, max_corrupt=self.max_corrupt, prior=self.prior, delta=self.delta, **chosen
+        )
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read and check a plan; a ``c`` that it does not give is tuned."""
+    file = open_file(Path(path), TABLES, required=("run", "network", "party"))
+    run, audit = file.table("run"), file.table("audit")
+    run.refuse_unknown(RUN_KEYS)
+    audit.refuse_unknown(AUDIT_KEYS)
+    parties = _parties(file)
+    n = len(parties)
+    network = _read_network(file, [party.name for party in parties])
+    most = int(audit.integer("max_corrupt", 1, least=0))
+    if most >= n:
+        raise audit.refuse("max_corrupt", f"must be one of 0 .. {n - 1}, as there are {n} parties; got {most}.")
+    prior = float(audit.number("prior", 1.0))
+    if prior <= 0:
+        raise audit.refuse("prior", f"must be a positive number, the variance of a secret; got {prior:g}.")
+    delta, mask = None, None
+    if "mask" in file.values:
+        table = file.table("mask")
+        if "delta" in table:
+            for other in ("variance", "bits"):
+                if other in table:
+                    raise table.refuse(other, "does not go with delta, which finds the mask. Give one of them.")
+            table.refuse_unknown(("delta",))
+            delta = float(table.number("delta"))
+            if delta <= 0:
+                raise table.refuse("delta", f"must be a positive number of nats; got {delta:g}.")
+        else:
+            mask = read_mask(table)
+    question = read_question(one_of_them(file, file.values), mask, n)
+    if "least_rows" in audit:
+        if question.statistic is None:
+            raise audit.refuse("least_rows", "has no meaning for a cost, whose numbers hang on nobody else's rows.")
+        question = replace(question, least_rows=int(audit.integer("least_rows", least=1)))
+    settings = _settings(run, question, network)
+    notes = []
+    if "prior" not in audit:
+        notes.append("that values have variance 1 is a default: [audit] prior gives another, in squared units of scale")
+    if "c" not in run and question.cost is not None:
+        notes.append("c was tuned for averaging, as the data are not known here: for this cost another may be faster")
+    when = read_wake(run), read_pace(run)
+    return Plan(file.path, settings, *when, network, question, parties, most, prior, delta, tuple(notes))
+
+
+def _settings(run: Table, question: Question, network: Network) -> dict[str, Any]:
+    settings = read_settings(run)
+    if "theta" not in run and question.cost is not None and question.party_cost().cost.irregular:
+        settings["theta"] = 0.5  # converges for every cost
+    if settings["c"] is None:
+        # Data of nobody: the best c for averaging depends on the network, and hardly on the data.
+        model = averaging(network, np.random.default_rng(0).normal(size=network.n))
+        tuned = tune(model, Asynchronous(), settings["theta"], settings["tol"])
+        settings["c"] = float(f"{tuned:.3g}")
+    return settings
+
+
+def _parties(file: TomlFile) -> tuple[PlannedParty, ...]:
+    found: list[PlannedParty] = []
+    for table in array_of_tables(file, "party", PARTY_KEYS):
+        certificate = table.string("certificate", None)
+        party = PlannedParty(
+            read_name(table),
+            read_address(table, "address"),
+            table.string("data", None),
+            None if certificate is None else file.path.parent / certificate,
+        )
+        for key in ("name", "address"):
+            # Names are folders, and some file systems do not tell capitals apart.
+            if getattr(party, key).lower() in [getattr(earlier, key).lower() for earlier in found]:
+                raise table.refuse(key, f"= {getattr(party, key)!r} is that of an earlier party too.")
+        found.append(party)
+    if len(found) < 2:
+        raise InvalidFile(f"{file.path}: there is one [[party]]; at least two are needed to agree on anything.")
+    return tuple(found)
+
+
+def _read_network(file: TomlFile, names: list[str]) -> Network:
+    table = file.table("network")
+    table.refuse_unknown(KEYS["network"])
+    try:
+        network = read_network(table, names, file.path.parent, None)
+    except InvalidFile as error:  # in a problem file it is the data that say how many there are
+        raise InvalidFile(str(error).replace("[cost] has data of", "there are")) from None
+    return network.with_labels(names)
+
+
+# Writing
+
+
+def write_plan(plan: Plan, out: Path, *, generate_keys: bool) -> None:
+    """A folder for each party under ``out``, which must be new, and a statement on the run: all of them, or nothing."""
+    if any(party.name.lower() == STATEMENT for party in plan.parties):
+        raise InvalidInput(f"a party is called {STATEMENT}, as the statement on the run is. Give it another name.")
+    if out.exists():
+        raise InvalidInput(f"{out} exists already, and nothing in it is overwritten. Give a new folder.")
+    if not out.absolute().parent.is_dir():
+        raise InvalidInput(f"{out.absolute().parent} does not exist. Make it first, or give another folder.")
+    if plan.delta is not None and plan.prospect.exposure.exposed:
+        raise Unsupported("no mask keeps delta for a party that is disclosed. Give [mask] variance instead.")
+    certificates = None if generate_keys else [_certificate(plan, party) for party in plan.parties]
+    temporary = None
+    try:
+        temporary = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=".plan-"))  # mode 700
+        if certificates is None:
+            certificates = [create(temporary / p.name / "identity", p.name).certificate for p in plan.parties]
+        for i, party in enumerate(plan.parties):
+            (temporary / party.name).mkdir(exist_ok=True)
+            text = node_file(plan, i, certificates, trial=generate_keys)
+            (temporary / party.name / NODE_FILE).write_text(text, encoding="utf-8")
+        (temporary / STATEMENT).write_text(to_html(plan_statement(plan)), encoding="utf-8")
+        os.rename(temporary, out)
+    except OSError as error:
+        raise InvalidInput(f"{out} cannot be written: {error.strerror or error}.") from None
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def plan_statement(plan: Plan) -> Page:
+    """What the run will give away, for the file."""
+    prospect = plan.prospect
+    named = f"{plan.settings['name']}: {prospect.question.kind} between {len(plan.parties)} parties"
+    chosen, size = {key: plan.settings[key] for key in ("c", "theta", "tol")}, prospect.question.size
+    return statement(
+        prospect.report,
+        subject=named,
+        revealed=prospect.question.revealed,
+        parameters={
+            "channels": f"{plan.settings['channels']}, counted as {prospect.report.channels}",
+            "corrupt parties, at most": plan.max_corrupt,
+            **({"values, in units of scale, at most": size} if prospect.accuracy is not None else {}),
+            **chosen,
+        },
+        notes=[*prospect.problems(), *plan.notes, *prospect.notes],
+        delta=prospect.delta,
+    )
+
+
+def _certificate(plan: Plan, party: PlannedParty) -> str:
+    """The certificate alone, without what else may be in its file."""
+    if party.certificate is None:
+        raise InvalidFile(
+            f"{plan.path}: the party {party.name} has no certificate. It makes one with: sottovoce keygen identity "
+            f"--name {party.name}, and sends you identity/certificate.pem. For a trial on one machine: --generate-keys."
+        )
+    text = read_text(party.certificate)
+    found = PEM.findall(text)
+    pem = f"{found[0]}\n" if len(found) == 1 and "PRIVATE KEY" not in text else text
+    try:
+        check_certificate(pem, party.name, fingerprint(pem))
+    except InvalidInput as error:
+        raise InvalidFile(f"{party.certificate}: {error}") from None
+    return pem
+
+
+def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> str:
+    """The text of party ``i``'s node file."""
+    party, question = plan.parties[i], plan.prospect.question
+    run = {**plan.settings, "id": plan.id, "parties": [party.name for party in plan.parties]}
+    run["fingerprints"] = [fingerprint(pem) for pem in certificates]  # to check what any of them signs
+    own = {
+        "name": party.name,
+        "listen": listen(party.address),
+        "identity": "identity",
+        "data": _data(plan, party, trial),
+        "journal": "journal.sqlite",
+        "result": "result.json",
+        "wake": plan.wake,
+        "pace": plan.pace,
+    }
+    kind, agreed = next(iter(question.to_dict().items()))
+    if question.cost is not None:
+        agreed = {**question.cost.values, "mask": agreed["mask"], "size": agreed["size"]}
+    lines = [
+        f"# Written by: sottovoce plan {plan.path.name}",
+        "# [party] is for this party to change; [run] must be the same for everybody.",
+        *_section("[party]", own),
+        *_section("[run]", run),
+        *_section(f"[run.{kind}]", agreed),
+    ]
+    for j in plan.network.neighbours(i).tolist():
+        other, pem = plan.parties[j], certificates[j]
+        known = {
+            "name": other.name,
+            "address": other.address,
+            "telephone": digits(pem),
+            "fingerprint": fingerprint(pem),
+        }
+        lines += [*_section("[[neighbour]]", known), f'certificate = """\n{pem}"""']
+    return "\n".join(lines) + "\n"
+
+
+def listen(address: str) -> str:
+    """Where to listen so as to be reached at ``address``: on every interface, but never beyond this machine for a
+    party that is on it."""
+    host, _, port = address.rpartition(":")
+    try:
+        ip = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return address if host == "localhost" else f"0.0.0.0:{port}"
+    return address if ip.is_loopback else f"{'0.0.0.0' if ip.version == 4 else '[::]'}:{port}"
+
+
+def _data(plan: Plan, party: PlannedParty, trial: bool) -> str:
+    """Relative to the node file; in a trial, a file beside the plan stays where it is."""
+    if trial and party.data is not None and (beside := plan.path.parent / party.data).is_file():
+        return str(beside.resolve())
+    return party.data or "data.csv"
+
+
+def _section(header: str, values: dict[str, Any]) -> list[str]:
+    return ["", header, *(f"{_key(key)} = {toml(value)}" for key, value in values.items())]
+
+
+def toml(value: Any) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list):
+        return f"[{', '.join(toml(entry) for entry in value)}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(key)} = {toml(entry)}' for key, entry in value.items())} }}"
+    return repr(value)
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml(key)

@@ -1,0 +1,209 @@
+"""What a run is about, publicly: a statistic or the optimum of a cost, and the mask that hides the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...costs.base import Array
+from ...data.cost_table import OWN_KEYS, PartyCost, read_party_cost
+from ...data.csv_rows import read_one_per_party
+from ...errors import InvalidFile
+from ...files.toml_table import Table, TomlFile, shown
+from ...pdmm.masks import DEVIATIONS, GaussianMask
+from ...pdmm.modular_mask import ModularMask
+from ...statistics.agreements import DEFAULT_MASK
+from ...statistics.at_one_party import Spec
+
+Mask = GaussianMask | ModularMask
+
+KINDS = ("statistic", "cost")
+MASK_KEYS = ("variance", "bits")
+DATA_KEYS = ("rows", "file", "delimiter")  # of a cost table, but where a party keeps its data is its own business
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Exactly one of ``statistic`` and ``cost`` is there; ``cost`` is its table, without data."""
+
+    statistic: Spec | None
+    cost: Table | None
+    mask: Mask
+    parties: int
+    size: float = 0.0  # of values, in units of scale, that parties count on; 0 for what the mask is meant for
+    least_rows: int = 1  # that every party has
+
+    def __post_init__(self) -> None:
+        if not self.size:
+            object.__setattr__(self, "size", self.meant_for(1.0))
+
+    @property
+    def kind(self) -> str:
+        """The type of the statistic or of the cost."""
+        return self.statistic.type if self.statistic is not None else self.party_cost().kind
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers of a party hide behind Gaussian pads, over all agreements. (Counts hide behind modular ones,
+        without excess.)"""
+        if self.statistic is None:
+            return len(self.party_cost().columns)
+        d = len(self.statistic.columns)
+        products = d * (d + 1) // 2
+        means = d if self.statistic.intercept else 0
+        of = {"mean": d, "variance": 2 * d, "covariance": d + products, "least_squares": means + products + 1}
+        return of.get(self.statistic.type, 0)
+
+    @property
+    def stages(self) -> int:
+        """How many agreements it takes."""
+        if self.statistic is None:
+            return 1
+        of = {"histogram": 1, "mean": 2, "variance": 3, "covariance": 3, "least_squares": 3 + self.statistic.intercept}
+        return of[self.statistic.type]
+
+    def spread(self, prior: float) -> float:
+        """The variance of those numbers, their mean, if a value in units of ``scale`` has the variance ``prior``.
+
+        A party's sums, times n/N, vary no more than a single row would: what travels of a value is ``prior``, of a
+        square or product of two values about their means ``2 prior^2``, as of Gaussian ones that depend on each other.
+        What the procedure adds is concave in the variance (``privacy.total``): at their mean it is no less than the
+        sum over numbers of different variances.
+        """
+        if self.statistic is None or not self.numbers:
+            return prior
+        return (self.values * prior + (self.numbers - self.values) * 2 * prior**2) / self.numbers
+
+    @property
+    def values(self) -> int:
+        """How many of those numbers are sums of values; the others are of squares and products."""
+        if self.statistic is None or not self.squares:
+            return self.numbers
+        return len(self.statistic.columns) if self.statistic.intercept else 0
+
+    def spread_of_lies(self, prior: float) -> float:
+        """``spread``, if others lie as far as they are believed (see ``Limits``): ``n/N`` is up to ``n`` times what it
+        is among equal parties, squares are about an agreed ``m`` of up to ``size``, so that their variance is that of
+        ``(t - m)^2``, and residuals are squares of up to ``(2 size)^2``."""
+        residuals = 1 if self.kind == "least_squares" and self.squares else 0
+        products = self.numbers - self.values - residuals
+        sums = self.values * prior + products * (2 * prior**2 + 4 * self.size**2 * prior)
+        return self.parties**2 * (sums + residuals * (2 * self.size) ** 4) / self.numbers
+
+    @property
+    def squares(self) -> bool:
+        """Whether squares and products travel."""
+        return self.statistic is not None and self.statistic.type in ("variance", "covariance", "least_squares")
+
+    def meant_for(self, prior: float, delta: float | None = None) -> float:
+        """The largest value, in units of scale, that parties may count on: what a prior of this variance lets expect,
+        or what the mask hides well where that is more, and nothing better was asked for by ``delta``."""
+        expected = DEVIATIONS * math.sqrt(prior)
+        if delta is None and isinstance(self.mask, GaussianMask):
+            expected = max(expected, math.sqrt(self.mask.hides / 2) if self.squares else self.mask.hides / 2)
+        return float(f"{expected:.3g}")
+
+    @property
+    def revealed(self) -> list[str]:
+        """What the sums are of that every honest component discloses, by the names of the columns."""
+        if self.statistic is None:
+            cost = self.party_cost()
+            return cost.columns if cost.kind == "averaging" else []
+        names = ", ".join(self.statistic.columns)
+        of = {
+            "mean": ["values"],
+            "variance": ["values", "squares about the mean"],
+            "covariance": ["values", "products, pair by pair, about the mean"],
+            "least_squares": ["values"] * self.statistic.intercept
+            + ["products, pair by pair," + " about the mean" * self.statistic.intercept],
+        }
+        if self.statistic.type == "histogram":
+            return [f"the rows in each of {len(self.statistic.bins) - 1} bins of {names}, below and above them"]
+        sums = [f"{what} of {names}" for what in of[self.statistic.type]]
+        squares = ["squared residuals"] if self.statistic.type == "least_squares" else []
+        return ["the number of rows", *sums, *squares]
+
+    def to_dict(self) -> dict[str, Any]:
+        """In the one form that equal questions share; of a statistic, also in the form of its table."""
+        key, number = (
+            ("bits", self.mask.bits) if isinstance(self.mask, ModularMask) else ("variance", self.mask.variance)
+        )
+        hidden: dict[str, Any] = {"mask": {key: number}} | ({"size": self.size} if key == "variance" else {})
+        if self.statistic is None:
+            return {"cost": {**self.party_cost().to_dict(), **hidden}}
+        options = {name: value for name, value in self.statistic.to_dict().items() if name not in MASK_KEYS}
+        return {"statistic": {**options, **hidden, "least_rows": self.least_rows}}
+
+    def under(self, mask: GaussianMask) -> Question:
+        """The same question behind another mask."""
+        statistic = None if self.statistic is None else replace(self.statistic, variance=mask.variance)
+        return replace(self, statistic=statistic, mask=GaussianMask(mask.variance))
+
+    def rows(self, data: Path, delimiter: str) -> Array:
+        """A party's own rows, of the columns that the statistic names."""
+        assert self.statistic is not None
+        return read_one_per_party([data], list(self.statistic.columns), None, delimiter).rows[0]
+
+    def party_cost(self, data: Path | None = None, delimiter: str = ",") -> PartyCost:
+        """A party's own cost; without data that of one row of ones, which tells all that is public."""
+        assert self.cost is not None
+        values = dict(self.cost.values)
+        if data is not None:
+            values |= {"file": str(data.absolute()), "delimiter": delimiter}
+        else:
+            names = values.get("columns") or values.get("features")
+            width = (len(names) if isinstance(names, list) else 1) + ("target" in values)
+            values["rows"] = [[1.0] * width]
+        return read_party_cost(Table(self.cost.file, self.cost.name, values), Path(), parties=self.parties)
+
+
+def read_question(table: Table, mask: Mask | None, parties: int) -> Question:
+    """From ``[statistic]`` or ``[cost]``; without a mask that of the library's statistics."""
+    for key in MASK_KEYS:
+        if key in table:
+            raise table.refuse(key, f"belongs to the mask: write mask = {{ {key} = {shown(table.values[key])} }}.")
+    if table.name.endswith("cost"):
+        table.refuse_unknown([key for key in OWN_KEYS if key not in DATA_KEYS])
+        if isinstance(mask, ModularMask):
+            raise table.refuse(None, "needs a mask with a variance: bits are for the counts of a histogram.")
+        question = Question(None, table, mask or DEFAULT_MASK, parties)
+        question.party_cost()  # for its refusals
+        return question
+    values = dict(table.values)
+    counts = values.get("type") == "histogram"
+    if mask is not None:
+        if counts is not isinstance(mask, ModularMask):
+            wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
+            raise table.refuse(None, f"needs a mask with {wanted}.")
+        values |= {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
+    spec = Spec.from_table(Table(table.file, table.name, values))
+    return Question(spec, None, ModularMask(spec.bits) if counts else GaussianMask(spec.variance), parties)
+
+
+def read_mask(table: Table) -> Mask:
+    """From a table with ``variance`` or ``bits``."""
+    table.refuse_unknown(MASK_KEYS)
+    if len(table.values) != 1:
+        raise table.refuse(None, "must have one of variance, for real numbers, and bits, for counts.")
+    if "bits" in table:
+        return table.call(ModularMask, table.integer("bits"), at="bits")
+    return table.call(GaussianMask, table.number("variance"), at="variance")
+
+
+def one_of_them(file: TomlFile, tables: dict[str, Any], outer: str = "") -> Table:
+    """The table of the statistic, or that of the cost, among ``tables``."""
+    found = [kind for kind in KINDS if kind in tables]
+    if len(found) != 1:
+        those = " and ".join(f"[{outer}{kind}]" for kind in KINDS)
+        raise InvalidFile(f"{file.path}: give one of {those}; it says what the parties agree on.")
+    return Table(file, f"{outer}{found[0]}", as_table(file, tables[found[0]], f"{outer}{found[0]}"))
+
+
+def as_table(file: TomlFile, values: Any, name: str) -> dict[str, Any]:
+    """Values that must be a table."""
+    if not isinstance(values, dict):
+        outer, _, inner = name.rpartition(".")
+        raise InvalidFile(f"{file.where(outer, inner)}: {name} must be a table: write [{name}] on a line of its own.")
+    return values

@@ -1,0 +1,310 @@
+"""One agreement at one party, without I/O: a ``Node``, and a rule by which all parties stop without a coordinator.
+
+The rule certifies *frozen* numbers, so that no delay, loss or reordering can make it fire early. Entering epoch ``e``
+a party wakes its node and remembers that moment: ``x`` and ``D``, and what it sent, ``r``. The neighbours' ``r`` of the
+same epoch tell it
+
+    rho_ij = r_{i|j} - D_{i|j} = y_{i|j} - z_{i|j},
+
+which is what the frozen numbers lack to a fixed point of eqs. 2 to 5 on its side of the edge. The two sides bound all
+that the KKT conditions still ask for: ``|A_ij x_i + A_ji x_j - b_ij| <= (|rho_ij| + |rho_ji|) / 2c`` and, for the duals
+``lambda``, ``|lambda_{i|j} - lambda_{j|i}| <= (|rho_ij| + |rho_ji|) / 2``. A party to which ``rho`` is small says *ok*,
+else *no*; verdicts are flooded, and when all have said ok the frozen ``x`` is the answer.
+
+What cannot be true is not believed: a verdict in which this party accepts what it has not accepted, an epoch that
+everybody accepts though it was refused, an epoch far ahead, a state that was frozen twice, numbers larger than honest
+ones get (``Sizes``). That a neighbour accepts, only the neighbour itself can say. So whatever others say, this party
+has no answer but one that it and all its neighbours accept: both sides of every edge that it has are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...costs.base import Array
+from ...errors import PeerError
+from ...pdmm.node import Message, Node
+from .message_bounds import Sizes
+
+EPS = float(np.finfo(float).eps)
+ROUNDING = 16  # roundings of the largest number of a message, below which nothing can be certified
+PATIENCE = 64  # wakes, at most, between an epoch that failed and the next attempt of the same party
+JUMP = 2**20  # epochs by which others can be ahead; a run has a few
+ROLLED_BACK = (
+    "the journal here was restored from an older copy: restore the newest one; if it is lost, agree on a new run."
+)
+
+
+class Contradiction(PeerError):
+    """What parties said cannot all be true, or all be used. To hear it again does not help."""
+
+
+class Final(Contradiction):
+    """One that nothing can mend which is said later: there is no need to wait for it."""
+
+
+def never_accepted(epoch: int) -> str:
+    """Nobody else sets a party's bit."""
+    return f"says that this party has accepted epoch {epoch}, and it has not. Either that is a lie, or {ROLLED_BACK}"
+
+
+@dataclass(eq=False)
+class Epoch:
+    """A frozen state, and what was said about it."""
+
+    number: int
+    x: Array
+    D: dict[int, Array]
+    sent: dict[int, Array]  # r of the frozen state, by neighbour
+    heard: dict[int, Array] = field(default_factory=dict)
+    residual: float | None = None  # of this party, once all neighbours were heard: in units of tau, 1 is good enough
+    ok: int = 0  # bits of the parties that accept
+    no: bool = False
+
+
+class Agreement:
+    """PDMM at party ``node.i`` of ``n``, until everybody has accepted one epoch.
+
+    Others see every decision that is made here. So it has nothing to decide by but public numbers, what was received,
+    and the node, which has forgotten its data (for costs with a quadratic form; others keep theirs, and show more).
+    """
+
+    floor = 1.0  # the size of x below which tol is absolute; public, and what data have in units of ``scale``
+
+    def __init__(self, node: Node, n: int, *, tol: float, sigma: float = 0.0, size: float = 1.0) -> None:
+        """``sigma`` of the pads, and the public ``size`` of the numbers: what honest messages can come to."""
+        self.node, self.n, self.tol = node, n, tol
+        self.sizes = Sizes(n, node.c, sigma, size)
+        self.everybody = (1 << n) - 1  # bits
+        self.neighbours = sum(1 << j for j in node.neighbours)
+        self.hopeless: Contradiction | None = None  # why this party cannot go on
+        self.newest: dict[int, Array] = {}  # what was last sent to each neighbour
+        self.moved: dict[int, float] = {}  # by how much each neighbour's last message differed from the one before
+        self.last: dict[int, Array] = {}
+        self.news: set[int] = set()  # neighbours heard since the last wake
+        self.epoch: Epoch | None = None
+        self.wakes = self.wait = 0
+        self.done = False
+        self.absent = 0  # the bits of parties that have left for good
+        self.paused = False  # whether epochs stand still, while the parties agree on who has left
+
+    # Ordinary iterations
+
+    def wake(self) -> None:
+        """Compute, and have something new to say to every neighbour (eqs. 2 and 3)."""
+        self.newest = {message.receiver: message.r for message in self.node.wake()}
+        if not _size(self.newest.values()) <= self.sizes.largest:
+            self.hopeless = Contradiction(
+                "the numbers of this party are so large in units of scale that its neighbours refuse them. Agree on a "
+                "run with larger scales."
+            )
+        self.news.clear()
+        self.wakes += 1
+        self.wait = max(0, self.wait - 1)
+
+    def receive(self, j: int, counter: int, r: Array) -> bool:
+        """A neighbour's message (eq. 5); False where it is old news."""
+        self._check_size(r)
+        if not self.node.receive(Message(j, self.node.i, counter, r)):
+            return False
+        before = self.last.get(j)
+        self.moved[j] = np.inf if before is None else float(np.abs(r - before).max(initial=0.0))
+        self.last[j] = r
+        self.news.add(j)
+        return True
+
+    # Stopping
+
+    def tau(self, x: Array, messages: Iterable[Array]) -> float:
+        """How small ``rho`` must be: such that ``x`` is off by ``tol`` of its size, or what rounding leaves."""
+        node, size = self.node, max(self.floor, _size([x]))
+        promised = self.tol * size * min(node.c, 2 * node.curvature / len(node.neighbours))
+        return max(promised, ROUNDING * EPS * _size(messages))
+
+    @property
+    def moves(self) -> float:
+        """By how much the neighbours' last messages differed from those before, in units of what is asked for."""
+        tau = self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
+        return max(self.moved.values()) / tau
+
+    @property
+    def calm(self) -> bool:
+        """Whether the last message of every neighbour was nearly the one before: time to ask the others."""
+        if self.done or self.paused or len(self.moved) < len(self.node.neighbours) or self.wait > 0:
+            return False
+        undecided = self.epoch is not None and not self.epoch.no
+        return not undecided and self.moves <= 1
+
+    @property
+    def accepted(self) -> bool:
+        """Whether this party has accepted the epoch, and nobody is known to refuse it."""
+        return self.epoch is not None and not self.epoch.no and bool(self.epoch.ok >> self.node.i & 1)
+
+    def propose(self) -> None:
+        """Enter the next epoch."""
+        self.enter(self.current + 1)
+
+    def enter(self, number: int) -> None:
+        """Freeze a state for this epoch. To be written down before anybody hears of it."""
+        D = {j: v.copy() for j, v in self.node.D.items()}
+        self.wake()
+        self.epoch = Epoch(number, self.node.x.copy(), D, dict(self.newest))
+
+    def resume(self, epoch: int) -> None:
+        """Go on without a party that has left. Epochs up to ``epoch`` froze states with it, and are void; the next one
+        is refused, so that nobody mistakes them."""
+        if self.epoch is None or self.epoch.number <= epoch:
+            self.done = False
+            self.enter(epoch + 1)
+            self.unite(no=True, ok=0)
+
+    def hear(self, j: int, epoch: int, r: Array) -> None:
+        """A neighbour's frozen message."""
+        self._check_epoch(epoch)
+        self._check_size(r)
+        if epoch > self.current and not self.done and not self.paused:
+            self.enter(epoch)
+        if self.epoch is None or epoch != self.epoch.number:
+            return
+        if j in self.epoch.heard and not np.array_equal(self.epoch.heard[j], r):
+            raise Contradiction(
+                f"has frozen two different states for epoch {epoch}. Its journal was restored from an older copy, or "
+                "it lies: ask it; if it has no newer copy, agree on a new run."
+            )
+        self.epoch.heard[j] = r
+        self.judge()
+
+    def judge(self) -> None:
+        """Say ok or no, once all neighbours' frozen messages are here."""
+        epoch = self.epoch
+        assert epoch is not None
+        if self.paused or epoch.residual is not None or len(epoch.heard) < len(self.node.neighbours):
+            return
+        # By frozen numbers alone: by those of the moment a neighbour could make tau as large as it likes.
+        messages = (*epoch.sent.values(), *epoch.heard.values())
+        tau, largest = self.tau(epoch.x, messages), _size(messages)
+        residual = _size(epoch.heard[j] - epoch.D[j] for j in self.node.neighbours) / tau
+        settled = self.sizes.settled(_size([epoch.x]), self.node.size, len(self.node.neighbours))
+        if residual <= 1 and ROUNDING * EPS * largest == tau and largest > settled:
+            self.hopeless = Contradiction(
+                f"the messages have settled at numbers of 1e{np.log10(largest):.0f}. What rounding leaves of them is "
+                f"worse than tol = {self.tol:g} promises. A party has sent what it should not, or some data are far "
+                "larger than their scale. Agree on a new run, with larger scales or a larger tol."
+            )
+            return
+        epoch.residual = residual
+        self.unite(no=residual > 1, ok=1 << self.node.i if residual <= 1 else 0)
+
+    def verdict(self, j: int, number: int, *, no: bool, ok: int) -> bool:
+        """What neighbour ``j`` says of an epoch; True where it is news to pass on.
+
+        Nobody else sets this party's bit, and only neighbours themselves set theirs."""
+        if self.done:
+            return False
+        self._check_epoch(number)
+        own = 1 << self.node.i
+        accepted = self.epoch is not None and number == self.current and self.epoch.ok & own
+        if number >= self.current and ok & own and not accepted:
+            raise Contradiction(never_accepted(number))
+        if number < self.current:
+            if ok == self.everybody and not no:
+                raise Contradiction(
+                    f"says that everybody has accepted epoch {number}, and this party knows that it was refused. A "
+                    f"party has said both, or {ROLLED_BACK}"
+                )
+            return False
+        if number > self.current:
+            if self.paused:
+                return False
+            self.enter(number)
+        return self.unite(no=no, ok=ok & ~self.neighbours | ok & 1 << j)
+
+    @property
+    def current(self) -> int:
+        """The epoch that this party is in; 0 before the first."""
+        return 0 if self.epoch is None else self.epoch.number
+
+    def unite(self, *, no: bool, ok: int) -> bool:
+        """Add to what is known of the epoch."""
+        epoch = self.epoch
+        assert epoch is not None
+        before = (epoch.no, epoch.ok)
+        failed = no and not epoch.no
+        epoch.no, epoch.ok = epoch.no or no, epoch.ok | ok
+        if failed:  # ask again soon, and ever later while it fails
+            self.wait = min(PATIENCE, max(2, self.wakes // 20))
+        self.done = not epoch.no and epoch.ok | self.absent == self.everybody
+        return before != (epoch.no, epoch.ok)
+
+    def _check_epoch(self, number: int) -> None:
+        if not 1 <= number <= self.current + JUMP:
+            raise Contradiction(f"is in epoch {number}, this party in {self.current}: no run gets there.")
+
+    def _check_size(self, r: Array) -> None:
+        if (size := _size([r])) > self.sizes.largest:
+            raise Contradiction(
+                f"sent a number of size {size:.0e}; {self.sizes.largest:.0e} is more than this run has."
+            )
+
+    @property
+    def not_agreed(self) -> list[int]:
+        """Whose acceptance of the present epoch is not known here; nobody's is asked for before the first."""
+        ok = self.everybody if self.epoch is None or self.done else self.epoch.ok
+        return [i for i in range(self.n) if not ok >> i & 1]
+
+    @property
+    def x(self) -> Array:
+        """The answer: the frozen one, once it is accepted."""
+        return self.epoch.x if self.done and self.epoch is not None else self.node.x
+
+    @property
+    def residual(self) -> float:
+        """How far the newest messages are from a fixed point, in units of what is asked for: 1 is good enough."""
+        if self.done and self.epoch is not None and self.epoch.residual is not None:
+            return self.epoch.residual
+        if len(self.moved) < len(self.node.neighbours):
+            return float("inf")
+        return self.moves
+
+    # To survive a crash
+
+    def state(self) -> dict[str, Array]:
+        """All that changes, as named arrays. Pads and data are not in it: the node is made from them anew."""
+        arrays = {"x": self.node.x, "counters": _pairs(self.node.newest), "sent": np.array([float(self.node.sent)])}
+        arrays |= {f"D.{j}": D for j, D in self.node.D.items()}
+        if self.epoch is not None:
+            epoch = self.epoch
+            arrays["epoch"] = np.array([float(epoch.number), float(epoch.no), float(self.done)])
+            bits = epoch.ok.to_bytes((self.n + 7) // 8, "little")
+            arrays["epoch.ok"] = np.frombuffer(bits, dtype=np.uint8).astype(np.float64)
+            arrays["epoch.x"] = epoch.x
+            arrays["epoch.residual"] = np.array([] if epoch.residual is None else [epoch.residual])
+            for j in self.node.neighbours:
+                arrays |= {f"epoch.D.{j}": epoch.D[j], f"epoch.sent.{j}": epoch.sent[j]}
+        return arrays
+
+    def restore(self, arrays: Mapping[str, Array], spent: int) -> None:
+        """Go on from a saved state; counters go on above ``spent``, which may have been used since."""
+        node = self.node
+        node.x, node.sent = arrays["x"].copy(), max(int(arrays["sent"][0]), spent)
+        node.newest = {int(j): int(counter) for j, counter in arrays["counters"]}
+        node.D = {j: arrays[f"D.{j}"].copy() for j in node.neighbours}
+        if "epoch" in arrays:
+            number, no, done = arrays["epoch"]
+            D, sent = ({j: arrays[f"epoch.{name}.{j}"].copy() for j in node.neighbours} for name in ("D", "sent"))
+            self.epoch = Epoch(int(number), arrays["epoch.x"].copy(), D, sent, no=bool(no))
+            self.epoch.ok = int.from_bytes(arrays["epoch.ok"].astype(np.uint8).tobytes(), "little")
+            if len(arrays["epoch.residual"]):
+                self.epoch.residual = float(arrays["epoch.residual"][0])
+            self.done = bool(done)
+
+
+def _size(vectors: Iterable[Array]) -> float:
+    return max((float(np.abs(v).max(initial=0.0)) for v in vectors), default=0.0)
+
+
+def _pairs(counters: Mapping[int, int]) -> Array:
+    return np.array([[float(j), float(counter)] for j, counter in counters.items()])

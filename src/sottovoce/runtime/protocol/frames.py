@@ -1,0 +1,332 @@
+"""One frame: bytes on the wire, a tuple here. What comes from a peer is checked before anybody uses it.
+
+A frame is a protobuf ``Frame`` (wire.proto) in one fixed form: the body, then the MAC if there is one. So the MAC
+covers the very bytes that travelled, and is checked before anything is parsed.
+"""
+
+from __future__ import annotations
+
+import hmac
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from ...costs.base import Array
+from ...errors import InvalidInput, PeerError
+from ..keys.identity import NAME, with_lengths
+from . import wire_pb2
+
+MAX_FRAME = 2**20 + 1024  # bytes
+CHUNK = 65_536  # numbers in one frame; longer vectors travel in chunks
+MAX_CHUNKS = 1024
+MAX_PARAMETERS = 2**19  # bytes
+MAX_REASON = 200  # characters
+MAX_CERTIFICATE = 4096  # characters
+SEAL = 12 + 16  # bytes that sealing adds: a nonce and a tag
+MAX_PARTIES = 65_536
+NUMBERS = 2**53  # counters stay below, so that a float can keep them
+MAC_MARK = b"\x7a\x10"  # field 15, 16 bytes
+MAC_SIZE = len(MAC_MARK) + 16
+NONCE, TAG = 32, 16  # bytes
+OFFER = (32, 1300)  # bytes, at least and at most; none where a hello only says that there will be no conversation
+
+
+class Progress(NamedTuple):
+    """How far one party has spoken to another: the stage, and its newest counter and epoch there."""
+
+    stage: int = 0
+    counter: int = 0
+    epoch: int = 0
+
+
+class Opening(NamedTuple):
+    """The first frame of either side: random bytes, which the other one has to sign."""
+
+    nonce: bytes
+
+
+class Hello(NamedTuple):
+    """The second one: who, to whom, which run, what it takes to have secrets, and what was said so far; signed."""
+
+    version: int
+    name: str
+    to: str
+    parameters_hash: bytes
+    parameters: str
+    offer: bytes
+    signature: bytes
+    said_stage: int = 0
+    said_counter: int = 0
+    said_epoch: int = 0
+    heard_stage: int = 0
+    heard_counter: int = 0
+    heard_epoch: int = 0
+    known: bytes = b""
+
+    @property
+    def said(self) -> Progress:
+        """What the sender may have said to the receiver; at most."""
+        return Progress(self.said_stage, self.said_counter, self.said_epoch)
+
+    @property
+    def heard(self) -> Progress:
+        """What the sender has heard from the receiver."""
+        return Progress(self.heard_stage, self.heard_counter, self.heard_epoch)
+
+
+class Pads(NamedTuple):
+    """A keyed digest of the pads that this edge has in a stage: equal at both ends, or nothing will be."""
+
+    stage: int
+    tag: bytes
+
+
+class Value(NamedTuple):
+    """A chunk of ``r`` (theory: Messages) with the counter of its message."""
+
+    stage: int
+    counter: int
+    chunk: int
+    chunks: int
+    data: Array
+
+
+class Snapshot(NamedTuple):
+    """A chunk of the ``r`` that was frozen for an epoch."""
+
+    stage: int
+    epoch: int
+    chunk: int
+    chunks: int
+    data: Array
+
+
+class Verdict(NamedTuple):
+    """What is known about an epoch: whether anybody refuses it, and the bitmap of those who accept it."""
+
+    stage: int
+    epoch: int
+    no: bool
+    ok: bytes
+
+
+class Goodbye(NamedTuple):
+    """The last frame of either side."""
+
+    reason: str
+
+
+class Escrow(NamedTuple):
+    """A chunk of what a guardian keeps (escrow.py), sealed."""
+
+    stage: int
+    chunk: int
+    chunks: int
+    data: bytes
+
+
+class Leave(NamedTuple):
+    """A party's statement that another one has left for good (leaving.py); signed, and passed on to everybody."""
+
+    leaver: str
+    signer: str
+    over: int
+    heard: int
+    escrow: int
+    epoch: int
+    accepted: bool
+    seen: bool
+    certificate: str
+    signature: bytes
+
+
+Body = Hello | Value | Snapshot | Verdict | Goodbye | Opening | Pads | Escrow | Leave
+# In the order of their field numbers, which are 1, 2, ...; a field's tag is 8 number + 2, where 2 means "with length".
+KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye, Opening, Pads, Escrow, Leave)
+BARE = (Hello, Opening)  # without a MAC: they come before there is a key
+
+
+def encode(body: Body, mac_key: bytes | None = None, sender: str = "", receiver: str = "") -> bytes:
+    """The frame of a body. With a key it ends in a MAC, but for openings and hellos, which come before keys."""
+    if wrong := _fault(body):
+        raise InvalidInput(f"this party was about to send {wrong}.")
+    fields = body._asdict()
+    if isinstance(body, Value | Snapshot):
+        fields["data"] = np.asarray(body.data, dtype="<f8").tobytes()
+    kind = type(body).__name__
+    frame: bytes = wire_pb2.Frame(**{kind.lower(): getattr(wire_pb2, kind)(**fields)}).SerializeToString()
+    if mac_key is None or isinstance(body, BARE):
+        return frame
+    return frame + MAC_MARK + _mac(mac_key, sender, receiver, frame)
+
+
+def decode(frame: bytes, mac_key: bytes | None = None, sender: str = "", receiver: str = "") -> Body:
+    """The body of a frame; ``PeerError`` where anything about it is not as ``encode`` makes it."""
+    if len(frame) > MAX_FRAME:
+        raise PeerError(f"a frame of {len(frame)} bytes; at most {MAX_FRAME} are allowed.")
+    kind, end = _envelope(frame)
+    if kind in BARE or mac_key is None:
+        if end < len(frame):
+            raise PeerError("a frame with a MAC where none belongs: one side may have open channels, the other not.")
+    elif end == len(frame):
+        raise PeerError("a frame without a MAC on an open channel.")
+    elif not hmac.compare_digest(frame[end + len(MAC_MARK) :], _mac(mac_key, sender, receiver, frame[:end])):
+        raise PeerError(f"a frame that {sender} did not send to {receiver}, or that was changed on its way.")
+    try:
+        message = getattr(wire_pb2.Frame.FromString(frame), kind.__name__.lower())
+    except DecodeError:
+        raise PeerError(f"a {kind.__name__.lower()} that is not a valid message.") from None
+    fields = {name: getattr(message, name) for name in kind._fields}
+    if kind is Value or kind is Snapshot:
+        if len(fields["data"]) % 8:
+            raise PeerError(f"a {kind.__name__.lower()} of {len(fields['data'])} bytes, which are no float64 numbers.")
+        fields["data"] = np.frombuffer(fields["data"], dtype="<f8").astype(np.float64, copy=False)
+    body = kind(**fields)
+    if wrong := _fault(body):
+        raise PeerError(f"{wrong}.")
+    return body
+
+
+def chunks(r: Array) -> list[Array]:
+    """A vector in parts that fit into a frame each."""
+    if not 1 <= len(r) <= CHUNK * MAX_CHUNKS:
+        raise InvalidInput(f"a vector to send must have 1 to {CHUNK * MAX_CHUNKS} numbers; got {len(r)}.")
+    return [r[k : k + CHUNK] for k in range(0, len(r), CHUNK)]
+
+
+class Assembly:
+    """The newest vector of one neighbour and kind, from its chunks. ``order`` is ``(stage, counter or epoch)``.
+
+    It holds the chunks of one vector only: those of an older one are dropped as soon as a newer one begins.
+    """
+
+    def __init__(self) -> None:
+        self._order: tuple[int, int] = (-1, -1)
+        self._parts: dict[int, Array] = {}
+        self._chunks = 0  # of the vector under way; 0 when it is complete
+
+    def add(
+        self, order: tuple[int, int], chunk: int, chunks: int, data: Array, dimension: int | None = None
+    ) -> Array | None:
+        """Take a chunk in; the vector where it is complete, None where it is not, or where it is old news.
+
+        With ``dimension``, the length that this stage's vectors have, others are refused at their first chunk.
+        """
+        if dimension is not None:
+            expected = -(-dimension // CHUNK), min(CHUNK, dimension - CHUNK * chunk)
+            if (chunks, len(data)) != expected:
+                raise PeerError(
+                    f"chunk {chunk} of {chunks} with {len(data)} numbers, which is not from a vector of {dimension}."
+                )
+        if order > self._order:
+            self._order, self._parts, self._chunks = order, {}, chunks
+        elif order < self._order or not self._chunks:
+            return None
+        if chunks != self._chunks:
+            raise PeerError(f"a vector of {chunks} chunks, of which it was said before that it has {self._chunks}.")
+        self._parts.setdefault(chunk, data)
+        if len(self._parts) < chunks:
+            return None
+        parts, self._parts, self._chunks = self._parts, {}, 0
+        return parts[0] if chunks == 1 else np.concatenate([parts[k] for k in range(chunks)])
+
+
+def _envelope(frame: bytes) -> tuple[type[Body], int]:
+    """The kind of a frame, and where its body ends: at the end, or before the MAC.
+
+    Protobuf itself would take any number of bodies one after the other, and 40 bytes of memory for every byte of them.
+    """
+    number, wire_type = divmod(frame[0], 8) if frame else (0, 0)
+    length, end = 0, len(frame) + 1
+    for k, byte in enumerate(frame[1:4]):  # the length: seven bits in a byte, three bytes for MAX_FRAME
+        length |= (byte & 127) << 7 * k
+        if byte < 128:
+            end = 2 + k + length
+            break
+    mac = frame[end:]
+    fits = end == len(frame) or (len(mac) == MAC_SIZE and mac.startswith(MAC_MARK))
+    if not (1 <= number <= len(KINDS) and wire_type == 2 and fits):
+        raise PeerError(f"{len(frame)} bytes that are no frame of this protocol.")
+    return KINDS[number - 1], end
+
+
+def _mac(key: bytes, sender: str, receiver: str, frame: bytes) -> bytes:
+    digest = blake2b(key=key, digest_size=16, person=b"sottovoce frame")
+    digest.update(with_lengths(sender.encode(), receiver.encode()))
+    digest.update(frame)
+    return digest.digest()
+
+
+def _fault(body: Body) -> str | None:
+    """What is wrong with a body, as a phrase, or None."""
+    if isinstance(body, Hello):
+        return _hello_fault(body)
+    if isinstance(body, Goodbye):
+        fine = len(body.reason) <= MAX_REASON and body.reason.isprintable()
+        return None if fine else f"a goodbye whose reason is not a line of at most {MAX_REASON} characters"
+    if isinstance(body, Opening):
+        return None if len(body.nonce) == NONCE else f"an opening of {len(body.nonce)} bytes"
+    if isinstance(body, Pads):
+        fine = 0 <= body.stage < 2**32 and len(body.tag) == TAG
+        return None if fine else f"a tag of the pads of stage {body.stage}, of {len(body.tag)} bytes"
+    if isinstance(body, Leave):
+        return _leave_fault(body)
+    if isinstance(body, Escrow):
+        fine = 0 <= body.stage < 2**32 and 0 <= body.chunk < body.chunks <= MAX_CHUNKS
+        fine = fine and 8 <= len(body.data) - SEAL <= 8 * CHUNK and (len(body.data) - SEAL) % 8 == 0
+        return None if fine else f"an escrow of {len(body.data)} bytes that cannot be one"
+    number = body.counter if isinstance(body, Value) else body.epoch
+    least = 1 if isinstance(body, Value) else 0  # the first message has counter 1 (pdmm/node.py)
+    if not (0 <= body.stage < 2**32 and least <= number < NUMBERS):
+        return f"a {type(body).__name__.lower()} of stage {body.stage} with number {number}: out of range"
+    if isinstance(body, Verdict):
+        return None if len(body.ok) <= MAX_PARTIES // 8 else f"a verdict of {len(body.ok)} bytes"
+    return _chunk_fault(body)
+
+
+def _hello_fault(hello: Hello) -> str | None:
+    if not 1 <= hello.version < 2**16:
+        return f"a hello of version {hello.version}"
+    for name in (hello.name, hello.to):
+        if not NAME.fullmatch(name):
+            return f"a hello with the name {name!r:.64}"
+    if len(hello.parameters.encode()) > MAX_PARAMETERS:
+        return f"a hello with parameters of more than {MAX_PARAMETERS} bytes"
+    for field, value, sizes in (
+        ("hash", hello.parameters_hash, (32, 32)),
+        ("key", hello.offer, OFFER if hello.offer else (0, 0)),
+        ("hash of a key", hello.known, (32, 32) if hello.known else (0, 0)),
+        ("signature", hello.signature, (1, 72)),
+    ):
+        if not sizes[0] <= len(value) <= sizes[1]:
+            return f"a hello with a {field} of {len(value)} bytes"
+    for stage, *numbers in (hello.said, hello.heard):
+        if not (0 <= stage < 2**32 and all(0 <= number < NUMBERS for number in numbers)):
+            return f"a hello of stage {stage} with numbers {numbers}: out of range"
+    return None
+
+
+def _leave_fault(leave: Leave) -> str | None:
+    if not (NAME.fullmatch(leave.leaver) and NAME.fullmatch(leave.signer)):
+        return f"a leave with the names {leave.leaver!r:.64} and {leave.signer!r:.64}"
+    counts = (leave.over, leave.heard, leave.escrow)
+    if not (all(0 <= count < 2**32 for count in counts) and 0 <= leave.epoch < NUMBERS):
+        return f"a leave with the numbers {counts} and {leave.epoch}: out of range"
+    if len(leave.certificate) > MAX_CERTIFICATE or not 1 <= len(leave.signature) <= 72:
+        return "a leave whose certificate or signature has a wrong length"
+    return None
+
+
+def _chunk_fault(body: Value | Snapshot) -> str | None:
+    data, kind = body.data, type(body).__name__.lower()
+    if not 0 <= body.chunk < body.chunks <= MAX_CHUNKS:
+        return f"a {kind} with chunk {body.chunk} of {body.chunks} (counted from 0, at most {MAX_CHUNKS})"
+    if data.ndim != 1 or not 1 <= len(data) <= CHUNK or (body.chunk < body.chunks - 1 and len(data) < CHUNK):
+        return (
+            f"a {kind} whose chunk {body.chunk} of {body.chunks} has {data.size} numbers; all but the last have {CHUNK}"
+        )
+    if not np.isfinite(data).all():
+        return f"a {kind} with a number that is not finite"
+    return None

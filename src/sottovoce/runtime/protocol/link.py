@@ -1,0 +1,193 @@
+"""One edge of a party, without I/O: what is new for the neighbour, and what its frames come to.
+
+A connection begins with a handshake (``handshake.py``). Then frames carry the newest of three things: the value ``r``
+of eqs. 3 and 5 with its counter, the frozen ``r`` of an epoch, and a verdict on it; and before these, in each stage, a
+tag of its pads. Nothing is queued: a slow or absent neighbour is told the newest of each when it is there again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ...costs.base import Array
+from ...errors import PeerError
+from ..keys.edge_secrets import EdgeSecrets
+from ..keys.identity import Identity
+from .escrow import seal, unseal
+from .frames import (
+    CHUNK,
+    Assembly,
+    Escrow,
+    Goodbye,
+    Hello,
+    Leave,
+    Opening,
+    Pads,
+    Snapshot,
+    Value,
+    Verdict,
+    chunks,
+    decode,
+    encode,
+)  # fmt: skip
+
+STAGES = 16  # more than any run has
+AHEAD = 16  # chunks, a million numbers, of a vector whose length is not known yet
+
+
+@dataclass(frozen=True, eq=False)
+class Complete:
+    """A whole vector from a neighbour: a value and its counter, a snapshot and its epoch, or an escrow."""
+
+    kind: Literal["value", "snapshot", "escrow"]
+    stage: int
+    number: int
+    data: Array
+
+
+@dataclass(eq=False)
+class News:
+    """What a neighbour could be told: ``(stage, counter or epoch, r)``, verdicts, and the tag of the pads."""
+
+    pads: Pads | None = None
+    verdicts: list[Verdict] = field(default_factory=list)
+    snapshot: tuple[int, int, Array] | None = None
+    value: tuple[int, int, Array] | None = None
+    leaves: list[Leave] = field(default_factory=list)  # before all else: what follows may hang on them
+    escrow: tuple[int, Array] | None = None
+
+
+class Link:
+    """The edge between this party and one neighbour."""
+
+    def __init__(
+        self,
+        me: Identity,
+        name: str,
+        index: int,
+        certificate: str,
+        parameters: Mapping[str, Any],
+        secrets: EdgeSecrets,
+        *,
+        authenticate: bool,
+    ) -> None:
+        """``authenticate``: a MAC on every frame, where the transport does not authenticate by itself."""
+        self.me, self.name, self.index, self.certificate = me, name, index, certificate
+        self.parameters = canonical(parameters)
+        self.secrets, self.authenticate = secrets, authenticate
+        self.farewell: str | None = None
+        self.pads: dict[int, bytes] = {}  # tags of the pads here: of the stage under way, and of the next
+        self.expected: dict[int, int] = {}  # the length of the vectors of the stage under way
+        self.lags: int | None = None  # the stage in which the neighbour was last heard, where that is over here
+        self.forget()
+
+    def forget(self) -> None:
+        """A connection has begun or ended: tell everything again."""
+        self.ready = False
+        self.mac_key: bytes | None = None
+        self.their_pads: Pads | None = None
+        self.told: dict[str, object] = {}
+        self.parts: deque[bytes] = deque()
+        self.assemblies = {"value": Assembly(), "snapshot": Assembly(), "escrow": Assembly()}
+
+    def begin(self, nonces: bytes) -> None:
+        """The handshake is done; both sides' nonces make the MACs of this connection its own."""
+        self.forget()
+        self.mac_key = self.secrets.mac_key(nonces) if self.authenticate else None
+        self.ready = True
+
+    def pad(self, stage: int, content: bytes) -> None:
+        """These are the pads of a stage, in bytes."""
+        self.pads[stage] = self.secrets.check(stage, content)
+
+    # What goes out
+
+    def next_frame(self, news: News) -> bytes | None:
+        """The next frame, or None: the tag of the pads, verdicts, the snapshot, the value, each once, the newest."""
+        if not self.ready:
+            return None
+        if self.parts:
+            return self.parts.popleft()
+        for leave in news.leaves:
+            if self._once(f"leave {leave.signer}", leave):
+                return self._sealed(leave)
+        if news.pads is not None and self._once("pads", news.pads):
+            return self._sealed(news.pads)
+        for verdict in news.verdicts:
+            if self._once(f"verdict {verdict.stage}", verdict):
+                return self._sealed(verdict)
+        if news.escrow is not None and self._once("escrow", news.escrow[0]):  # before the first value
+            stage, estate = news.escrow
+            sealed = seal(self.secrets.escrow_key(stage, self.me.name), stage, estate)
+            self.parts.extend(self._sealed(part) for part in sealed)
+            return self.parts.popleft()
+        for kind, frame in (("snapshot", Snapshot), ("value", Value)):
+            said = news.snapshot if kind == "snapshot" else news.value
+            if said is not None and self._once(kind, said[:2]):
+                stage, number, r = said
+                pieces = chunks(r)
+                self.parts.extend(self._sealed(frame(stage, number, k, len(pieces), p)) for k, p in enumerate(pieces))
+                return self.parts.popleft()
+        if self.farewell is not None and self._once("goodbye", self.farewell):
+            return self._sealed(Goodbye(self.farewell))
+        return None
+
+    def _once(self, what: str, content: object) -> bool:
+        new = self.told.get(what) != content
+        self.told[what] = content
+        return new
+
+    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye | Pads | Escrow | Leave) -> bytes:
+        return encode(body, mac_key=self.mac_key, sender=self.me.name, receiver=self.name)
+
+    # What comes in
+
+    def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | Pads | Leave | None:
+        """What a frame completes, or None. ``PeerError`` where the neighbour breaks the protocol."""
+        if not self.ready:
+            raise PeerError("a frame came before the hello.")
+        body = decode(frame, mac_key=self.mac_key, sender=self.name, receiver=self.me.name)
+        if isinstance(body, Hello | Opening):
+            raise PeerError(f"the {type(body).__name__.lower()} came again.")
+        if isinstance(body, Pads):
+            self.their_pads = body
+        if isinstance(body, Verdict | Goodbye | Pads | Leave):
+            return body
+        if isinstance(body, Escrow):
+            return self._entrusted(body)
+        if self.their_pads is None or self.their_pads.stage != body.stage:
+            raise PeerError(f"a {type(body).__name__.lower()} of stage {body.stage} before the tag of its pads.")
+        kind: Literal["value", "snapshot"] = "value" if isinstance(body, Value) else "snapshot"
+        number = body.counter if isinstance(body, Value) else body.epoch
+        dimension = self.expected.get(body.stage)
+        if dimension is None and body.chunks > AHEAD:
+            raise PeerError(f"a vector of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
+        whole = self.assemblies[kind].add((body.stage, number), body.chunk, body.chunks, body.data, dimension)
+        return None if whole is None else Complete(kind, body.stage, number, whole)
+
+    def _entrusted(self, body: Escrow) -> Complete | None:
+        if self.secrets.forgotten(body.stage):  # it is over here; nobody has to be stood in for
+            return None
+        if body.stage >= STAGES:  # keys are made one after the other
+            raise PeerError(f"an escrow of stage {body.stage}, which no run has.")
+        d = self.expected.get(body.stage)
+        most = AHEAD if d is None else -(-d * (d + 1) // CHUNK)  # an estate is a matrix and a vector, at most
+        if body.chunks > most:
+            raise PeerError(f"an escrow of {body.chunks} chunks; in this stage {most} are the most.")
+        data = unseal(self.secrets.escrow_key(body.stage, self.name), body)
+        whole = self.assemblies["escrow"].add((body.stage, 0), body.chunk, body.chunks, data)
+        return None if whole is None else Complete("escrow", body.stage, 0, whole)
+
+
+def canonical(parameters: Mapping[str, Any]) -> str:
+    """The one way to write parameters down: sorted keys, shortest numbers."""
+    return json.dumps(parameters, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def digest(parameters: str) -> bytes:
+    return hashlib.sha256(parameters.encode()).digest()

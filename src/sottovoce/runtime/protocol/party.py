@@ -1,0 +1,393 @@
+"""A party without I/O: its links, and the agreement of the stage that it is in.
+
+A statistic takes one or more agreements, its *stages*. Parties need not be in the same one: what belongs to the next
+stage is kept until this party gets there (the newest of each kind only), and a neighbour that lags behind is told how
+its stage ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from ...costs.base import Array
+from ...errors import PeerError
+from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, never_accepted
+from .escrow import guardians
+from .frames import Goodbye, Leave, Pads, Progress, Verdict
+from .leaving_state import Departure
+from .link import Complete, Link, News
+
+FINISHED = "finished"  # the goodbye of a party that has its answer
+HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
+NOTHING = Progress()
+SAID = ("verdict", "snapshot", "value")  # in the order of ``Link.next_frame``
+
+
+@dataclass(eq=False)
+class Held:
+    """The newest that a neighbour said about a stage which has not begun here."""
+
+    value: tuple[int, Array] | None = None
+    snapshot: tuple[int, Array] | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(eq=False)
+class Ended:
+    """How a stage ended: the epoch that everybody accepted."""
+
+    stage: int
+    epoch: int
+    ok: int
+
+
+@dataclass(eq=False)
+class Counts:
+    """What has happened so far."""
+
+    sent: int = 0
+    received: int = 0
+    old: int = 0  # messages that came too late to matter
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    refused: int = 0  # frames that broke the protocol
+
+
+@dataclass(eq=False)
+class Party:
+    """``save`` is called whenever something must be on the disk before anybody hears of it."""
+
+    index: int
+    n: int
+    links: Mapping[str, Link]
+    save: Callable[[], None]
+    stage: int = -1
+    agreement: Agreement | None = None
+    ended: dict[int, Ended] = field(default_factory=dict)
+    held: dict[str, Held] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counts)
+    over: dict[str, int] = field(default_factory=dict)  # the last stage whose end each neighbour knows
+    left: set[str] = field(default_factory=set)  # neighbours that went, and do not wait for anything
+    finished: set[str] = field(default_factory=set)  # those of them that have their answer
+    # What a neighbour said that cannot be true, by the kind of its frame, until it says something better.
+    contradictions: dict[tuple[str, str], Contradiction] = field(default_factory=dict)
+    insists: Counter[str] = field(default_factory=Counter)  # how often each has said such things, in all
+    before: Progress = NOTHING  # what this party may have said before a restart
+    heard: dict[str, Progress] = field(default_factory=dict)  # the newest of each neighbour
+    departure: Departure | None = None  # None: nobody can leave for good
+    gone: set[str] = field(default_factory=set)  # neighbours that have, and are not listened to
+    absent: int = 0  # the bits of those without whom a stage ends
+
+    @property
+    def everybody(self) -> int:
+        """The bits of all parties that are left."""
+        return (1 << self.n) - 1 & ~self.absent
+
+    @property
+    def padded(self) -> list[Link]:
+        """The edges whose pads hide what this party brings: all but those of a party that was dropped."""
+        dropped = set() if self.departure is None else self.departure.dropped
+        return [link for name, link in self.links.items() if name not in dropped]
+
+    @property
+    def unaware(self) -> set[str]:
+        """Neighbours that may not know yet how the last stage ended. One that gave up may come back for it."""
+        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.finished - self.gone
+
+    @property
+    def waited_for(self) -> set[str]:
+        """Those of them that may still be there."""
+        return self.unaware - self.left
+
+    @property
+    def said(self) -> Progress:
+        """What neighbours can have heard of this party, at most: all of it is on the disk since before it was said."""
+        stage = 1 + max(self.ended, default=-1)  # of a stage that is over more cannot be said
+        _, counter, epoch = self.before if self.before.stage == stage else NOTHING
+        if self.agreement is not None and self.stage == stage:
+            counter, epoch = max(counter, self.agreement.node.sent), max(epoch, self._epoch()[0])
+        return Progress(stage, counter, epoch)
+
+    def heard_of(self, neighbour: str) -> Progress:
+        """What was heard of a neighbour, at least: with a stage that is over here it has accepted the end, if it was
+        there."""
+        over = max(self.ended, default=None) if neighbour not in self.gone else None
+        accepted = NOTHING if over is None else Progress(over, 0, self.ended[over].epoch)
+        return _later(accepted, self.heard.get(neighbour, NOTHING))
+
+    def skip(self, stage: int, epoch: int) -> None:
+        """A stage that was over before a restart."""
+        self.stage, self.agreement = stage, None
+        self.ended[stage] = Ended(stage, epoch, self.everybody)
+        self.held.clear()  # which was about this stage, heard before it was known to be over
+
+    def begin(self, stage: int, agreement: Agreement) -> None:
+        """Enter a stage, with what neighbours already said about it."""
+        self.stage, self.agreement = stage, agreement
+        for link in self.padded:
+            link.expected = {stage: len(agreement.node.x)}
+            link.pads = {stage: link.pads.get(stage) or link.secrets.check(stage, b"")}  # which may have none
+            with suppress(Final):  # the agreement knows
+                self._compare_pads(link)
+        held, self.held = self.held, {}
+        length = len(agreement.node.x)
+        for name, said in held.items():
+            link = self.links[name]
+            # What does not fit is refused when it is said again.
+            if said.value is not None and len(said.value[1]) == length:
+                with self._noted(name, "value"):
+                    self._value(link, *said.value)
+                    self._note(name, Progress(stage, said.value[0], 0))
+            if said.snapshot is not None and len(said.snapshot[1]) == length:
+                with self._noted(name, "snapshot"):
+                    agreement.hear(link.index, *said.snapshot)
+                    self._note(name, Progress(stage, 0, said.snapshot[0]))
+            if said.verdict is not None:
+                with self._noted(name, "verdict"):
+                    self._verdict(name, said.verdict)
+                    self._note(name, Progress(stage, 0, said.verdict.epoch))
+        self.save()
+
+    @contextmanager
+    def _noted(self, neighbour: str, kind: str) -> Iterator[None]:
+        """Something that was held turns out to be impossible: that is known, though nobody is there to be refused."""
+        try:
+            yield
+        except Contradiction as error:
+            self._contradicted(neighbour, kind, error)
+
+    def _contradicted(self, neighbour: str, kind: str, error: Contradiction) -> Contradiction:
+        self.contradictions[neighbour, kind] = named = Contradiction(f"{neighbour} {error}")
+        self.insists[neighbour] += 1
+        return named
+
+    def unsay(self, neighbour: str) -> None:
+        """It has left for good: whatever it said that cannot be true does not matter."""
+        self.contradictions = {key: said for key, said in self.contradictions.items() if key[0] != neighbour}
+
+    def set_aside(self) -> None:
+        """The agreement is made anew; what is said meanwhile is held, and what was said in it stays said."""
+        self.before, self.agreement = self.said, None
+
+    def finish(self) -> None:
+        """The agreement is over."""
+        assert self.agreement is not None
+        epoch = self.agreement.epoch
+        assert epoch is not None
+        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.ok)
+
+    # What comes in
+
+    def received(self, neighbour: str, frame: bytes) -> bool:
+        """A frame of a neighbour; True where others should hear of what it changed. A value is for the next wake."""
+        self.counts.received += 1
+        self.counts.bytes_received += len(frame)
+        try:
+            return self._heard(neighbour, frame)
+        except PeerError:
+            self.counts.refused += 1
+            raise
+
+    def _heard(self, neighbour: str, frame: bytes) -> bool:
+        link = self.links[neighbour]
+        said = link.receive(frame)
+        if neighbour in self.gone:
+            return False
+        if isinstance(said, Leave):
+            return self._told_of(neighbour, said)
+        if isinstance(said, Goodbye):
+            self._left(neighbour, said.reason)
+            return True
+        if isinstance(said, Pads):
+            self._compare_pads(link)
+            return False
+        if said is None:
+            return False
+        if isinstance(said, Complete) and said.kind == "escrow":
+            if self.departure is not None:
+                self.departure.keep(neighbour, said.stage, said.data)
+            return False
+        kind = "verdict" if isinstance(said, Verdict) else said.kind
+        try:
+            changed = self._said(neighbour, link, said)
+        except Contradiction as error:
+            raise self._contradicted(neighbour, kind, error) from None
+        if said.stage <= self.stage:  # what is held for later may not fit
+            self._note(neighbour, _progress(said))
+        self.contradictions.pop((neighbour, "goodbye"), None)
+        self.contradictions.pop((neighbour, "leave"), None)
+        if said.stage == self.stage:  # and all that it says before this, after every connect
+            for earlier in SAID[: SAID.index(kind) + 1]:
+                self.contradictions.pop((neighbour, earlier), None)
+        return changed
+
+    def parting(self, neighbour: str, frame: bytes) -> None:
+        """A frame that comes once there is no way to an answer: goodbyes matter, nothing else is believed or kept."""
+        with suppress(PeerError):
+            if isinstance(said := self.links[neighbour].receive(frame), Goodbye):
+                self._left(neighbour, said.reason)
+
+    def _left(self, neighbour: str, reason: str) -> None:
+        if reason in (FINISHED, HOPELESS):
+            self.left.add(neighbour)
+        if reason == FINISHED:
+            self.finished.add(neighbour)
+        if reason == HOPELESS:
+            self.contradictions[neighbour, "goodbye"] = Contradiction(
+                f"{neighbour} has ended, because this run cannot be finished; its log says why. Start all parties "
+                "again once that is mended, or agree on a new run."
+            )
+
+    def _note(self, neighbour: str, heard: Progress) -> None:
+        """So much can never be unsaid."""
+        self.heard[neighbour] = _later(self.heard.get(neighbour, NOTHING), heard)
+
+    def _compare_pads(self, link: Link) -> None:
+        """Before a value of the stage counts: pads that differ in one step would be an error that nobody notices."""
+        shown = link.their_pads
+        if self.agreement is None or shown is None or shown.stage != self.stage:
+            return
+        if shown.tag != link.pads[self.stage]:
+            self.agreement.hopeless = Final(
+                f"the pads of stage {self.stage} differ between this party and {link.name}: one of them has another "
+                "version of this software, or of a library below it. Agree on a new run once both have the same."
+            )
+            raise self.agreement.hopeless
+
+    def _told_of(self, neighbour: str, said: Leave) -> bool:
+        if self.departure is None:
+            raise PeerError(f"{neighbour} says that {said.leaver} has left; in this run nobody can.")
+        try:
+            return self.departure.hear(said)
+        except Contradiction as error:
+            self.contradictions[neighbour, "leave"] = named = Contradiction(f"{neighbour} {error}")
+            raise named from None
+
+    def _said(self, neighbour: str, link: Link, said: Complete | Verdict) -> bool:
+        if isinstance(said, Verdict) and int.from_bytes(said.ok, "little") >> self.n:
+            raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
+        if self.departure is not None and said.stage <= self.stage + 1:
+            self.departure.note(neighbour, said.stage)
+        if said.stage in self.ended:
+            link.lags = said.stage  # tell it how that stage ended
+            self._ends(neighbour, said)
+            return True
+        if said.stage < self.stage:
+            raise PeerError(f"{neighbour} is in stage {said.stage}, which was never here.")
+        if self.agreement is None or said.stage > self.stage:
+            return self._hold(neighbour, said)
+        if isinstance(said, Verdict):
+            return self._verdict(neighbour, said)
+        self._check_length(said)
+        if said.kind == "value":
+            self._value(link, said.number, said.data)
+            return False
+        before = self._epoch()
+        self.agreement.hear(link.index, said.number, said.data)
+        return self._saved(before)
+
+    def _ends(self, neighbour: str, said: Complete | Verdict) -> None:
+        """Whether a neighbour knows that a stage is over."""
+        if isinstance(said, Verdict) and not said.no and self.everybody & ~int.from_bytes(said.ok, "little") == 0:
+            self.over[neighbour] = max(said.stage, self.over.get(neighbour, -1))
+
+    def _value(self, link: Link, counter: int, r: Array) -> None:
+        assert self.agreement is not None
+        self.counts.old += not self.agreement.receive(link.index, counter, r)
+
+    def _verdict(self, neighbour: str, said: Verdict) -> bool:
+        assert self.agreement is not None
+        before = self._epoch()
+        j = self.links[neighbour].index
+        self.agreement.verdict(j, said.epoch, no=said.no, ok=int.from_bytes(said.ok, "little"))
+        self._ends(neighbour, said)
+        return self._saved(before)
+
+    def _epoch(self) -> tuple[int, bool, int]:
+        epoch = None if self.agreement is None else self.agreement.epoch
+        return (0, False, 0) if epoch is None else (epoch.number, epoch.no, epoch.ok)
+
+    def _saved(self, before: tuple[int, bool, int]) -> bool:
+        if self._epoch() == before:
+            return False
+        self.save()
+        return True
+
+    def _hold(self, neighbour: str, said: Complete | Verdict) -> bool:
+        # After a restart, the stage under way is on the disk, where this party may have accepted its end.
+        begun = self.agreement is not None
+        if said.stage > self.stage + (1 if begun else 2):
+            raise Contradiction(
+                f"is in stage {said.stage}, this party in {self.stage}: stages cannot be skipped. Either that is a "
+                f"lie, or {ROLLED_BACK}"
+            )
+        if said.stage > self.stage + 1:
+            raise PeerError(f"{neighbour} is in stage {said.stage}; this party is not ready for it.")
+        held = self.held.setdefault(neighbour, Held())
+        if isinstance(said, Verdict):
+            if begun and int.from_bytes(said.ok, "little") >> self.index & 1:
+                raise Contradiction(never_accepted(said.epoch))
+            held.verdict = said
+        elif said.kind == "value":
+            held.value = (said.number, said.data)
+        else:
+            held.snapshot = (said.number, said.data)
+        return False
+
+    def _check_length(self, said: Complete) -> None:
+        assert self.agreement is not None
+        wanted = len(next(iter(self.agreement.node.D.values())))
+        if len(said.data) != wanted:
+            raise PeerError(f"a message of {len(said.data)} numbers; this stage has {wanted}.")
+
+    # What goes out
+
+    def next_frame(self, neighbour: str) -> bytes | None:
+        """What a neighbour should hear next, the newest of everything."""
+        link = self.links[neighbour]
+        frame = link.next_frame(self.news_for(link))
+        if frame is not None:
+            self.counts.sent += 1
+            self.counts.bytes_sent += len(frame)
+        return frame
+
+    def news_for(self, link: Link) -> News:
+        """All that this neighbour could be told now."""
+        news = News() if self.departure is None else News(leaves=self.departure.statements)
+        if link.name in self.gone:
+            return news
+        agreement = self.agreement
+        over = self.stage if agreement is None else None  # a neighbour may stay until it knows that this party knows
+        for ended in (self.ended[stage] for stage in self.ended if stage in (link.lags, over)):
+            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, self._bitmap(ended.ok)))
+        if agreement is not None:
+            news.pads = Pads(self.stage, link.pads[self.stage])
+        if agreement is not None and agreement.hopeless is None:
+            if agreement.epoch is not None:
+                epoch = agreement.epoch
+                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, self._bitmap(epoch.ok)))
+                news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
+            if self.departure is not None and link.index in guardians(agreement.node.neighbours):
+                news.escrow = self.departure.escrow(self.stage, agreement.node)
+            if agreement.newest and not agreement.done:
+                news.value = (self.stage, agreement.node.sent, agreement.newest[link.index])
+        return news
+
+    def _bitmap(self, bits: int) -> bytes:
+        return bits.to_bytes((self.n + 7) // 8, "little")
+
+
+def _progress(said: Complete | Verdict) -> Progress:
+    if isinstance(said, Verdict):
+        return Progress(said.stage, 0, said.epoch)
+    return Progress(said.stage, said.number, 0) if said.kind == "value" else Progress(said.stage, 0, said.number)
+
+
+def _later(a: Progress, b: Progress) -> Progress:
+    """The newest of both."""
+    if a.stage != b.stage:
+        return max(a, b)
+    return Progress(a.stage, max(a.counter, b.counter), max(a.epoch, b.epoch))

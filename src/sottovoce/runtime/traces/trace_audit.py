@@ -1,0 +1,227 @@
+"""What a recorded run gave away: the auditor on the events that happened, and on the numbers that travelled.
+
+The agreements of a statistic are averaging, the same for every entry of a contribution, so a node cannot tell a vector
+of numbers from one of coefficients. Played on nodes whose data and pads are unit vectors, a trace gives each message as
+its functional of ``(q, z(0))``, whatever the order, the losses and the restarts were; the rest is as for schedules, by
+``Elimination``, or over encrypted channels by ``decided``. Of an open run the trace also has the value of every
+functional, and with the values goes the posterior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...costs import Quadratic
+from ...costs.base import Array
+from ...errors import InvalidInput, Unsupported
+from ...network import Network
+from ...pdmm.masks import GaussianMask
+from ...pdmm.node import Message, nodes_of
+from ...pdmm.problem import Problem, averaging
+from ...pdmm.schedules import Synchronous
+from ...privacy import Adversary, Coalition, Eavesdropper, Report
+from ...privacy.case import UNKNOWNS, Case, Setting
+from ...privacy.elimination import Elimination
+from ...privacy.encrypted import decided
+from ...privacy.field import PRIMES
+from ...privacy.field_run import FieldRun
+from ...privacy.report import Guarantee
+from ...privacy.secrets_and_prior import secrets_of
+from ..protocol.escrow import guardians
+from .replay import Holding, play, together
+from .trace import Began, Trace, numbers
+
+
+def audit_trace(
+    traces: Iterable[Trace | str | Path],
+    *,
+    stage: int,
+    corrupt: Iterable[int] = (),
+    adversary: Adversary | None = None,
+    prior: npt.ArrayLike = 1.0,
+) -> Report:
+    """Exact leakage, in nats, of one number of every party's contribution to this stage, from the traces of all.
+
+    Who listens is said as in ``privacy.audit``. A tap sees all that a wake had to say, also where a newer message
+    overtook it on the way out.
+    """
+    found = Coalition(corrupt) | Eavesdropper() if adversary is None else adversary
+    if adversary is not None and Coalition(corrupt).corrupt:
+        raise InvalidInput("give one of corrupt and adversary: each says who is corrupt.")
+    view = _View(traces, stage, found, prior)
+    functionals = [functional for functional, _ in view.messages()] + view.entrusted()
+    told = f"the recorded transcript of stage {stage}, one number of a contribution"
+    if found.sees_all(view.case.channels):
+        for functional in functionals:
+            view.known.told(functional)
+        seen: tuple[Any, str, Guarantee] = view.known, "linear-Gaussian elimination of what was recorded", "exact"
+    else:
+        run = view.modulo(PRIMES[0])
+        columns = np.concatenate([run.own, len(run.q) + run.pads])
+        loud = np.array(functionals).reshape(-1, len(view.known.W))[:, columns]
+        how = view.case.encrypted(found.corrupt)
+        seen = decided(how, run, True, False, lambda: loud, lambda p: view.modulo(p).learned)
+    leaks, method, guarantee = view.case.bounded(*seen)
+    report = view.case.assemble(leaks, method, guarantee, found)
+    heard = bool(view.known.woken.all())
+    return replace(report, view=told, holds_answer=heard, mu_bound=report.mu_bound or not heard)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What an adversary makes of the numbers it saw: a Gaussian posterior for every entry of every contribution."""
+
+    mean: Array  # (n, d)
+    std: Array  # (n,), the same for all entries; 0 where a party is corrupt itself, or disclosed
+
+
+def estimate(
+    traces: Iterable[Trace | str | Path],
+    coalition: Mapping[int, Holding],
+    *,
+    stage: int,
+    prior: npt.ArrayLike = 1.0,
+) -> Estimate:
+    """The posterior of the contributions to a stage of an open run, given every message, and what the corrupt parties
+    brought: ``coalition`` has their holdings by index; none is an eavesdropper."""
+    view = _View(traces, stage, Coalition(coalition) | Eavesdropper(), prior)
+    if not view.traces[0].public:
+        raise Unsupported("the numbers of an encrypted run are not in its trace, only their hashes.")
+    n, known, point = len(view.traces), view.known, None
+    for functional, text in view.messages():
+        value = numbers(text)
+        if point is None:
+            point = np.zeros((len(functional), len(value)))
+            for i, own in coalition.items():
+                form = own.cost.quadratic
+                assert form is not None
+                point[i] = form.q[0]
+                for j, link in own.links.items():
+                    point[n + view.place[i, j]], point[n + view.place[j, i]] = link.held, link.written
+        point += np.outer(known.told(functional), value - functional @ point)
+    if point is None:
+        raise InvalidInput(f"nobody said anything in stage {stage}.")
+    K, sigma = known.secrets.covariance(), float(np.sqrt(view.variance))
+    left = known.unseen
+    return Estimate(left.mean(point, K, sigma), np.sqrt(left.posterior(K, sigma)[:, 0, 0]))
+
+
+class _View:
+    """What an adversary sees of one stage, message by message, as functionals."""
+
+    def __init__(
+        self, traces: Iterable[Trace | str | Path], stage: int, adversary: Adversary, prior: npt.ArrayLike
+    ) -> None:
+        self.traces, self.stage = together(traces), stage
+        run, n = self.traces[0].run, len(self.traces)
+        if "statistic" not in run:
+            raise Unsupported("a recorded run is audited where it is of a statistic; of other costs see privacy.audit.")
+        self.variance = _variance(self.traces, stage)
+        pairs = [(trace.index, j) for trace in self.traces for j in trace.neighbours.values() if trace.index < j]
+        network = Network.from_edges(n, pairs, labels=[trace.party for trace in self.traces])
+        adversary.check(network)
+        self.place = {(int(i), int(j)): h for h, (i, j) in enumerate(network.half_edges)}
+        unknowns = n + len(self.place)
+        if unknowns > UNKNOWNS:
+            raise Unsupported(f"{unknowns:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
+        secrets = secrets_of(averaging(network, np.zeros(n)), prior)
+        if secrets.width > 1:
+            raise InvalidInput("prior must be that of one number per party.")
+        self.c, self.theta = float(run["c"]), float(run["theta"])
+        setting = Setting(secrets.problem, Synchronous(), self.theta, self.c, 0, "transcript", None)
+        self.case = Case(secrets, GaussianMask(self.variance), run["channels"], setting)
+        sees_all = adversary.sees_all(run["channels"])
+        self.known = Elimination(
+            secrets, Synchronous(), corrupt=adversary.corrupt, sees_all=sees_all, theta=self.theta, c=self.c
+        )
+        units = np.eye(unknowns)
+        model = Problem(network, Quadratic.many(secrets.Q, units[:n]))
+        self.nodes = nodes_of(model, c=self.c, theta=self.theta, z0=units[n:])
+        begun = {trace.index for trace in self.traces for event in trace.events if event.stage == stage}
+        corrupt = set(adversary.corrupt)
+        # Whose escrow a corrupt party keeps; there are none in runs that nobody can leave.
+        self.guarded = [
+            node.i for node in self.nodes
+            if "fingerprints" in run and node.i in begun - corrupt and corrupt & set(guardians(node.neighbours))
+        ]  # fmt: skip
+
+    def modulo(self, p: int) -> FieldRun:
+        """What the coalition's own edges showed, over a prime field."""
+        run = self.case.encrypted(self.known.corrupt).modulo(p)
+        nodes: list[Any] = [_FieldNode(run, i) for i in range(len(self.traces))]
+        for trace, _, said in play(self.traces, lambda i, _: nodes[i], only=self.stage):
+            run.woken[trace.index] = True
+            heard = [message.r for message in said if run.seen[self.place[message.receiver, message.sender]]]
+            if heard:
+                run.learned.add(np.array(heard))
+        if self.guarded:
+            run.learned.add(np.array([nodes[i].estate for i in self.guarded]))
+        return run
+
+    def entrusted(self) -> list[Array]:
+        """The escrows that corrupt guardians keep, as functionals."""
+        estates = [self.nodes[i].estate for i in self.guarded]
+        return [estate[-len(self.known.W) :] for estate in estates if estate is not None]
+
+    def messages(self) -> Iterator[tuple[Array, str]]:
+        """Every message that is seen: its functional, and what the trace says of its value."""
+        for trace, event, said in play(self.traces, lambda i, _: self.nodes[i], only=self.stage):
+            self.known.woken[trace.index] = True
+            for message in said:
+                if self.known.seen[self.place[message.receiver, message.sender]]:
+                    yield message.r, event.sent[message.receiver]
+
+
+class _FieldNode:
+    """``Node`` over a prime field, on unit vectors: it collapses, wakes and receives likewise."""
+
+    def __init__(self, run: FieldRun, i: int) -> None:
+        network, self.i, self.run = run.problem.network, i, run
+        held = range(network.indptr[i], network.indptr[i + 1])
+        self.signs = {int(network.indices[h]): int(run.signs[h]) for h in held}
+        pads = {int(network.indices[h]): (run.start[h], run.start[network.twin[h]]) for h in held}
+        self.w = run.q[i] + sum(self.signs[j] * own for j, (own, _) in pads.items())
+        self.e = {j: own - written for j, (own, written) in pads.items()}
+        self.D = {j: np.zeros_like(run.q[i]) for j in pads}
+        self.newest, self.sent = dict.fromkeys(pads, 0), 0
+
+    @property
+    def estate(self) -> Array:
+        return np.asarray((self.w - sum(self.signs[j] * e for j, e in self.e.items())) % self.run.p)
+
+    def wake(self) -> list[Message]:
+        run = self.run
+        g = (self.w + sum(sign * self.D[j] for j, sign in self.signs.items())) % run.p
+        x = run.fresh(g[None, :], run.inverse[self.i : self.i + 1])[0]
+        self.sent += 1
+        return [
+            Message(self.i, j, self.sent, (self.D[j] + self.e[j] + run.twice_c * (sign * x % run.p)) % run.p)
+            for j, sign in self.signs.items()
+        ]
+
+    def receive(self, message: Message) -> bool:
+        j = message.sender
+        if message.counter <= self.newest[j]:
+            return False
+        self.newest[j] = message.counter
+        self.D[j] = self.run.mixed(self.D[j], message.r)
+        return True
+
+
+def _variance(traces: list[Trace], stage: int) -> float:
+    """Of the pads of a stage."""
+    begun = [event for trace in traces for event in trace.events if isinstance(event, Began)]
+    masked = {event.stage: event.variance for event in begun if event.variance is not None}
+    if stage not in masked:
+        those = ", ".join(str(k) for k in sorted(masked)) or "none"
+        raise InvalidInput(
+            f"stage {stage} has no Gaussian pads; those that have are: {those}. (Counts hide behind uniform pads, "
+            "which leave no excess at all.)"
+        )
+    return masked[stage]

@@ -1,0 +1,1 @@
+"""How frames travel: over gRPC between machines, through queues in one process."""
