@@ -1,8 +1,9 @@
 # Everything runs from the virtual environment .venv in the checkout.
 PYTHON ?= python3
 BIN := .venv/bin
-# The tests of parts, without the attacks, which play whole runs; and the state machines of the network.
-FAST := tests/unit --ignore-glob='*attacks.py' tests/runtime/test_frames.py tests/runtime/test_link.py tests/runtime/test_agreement.py
+# The tests of parts, without those that play many runs; and frames and links of the network.
+FAST := tests/unit tests/runtime/test_frames.py tests/runtime/test_link.py \
+	--ignore-glob='*attacks.py' --ignore-glob='*worst_and_calibrate.py' --ignore-glob='*tune.py'
 
 .PHONY: setup demo test check lint docs wheel bench clean
 

@@ -4,12 +4,20 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import new_class
+from typing import Generic, TypeVar
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import command_line  # beside this file
+import numpy.typing
 from sphinx.ext import autosummary
+
+# Signatures say ArrayLike and NDArray[float64], not the ten types that these stand for.
+SAME = {"__module__": "numpy.typing"}
+numpy.typing.ArrayLike = type("ArrayLike", (), SAME)
+numpy.typing.NDArray = new_class("NDArray", (Generic[TypeVar("Entry")],), {}, lambda space: space.update(SAME))
 
 import sottovoce
 from sottovoce import privacy
@@ -38,10 +46,11 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 suppress_warnings = ["misc.highlighting_failure"]  # shell transcripts are no language
 
 napoleon_google_docstring = False
+python_maximum_signature_line_length = 90  # longer ones get a line for each argument
+python_use_unqualified_type_names = True
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_typehints = "signature"
-autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
 autosummary_generate = True
 autosummary.periods_re = re.compile(r"(?<![ .])\.\s+")  # a sentence ends after a word, not in the middle of "0 .. n-1"
 # ``sv.averaging`` and ``sv.Averaging`` have a page each, also on disks that do not tell them apart.
@@ -63,6 +72,21 @@ def run_gallery(_app: object) -> None:
             subprocess.run([sys.executable, program], cwd=folder, check=True)
 
 
+WHOLE: dict[str, list[str]] = {}
+
+
+def remember(_app: object, what: str, name: str, _obj: object, _options: object, lines: list[str]) -> None:
+    """Of an attribute, napoleon takes what stands before a colon in the first line for its type. It is prose."""
+    if what in ("attribute", "property"):
+        WHOLE[name] = list(lines)
+
+
+def restore(_app: object, _what: str, name: str, _obj: object, _options: object, lines: list[str]) -> None:
+    lines[:] = WHOLE.pop(name, lines)
+
+
 def setup(app: object) -> None:
+    app.connect("autodoc-process-docstring", remember, priority=400)  # napoleon's is 500
+    app.connect("autodoc-process-docstring", restore, priority=600)
     app.connect("builder-inited", run_gallery)
     app.connect("builder-inited", command_line.write)

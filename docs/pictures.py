@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -90,5 +92,9 @@ if __name__ == "__main__":
     main()
     message()
     here = Path(__file__).resolve().parent
-    os.chdir(here / "images")
-    run_page(here / "explanation" / "given-away.md")
+    with TemporaryDirectory() as folder:
+        os.chdir(folder)
+        run_page(here / "explanation" / "given-away.md")
+        for picture in Path(folder).glob("*.png"):
+            shutil.copy(picture, here / "images")
+        os.chdir(here)

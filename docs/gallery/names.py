@@ -16,10 +16,10 @@ mask = sv.GaussianMask(variance=1e8)
 result = sv.solve(problem, mask=mask)
 assert np.allclose(result.x, np.mean(list(wealth.values())))
 report = sv.privacy.audit(problem, mask=mask, corrupt={number["Medici"]})
-exposed = {network.labels[i] for i in report.exposed}
+exposed = {network.name(i) for i in report.exposed}
 assert exposed == {"Acciaiuoli"}
 assert report.verdict() == "disclosed"
-weak = {network.labels[i] for i in sv.privacy.exposure(network, t=1).exposed}
+weak = {network.name(i) for i in sv.privacy.exposure(network, t=1).exposed}
 
 colours = {"Medici": "#222222"} | dict.fromkeys(weak, "#fdae6b") | dict.fromkeys(exposed, "#D55E00")
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")

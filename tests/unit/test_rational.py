@@ -245,7 +245,7 @@ GRAPH = sv.Network.from_edges(6, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4)
 
 @pytest.mark.parametrize("schedule", COMPLETE)
 @pytest.mark.parametrize(("theta", "c", "v"), [(1, F(2, 5), 8), (F(4, 5), 1, F(1, 2)), (F(1, 2), 3, 20)])
-def test_theory_4(rng, schedule, theta, c, v):
+def test_whole_transcripts(rng, schedule, theta, c, v):
     """``[(I + rho L_h)^{-1}]_ii`` of a coalition, and the pure eavesdropper with ``kappa``, once all have woken."""
     secret_variance = 3
     model, run = averaging(GRAPH, c=c, theta=theta, v=v, secret_variance=secret_variance), COMPLETE[schedule](rng)
