@@ -13,9 +13,9 @@ from ..errors import InvalidCost, InvalidInput, NotConverged
 from ..network import Network
 from ..pdmm.modular_mask import Integers, ModularMask
 from ..pdmm.schedules import Schedule
-from .agreements import Agreements, SimulatedAgreements, check_mask
+from .agreements import Agreements, SimulatedAgreements, Simulation, check_mask
 from .shards import read_rows
-from .statistic import Statistic
+from .statistic import Statistic, Value
 
 DEFAULT_MASK = ModularMask()
 
@@ -25,10 +25,10 @@ class Histogram(Statistic):
     """``counts[k]`` values lie in ``edges[k] <= x < edges[k+1]``; the last bin has both its edges. The others lie
     ``below`` and ``above``."""
 
-    edges: Array
-    counts: Integers
-    below: int
-    above: int
+    edges: Value[Array] = Value()
+    counts: Value[Integers] = Value()
+    below: Value[int] = Value()
+    above: Value[int] = Value()
 
     @property
     def observations(self) -> int:
@@ -63,7 +63,7 @@ def private_histogram(
         )
     edges = read_bins(bins)
     check_mask(mask, ModularMask)
-    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
     return histogram_program(agreements, rows, edges, mask)
 
 
@@ -72,7 +72,7 @@ def histogram_program(agreements: Agreements, rows: Sequence[Array], edges: Arra
     try:
         total = agreements.total(np.array([bin_counts(x, edges) for x in rows]), mask)
     except NotConverged:
-        return Histogram.unfinished(agreements)
+        return Histogram(*agreements.made)
     return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]))
 
 

@@ -20,25 +20,25 @@ from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.schedules import Schedule
-from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, check_mask
-from .shards import in_units, read_rows, read_scale
-from .statistic import Statistic
+from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
+from .shards import Sample, read_rows, read_scale
+from .statistic import Statistic, Value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledMean(Statistic):
     """``mean`` is a float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``."""
 
-    observations: int
-    mean: float | Array
+    observations: Value[int] = Value()
+    mean: Value[float | Array] = Value()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledVariance(PooledMean):
     """``variance`` has the shape of ``mean``, and so has its root."""
 
-    ddof: int
-    variance: float | Array
+    ddof: Value[int] = Value()
+    variance: Value[float | Array] = Value()
 
     @property
     def standard_deviation(self) -> float | Array:
@@ -49,8 +49,8 @@ class PooledVariance(PooledMean):
 class PooledCovariance(PooledMean):
     """``covariance`` is ``(d, d)``."""
 
-    ddof: int
-    covariance: Array
+    ddof: Value[int] = Value()
+    covariance: Value[Array] = Value()
 
     @property
     def correlation(self) -> Array:
@@ -85,8 +85,8 @@ def private_mean(
     rows, shape = read_rows(network, shards)
     unit = read_scale(scale, rows[0].shape[1], "column")
     check_mask(mask, GaussianMask)
-    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
-    return mean_program(agreements, rows, shape, unit, mask)
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    return mean_program(agreements, Sample(rows, unit, mask), shape)
 
 
 def private_variance(
@@ -110,8 +110,8 @@ def private_variance(
     unit = read_scale(scale, rows[0].shape[1], "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
-    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
-    return variance_program(agreements, rows, shape, unit, ddof, mask)
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    return variance_program(agreements, Sample(rows, unit, mask), shape, ddof)
 
 
 def private_covariance(
@@ -140,52 +140,46 @@ def private_covariance(
     unit = read_scale(scale, shape[0], "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
-    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
-    return covariance_program(agreements, rows, unit, ddof, mask)
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    return covariance_program(agreements, Sample(rows, unit, mask), ddof)
 
 
 # The programs: what the local parties do, from their rows to the answer that each of them holds.
 
 
-def mean_program(
-    agreements: Agreements, rows: Sequence[Array], shape: tuple[int, ...], unit: Array, mask: GaussianMask
-) -> PooledMean:
-    """``private_mean`` of rows ``(n_i, d)``; ``shape`` is that of the answer."""
+def mean_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...]) -> PooledMean:
+    """``private_mean`` of a sample; ``shape`` is that of the answer."""
     try:
-        observations, mean = agreed_mean(agreements, in_units(rows, unit, mask), mask)
+        observations, mean = agreed_mean(agreements, sample.in_units(), sample.mask)
     except NotConverged:
-        return PooledMean.unfinished(agreements)
-    return PooledMean(*agreements.made, observations, _shaped(mean[0] * unit, shape))
+        return PooledMean(*agreements.made)
+    return PooledMean(*agreements.made, observations, _shaped(mean[0] * sample.unit, shape))
 
 
-def variance_program(
-    agreements: Agreements, rows: Sequence[Array], shape: tuple[int, ...], unit: Array, ddof: int, mask: GaussianMask
-) -> PooledVariance:
-    """``private_variance`` of rows ``(n_i, d)``; ``shape`` is that of the answer."""
-    rows = in_units(rows, unit, mask)
+def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...], ddof: int) -> PooledVariance:
+    """``private_variance`` of a sample; ``shape`` is that of the answer."""
+    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
     try:
         observations, mean = agreed_mean(agreements, rows, mask)
         share = _share(observations, ddof)
         squares = [((part - centre) ** 2).sum(axis=0) for part, centre in zip(rows, mean, strict=True)]
         moments = agreements.mean(agreements.parties / observations * np.array(squares), mask, degree=2)
     except NotConverged:
-        return PooledVariance.unfinished(agreements)
+        return PooledVariance(*agreements.made)
     values = _shaped(mean[0] * unit, shape), ddof, _shaped(share * moments[0] * unit**2, shape)
     return PooledVariance(*agreements.made, observations, *values)
 
 
-def covariance_program(
-    agreements: Agreements, rows: Sequence[Array], unit: Array, ddof: int, mask: GaussianMask
-) -> PooledCovariance:
-    """``private_covariance`` of rows ``(n_i, d)``."""
-    rows = in_units(rows, unit, mask)
+def covariance_program(agreements: Agreements, sample: Sample, ddof: int) -> PooledCovariance:
+    """``private_covariance`` of a sample."""
+    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
     try:
         observations, mean = agreed_mean(agreements, rows, mask)
         share = _share(observations, ddof)
         centred = [part - centre for part, centre in zip(rows, mean, strict=True)]
         moments = agreed_products(agreements, observations, centred, centred, mask)
     except NotConverged:
-        return PooledCovariance.unfinished(agreements)
+        return PooledCovariance(*agreements.made)
     return PooledCovariance(
         *agreements.made, observations, mean[0] * unit, ddof, share * moments[0] * np.outer(unit, unit)
     )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..costs.base import Array, as_floats
 from ..errors import InvalidInput, Unsupported, is_number
 from ..pdmm.solve import Status
-from .statistic import Statistic, plain
+from .statistic import Statistic, Value, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,16 +23,16 @@ class Regression(Statistic):
     an intercept the total sum of squares, and with it ``r_squared``, is taken about 0 and not about the mean.
     """
 
-    observations: int
-    names: tuple[str, ...]
-    coefficients: Array
-    intercept: float
-    fitted_intercept: bool
-    ridge: float
-    residual_sum_of_squares: float
-    total_sum_of_squares: float
-    inverse_information: Array  # (X'WX + ridge)^{-1}, in the order of terms
-    condition_number: float  # of the columns brought to one length, centred if there is an intercept
+    observations: Value[int] = Value()
+    names: Value[tuple[str, ...]] = Value()
+    coefficients: Value[Array] = Value()
+    intercept: Value[float] = Value()
+    fitted_intercept: Value[bool] = Value()
+    ridge: Value[float] = Value()
+    residual_sum_of_squares: Value[float] = Value()
+    total_sum_of_squares: Value[float] = Value()
+    inverse_information: Value[Array] = Value()  # (X'WX + ridge)^{-1}, in the order of terms
+    condition_number: Value[float] = Value()  # of the columns brought to one length, centred if there is an intercept
 
     @property
     def terms(self) -> tuple[str, ...]:
