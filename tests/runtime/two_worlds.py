@@ -41,7 +41,8 @@ from sottovoce.runtime.keys import hybrid
 from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
 from sottovoce.runtime.keys.identity import Identity, load, public_key
 from sottovoce.runtime.network_agreements import NetworkAgreements
-from sottovoce.runtime.plan.node_file import PACE, Neighbour, NodeConfig
+from sottovoce.runtime.plan.in_common import PACE
+from sottovoce.runtime.plan.node_file import Neighbour, NodeConfig
 from sottovoce.runtime.plan.question import Question
 from sottovoce.runtime.protocol import handshake as handshake_module
 from sottovoce.runtime.transport.in_memory import Faults, Hub

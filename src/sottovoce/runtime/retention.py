@@ -24,7 +24,6 @@ from ..files.atomic import write_whole
 from .journal import Journal
 from .keys.edge_secrets import EDGE, EdgeSecrets
 from .plan.node_file import NodeConfig
-from .protocol.link import canonical
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ RESULT, TOLD, OVER = "result", "told", "over"
 
 def own(config: NodeConfig, journal: Journal) -> None:
     """A journal is for one run on one set of data: other data with the same pads would show their difference."""
-    parameters, data = canonical(config.parameters()).encode(), journal.keyed(config.data_bytes())
+    parameters, data = config.run_text.encode(), journal.keyed(config.data_bytes())
     for name, value, what in (("parameters", parameters, "the [run] table"), ("data", data, "the data")):
         saved = journal.get(name)
         if saved is not None and saved != value:

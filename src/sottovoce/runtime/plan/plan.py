@@ -25,7 +25,7 @@ from ...pdmm.tune import tune
 from ...privacy.page import Page, to_html
 from ...privacy.statement import statement
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
-from .node_file import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
+from .in_common import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
 from .plan_audit import Prospect, assess
 from .question import KINDS, Question, one_of_them, read_mask, read_question
 
