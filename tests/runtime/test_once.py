@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
+from runtime.edges import met
 from runtime.leavers import Stage
-from runtime.test_party import Triangle
+from runtime.test_party import Triangle, through_stage_0
 
 import sottovoce as sv
 from sottovoce.runtime.plan.node_file import NodeConfig
+from sottovoce.runtime.protocol.frames import Goodbye
+from sottovoce.runtime.protocol.party import FINISHED
 
 RING = sv.Network.ring(3)
 
@@ -28,3 +36,38 @@ def test_the_parameters_are_written_down_once(tmp_path, monkeypatch):
 
     assert len(stage.play(plot)) == 3
     assert made.count("p0") <= 1
+
+
+def test_a_neighbour_that_dials_after_the_end_is_told_and_makes_no_noise(tmp_path, caplog):
+    """The keys of stages are gone then, and nothing is left in trust with anybody."""
+    caplog.set_level(logging.INFO)
+
+    async def plot(stage: Stage) -> None:
+        stage.start()
+        await stage.until(lambda: "p0" in stage.agents and stage.agents["p0"].result is not None)
+        for other in ("p1", "p2"):
+            stage.hub.cut("p0", other)
+        await asyncio.sleep(0.05)
+        for other in ("p1", "p2"):
+            stage.hub.heal("p0", other)
+
+    stage = Stage(tmp_path, RING)
+    assert len(stage.play(plot)) == 3
+    assert not [record for record in caplog.records if record.exc_info]
+    assert caplog.text.count("all neighbours know the end") == 3
+
+
+def test_after_the_end_a_neighbour_hears_the_goodbye(triangle):
+    through_stage_0(triangle)
+    ann = triangle.parties["ann"]
+    left = lambda stage, node: (stage, np.ones(4))  # noqa: E731
+    ann.departure = SimpleNamespace(statements=[], dropped=set(), escrow=left)  # type: ignore[assignment]
+    link = ann.links["bob"]
+    link.secrets = met("ann", "bob")
+    link.secrets.last_stage()
+    triangle.connect("ann", "bob")
+    link.farewell = FINISHED
+    said = []
+    while (frame := ann.next_frame("bob")) is not None:
+        said.append(triangle.parties["bob"].links["ann"].receive(frame))
+    assert said[-1] == Goodbye(FINISHED)

@@ -400,7 +400,8 @@ class Party:
                 epoch = agreement.epoch
                 news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, NOBODY if epoch.no else epoch.proofs))
                 news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
-            if self.departure is not None and link.index in guardians(agreement.node.neighbours):
+            kept = not link.secrets.forgotten(self.stage)  # after it nobody has to be stood in for
+            if kept and self.departure is not None and link.index in guardians(agreement.node.neighbours):
                 news.escrow = self.departure.escrow(self.stage, agreement.node)
             if agreement.newest and not agreement.done:
                 news.value = (self.stage, agreement.node.sent, agreement.newest[link.index])
