@@ -15,7 +15,7 @@ from runtime.test_party import Triangle, through_stage_0
 import sottovoce as sv
 from sottovoce.runtime.plan.node_file import NodeConfig
 from sottovoce.runtime.protocol.frames import Goodbye
-from sottovoce.runtime.protocol.party import FINISHED
+from sottovoce.runtime.protocol.party import FINISHED, HOPELESS
 
 RING = sv.Network.ring(3)
 
@@ -71,3 +71,16 @@ def test_after_the_end_a_neighbour_hears_the_goodbye(triangle):
     while (frame := ann.next_frame("bob")) is not None:
         said.append(triangle.parties["bob"].links["ann"].receive(frame))
     assert said[-1] == Goodbye(FINISHED)
+
+
+def test_a_neighbour_that_went_and_is_back_is_waited_for_again(triangle):
+    through_stage_0(triangle)
+    ann, bob = triangle.parties["ann"], triangle.parties["bob"].links["ann"]
+    ann.over.clear()
+    ann.received("bob", bob._sealed(Goodbye(HOPELESS)))
+    assert ann.waited_for == {"cat"}
+    triangle.connect("ann", "bob")
+    assert ann.waited_for == {"bob", "cat"}
+    ann.received("bob", bob._sealed(Goodbye(FINISHED)))
+    triangle.connect("ann", "bob")
+    assert ann.waited_for == {"cat"}  # it has its answer, whether it is there or not

@@ -134,7 +134,7 @@ class Agent:
         self.missing.stop(neighbour)
         self.door.settled(neighbour)
         self.lose_patience()
-        self.party.links[neighbour].begin(greeting.nonces)
+        self.party.connected(neighbour, greeting.nonces)
         self.transport.notify(neighbour)
 
     def disconnected(self, neighbour: str, reason: str) -> None:

@@ -185,6 +185,11 @@ class Party:
 
     # What comes in
 
+    def connected(self, neighbour: str, nonces: bytes) -> None:
+        """A neighbour is there, for the first time or again: it may wait for something."""
+        self.left.discard(neighbour)
+        self.links[neighbour].begin(nonces)
+
     def received(self, neighbour: str, frame: bytes) -> bool:
         """A frame of a neighbour; True where others should hear of what it changed. A value is for the next wake."""
         self.counts.received += 1
