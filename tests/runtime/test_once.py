@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,13 @@ from runtime.leavers import Stage
 from runtime.test_party import Triangle, through_stage_0
 
 import sottovoce as sv
+from sottovoce.runtime.agent import Agent
+from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.plan.node_file import NodeConfig
 from sottovoce.runtime.protocol.frames import Goodbye
+from sottovoce.runtime.protocol.leaving_state import ESCROW, Departure
 from sottovoce.runtime.protocol.party import FINISHED, HOPELESS
+from sottovoce.runtime.retention import RESULT
 
 RING = sv.Network.ring(3)
 
@@ -84,3 +89,21 @@ def test_a_neighbour_that_went_and_is_back_is_waited_for_again(triangle):
     ann.received("bob", bob._sealed(Goodbye(FINISHED)))
     triangle.connect("ann", "bob")
     assert ann.waited_for == {"cat"}  # it has its answer, whether it is there or not
+
+
+def test_the_journal_ends_in_one_transaction(tmp_path, identities, monkeypatch):
+    """What others left in trust is there until the result is, and not a moment longer."""
+    names, puts = ("ann", "bob", "cat"), []
+    config: Any = SimpleNamespace(
+        names=names, keys=names, question=SimpleNamespace(stages=2), parameters=dict, run_hash=bytes(32),
+        result=tmp_path / "result.json",
+    )  # fmt: skip
+    with Journal(tmp_path / "journal.sqlite", bytes(32)) as journal:
+        departure = Departure(config, identities["ann"], journal)
+        departure.keep("bob", 0, np.ones(3))
+        party: Any = SimpleNamespace(departure=departure, journal=journal, config=config, secrets=[], recorder=None)
+        put = journal.put
+        monkeypatch.setattr(journal, "put", lambda blobs, drop=(): puts.append(blobs) or put(blobs, drop))
+        Agent.write_result(party, {"status": "converged"})
+        assert [[*blobs] for blobs in puts] == [[RESULT]]
+        assert journal.under(ESCROW) == []

@@ -390,10 +390,10 @@ class Agent:
     def write_result(self, result: dict[str, Any]) -> None:
         """The result file, whole or not at all."""
         self.result = result
-        self.departure.close()
         text = json.dumps(result, indent=1, allow_nan=False) + "\n"
         write_whole(self.config.result, lambda path: Path(path).write_text(text, encoding="utf-8"))
-        retention.stages_over(self.journal, self.secrets, text.encode(), keep=self.recorder is not None)
+        others, keep = self.departure.close(), self.recorder is not None
+        retention.stages_over(self.journal, self.secrets, text.encode(), others, keep=keep)
 
     # What is told to the outside
 

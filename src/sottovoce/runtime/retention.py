@@ -63,9 +63,11 @@ def stage_over(
     journal.sweep()
 
 
-def stages_over(journal: Journal, edges: Iterable[EdgeSecrets], result: bytes, *, keep: bool) -> None:
-    """The result is there: no pads are needed any more."""
-    journal.put({RESULT: result}, [] if keep else [edge.last_stage() for edge in edges])
+def stages_over(
+    journal: Journal, edges: Iterable[EdgeSecrets], result: bytes, others: Iterable[str], *, keep: bool
+) -> None:
+    """The result is there: no pads are needed any more, and nothing that ``others`` left."""
+    journal.put({RESULT: result}, [*others, *([] if keep else [edge.last_stage() for edge in edges])])
     journal.sweep()
 
 
