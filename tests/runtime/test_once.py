@@ -17,7 +17,8 @@ import sottovoce as sv
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.plan.node_file import NodeConfig
-from sottovoce.runtime.protocol.frames import Goodbye
+from sottovoce.runtime.protocol.agreement import Contradiction
+from sottovoce.runtime.protocol.frames import Goodbye, Leave
 from sottovoce.runtime.protocol.leaving_state import ESCROW, Departure
 from sottovoce.runtime.protocol.party import FINISHED, HOPELESS
 from sottovoce.runtime.retention import RESULT
@@ -107,3 +108,16 @@ def test_the_journal_ends_in_one_transaction(tmp_path, identities, monkeypatch):
         Agent.write_result(party, {"status": "converged"})
         assert [[*blobs] for blobs in puts] == [[RESULT]]
         assert journal.under(ESCROW) == []
+
+
+def test_who_insists_on_an_impossible_leaver_is_counted(triangle):
+    def hear(said: Leave) -> bool:
+        raise Contradiction("passed on that two have left.")
+
+    ann, bob = triangle.parties["ann"], triangle.parties["bob"].links["ann"]
+    ann.departure = SimpleNamespace(possible=True, hear=hear)  # type: ignore[assignment]
+    for times in (1, 2):
+        with pytest.raises(Contradiction, match="bob passed on that two have left"):
+            ann.received("bob", bob._sealed(Leave("cat", "bob", 0, 0, 0, 0, False, False, b"x")))
+        assert [*ann.contradictions] == [("bob", "leave")]
+        assert ann.insists["bob"] == times

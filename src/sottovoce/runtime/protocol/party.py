@@ -272,8 +272,7 @@ class Party:
         try:
             return self.departure.hear(said)
         except Contradiction as error:
-            self.contradictions[neighbour, "leave"] = named = Contradiction(f"{neighbour} {error}")
-            raise named from None
+            raise self._contradicted(neighbour, "leave", error) from None
 
     def _said(self, neighbour: str, link: Link, said: Complete | Verdict) -> bool:
         if isinstance(said, Verdict) and any(index >= self.n for index in said.acceptances):
