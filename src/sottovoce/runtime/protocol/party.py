@@ -20,41 +20,12 @@ from .escrow import guardians
 from .frames import Goodbye, Leave, Pads, Progress, Verdict
 from .leaving_state import Departure
 from .link import Complete, Link, News
+from .stages import Counts, Ended, Held
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
 HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
 NOTHING = Progress()
 SAID = ("verdict", "snapshot", "value")  # in the order of ``Link.next_frame``
-
-
-@dataclass(eq=False)
-class Held:
-    """The newest that a neighbour said about a stage which has not begun here."""
-
-    value: tuple[int, Array] | None = None
-    snapshot: tuple[int, Array] | None = None
-    verdict: Verdict | None = None
-
-
-@dataclass(eq=False)
-class Ended:
-    """How a stage ended: the epoch that everybody accepted."""
-
-    stage: int
-    epoch: int
-    proofs: Mapping[int, bytes]
-
-
-@dataclass(eq=False)
-class Counts:
-    """What has happened so far."""
-
-    sent: int = 0
-    received: int = 0
-    old: int = 0  # messages that came too late to matter
-    bytes_sent: int = 0
-    bytes_received: int = 0
-    refused: int = 0  # frames that broke the protocol
 
 
 @dataclass(eq=False)
