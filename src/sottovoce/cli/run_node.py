@@ -43,7 +43,7 @@ def run_node(file: Path, json: bool, quiet: bool) -> int:
     os.environ["GRPC_SSL_CIPHER_SUITES"] = NO_TLS_1_2
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from ..runtime.plan.node_file import read_node_file
-    from ..runtime.serve import run_party
+    from ..runtime.process import run_party
 
     config = read_node_file(file)
     log_to_stderr(json, quiet)
