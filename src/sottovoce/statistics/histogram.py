@@ -22,8 +22,17 @@ DEFAULT_MASK = ModularMask()
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Statistic):
-    """``counts[k]`` values lie in ``edges[k] <= x < edges[k+1]``; the last bin has both its edges. The others lie
-    ``below`` and ``above``."""
+    """What ``private_histogram`` returns, besides the fields of ``Statistic``.
+
+    Attributes
+    ----------
+    edges : ndarray
+        Of the bins.
+    counts : ndarray of int
+        ``counts[k]`` values lie in ``edges[k] <= x < edges[k+1]``; the last bin has both its edges.
+    below, above : int
+        How many lie outside.
+    """
 
     edges: Value[Array] = Value()
     counts: Value[Integers] = Value()
@@ -48,13 +57,40 @@ def private_histogram(
     max_iter: int | None = None,
     progress: bool | None = None,
 ) -> Histogram:
-    """How many values of all parties fall into each bin, exactly. ``shards``: a number or a vector per party.
-
-    ``bins`` are the edges, public and agreed on before: the range of the pooled data is not known to anybody. Values
-    outside are counted in ``below`` and ``above``.
+    """How many values of all parties fall into each bin, exactly.
 
     Revealed, of each honest component: its own histogram. A component of one party shows that party's counts, and small
     counts may point to persons.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom; one node a party.
+    shards : sequence
+        A number or a vector per party.
+    bins : sequence of float
+        The edges, public and agreed on before: the range of the pooled data is not known to anybody. Values outside are
+        counted in ``below`` and ``above``.
+    mask : ModularMask
+        Hides integers exactly.
+    schedule, seed, tol, max_iter, progress
+        Of the run, as in ``sv.solve``.
+
+    Returns
+    -------
+    Histogram
+
+    Raises
+    ------
+    InvalidInput
+        Bins that do not increase, or shards of more than one variable.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_histogram(sv.Network.ring(3), [[1.0, 2.5], [0.5], [7.0]], bins=[0, 2, 4])
+    >>> result.counts.tolist(), result.below, result.above
+    ([2, 1], 0, 1)
     """
     rows, shape = read_rows(network, shards)
     if shape:

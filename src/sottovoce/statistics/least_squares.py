@@ -59,13 +59,48 @@ def private_least_squares(
 ) -> Regression:
     """The regression of ``b`` on the columns of ``A``, over the pooled rows of shards ``(A_i, b_i)``.
 
-    Minimises ``sum w (b - intercept - A x)^2 + ridge ||x||^2``; the intercept is not penalised. ``weights``: per party,
-    a positive number per row, proportional to the inverse variance of its error (WLS); about 1, as they hide behind the
-    same mask. ``names`` of the columns, for the summary. ``scale``: ``d + 1`` public numbers that bring the columns,
-    and last the target, to size 1 (or one number for all). Answers are in the units of the data.
+    Minimises ``sum w (b - intercept - A x)^2 + ridge ||x||^2``. Answers are in the units of the data.
 
     Revealed, of each honest component: its number of rows, its sums of ``w``, ``w x`` and ``w y``, its matrix
     ``sum w (t - m)(t - m)'`` for ``t = (x, y)``, and, which follows from these, its sum of squared residuals.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom; one node a party.
+    shards : sequence of pairs
+        ``(A_i, b_i)`` of every party, with ``n_i`` rows.
+    ridge : float
+        Penalty on the coefficients; the intercept is not penalised. Above 0 there are no standard errors.
+    weights : sequence, optional
+        Per party a positive number per row, proportional to the inverse variance of its error (WLS); about 1, as they
+        hide behind the same mask.
+    intercept : bool
+        Whether to fit one.
+    names : sequence of str, optional
+        Of the columns, for the summary.
+    scale : float or sequence, optional
+        Public numbers that bring the columns, and last the target, to size 1: ``d + 1`` of them, or one for all.
+    mask, schedule, seed, tol, max_iter, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+
+    Returns
+    -------
+    Regression
+
+    Raises
+    ------
+    InvalidInput
+        Shards that do not fit together, or columns that do not determine the coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sottovoce as sv
+    >>> A = [np.array([[0.0], [1.0]]) + i for i in range(3)]
+    >>> fit = sv.private_least_squares(sv.Network.ring(3), [(rows, 2 * rows[:, 0] + 1) for rows in A], names=["dose"])
+    >>> fit.terms, fit.parameters.round(6).tolist()
+    (('intercept', 'dose'), [1.0, 2.0])
     """
     rows, row_weights = read_regression(network, shards, weights)
     d = rows[0].shape[1] - 1

@@ -27,7 +27,15 @@ from .statistic import Statistic, Value
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledMean(Statistic):
-    """``mean`` is a float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``."""
+    """What ``private_mean`` returns, besides the fields of ``Statistic``.
+
+    Attributes
+    ----------
+    observations : int
+        Rows of all parties.
+    mean : float or ndarray
+        A float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``.
+    """
 
     observations: Value[int] = Value()
     mean: Value[float | Array] = Value()
@@ -35,19 +43,36 @@ class PooledMean(Statistic):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledVariance(PooledMean):
-    """``variance`` has the shape of ``mean``, and so has its root."""
+    """What ``private_variance`` returns, besides the fields of ``PooledMean``.
+
+    Attributes
+    ----------
+    ddof : int
+        What was subtracted from the number of rows.
+    variance : float or ndarray
+        Of the shape of ``mean``.
+    """
 
     ddof: Value[int] = Value()
     variance: Value[float | Array] = Value()
 
     @property
     def standard_deviation(self) -> float | Array:
+        """The root of ``variance``."""
         return _shaped(np.sqrt(np.maximum(self.variance, 0.0)), np.shape(self.variance))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledCovariance(PooledMean):
-    """``covariance`` is ``(d, d)``."""
+    """What ``private_covariance`` returns, besides the fields of ``PooledMean``.
+
+    Attributes
+    ----------
+    ddof : int
+        What was subtracted from the number of rows.
+    covariance : ndarray
+        ``(d, d)``.
+    """
 
     ddof: Value[int] = Value()
     covariance: Value[Array] = Value()
@@ -76,11 +101,36 @@ def private_mean(
 ) -> PooledMean:
     """The mean over all rows of all parties: a party with more rows weighs more.
 
-    ``shards`` has an entry per party, whose first axis is observations: a number is one observation of one variable,
-    a vector ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of ``d``: ``[[...]]``). A party may
-    have no rows. ``scale``: a public number, or one per column, that brings the data to size 1.
-
     Revealed, of each honest component: its number of rows, and its sum of ``x``.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom; one node a party.
+    shards : sequence
+        An entry per party, whose first axis is observations: a number is one observation of one variable, a vector
+        ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of ``d``: ``[[...]]``). A party may have
+        no rows.
+    scale : float or sequence, optional
+        Public numbers, one for all columns or one each, that bring the data to size 1.
+    mask, schedule, seed, tol, max_iter, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+
+    Returns
+    -------
+    PooledMean
+
+    Raises
+    ------
+    InvalidInput
+        Shards that do not fit together, or no rows at all.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_mean(sv.Network.ring(3), [[1.0, 2.0], [6.0], []])
+    >>> result.observations, round(result.mean, 6)
+    (3, 3.0)
     """
     rows, shape = read_rows(network, shards)
     unit = read_scale(scale, rows[0].shape[1], "column")
@@ -102,9 +152,34 @@ def private_variance(
     max_iter: int | None = None,
     progress: bool | None = None,
 ) -> PooledVariance:
-    """Variances over all rows, ``sum (x - mean)^2 / (N - ddof)``. ``shards`` as for ``private_mean``.
+    """Variances over all rows, ``sum (x - mean)^2 / (N - ddof)``.
 
     Revealed, of each honest component: its number of rows, its sum of ``x``, and its sum of ``(x - mean)^2``.
+
+    Parameters
+    ----------
+    network, shards, scale
+        As for ``private_mean``.
+    ddof : int
+        1 for the unbiased estimate.
+    mask, schedule, seed, tol, max_iter, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+
+    Returns
+    -------
+    PooledVariance
+
+    Raises
+    ------
+    InvalidInput
+        What ``private_mean`` refuses, or no more rows than ``ddof``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_variance(sv.Network.ring(3), [[1.0, 2.0], [6.0], []])
+    >>> round(result.variance, 6), round(result.standard_deviation, 6)
+    (7.0, 2.645751)
     """
     rows, shape = read_rows(network, shards)
     unit = read_scale(scale, rows[0].shape[1], "column")
@@ -127,9 +202,36 @@ def private_covariance(
     max_iter: int | None = None,
     progress: bool | None = None,
 ) -> PooledCovariance:
-    """The covariance of the columns over all rows, and their ``correlation``; ``shards`` are rows ``(n_i, d)``.
+    """The covariance of the columns over all rows, and their ``correlation``.
 
     Revealed, of each honest component: its number of rows, its sum of ``x``, and its sum of ``(x - mean)(x - mean)'``.
+
+    Parameters
+    ----------
+    network, scale
+        As for ``private_mean``.
+    shards : sequence
+        Rows ``(n_i, d)`` of every party.
+    ddof : int
+        1 for the unbiased estimate.
+    mask, schedule, seed, tol, max_iter, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+
+    Returns
+    -------
+    PooledCovariance
+
+    Raises
+    ------
+    InvalidInput
+        Shards that are no rows or do not fit together, or no more rows than ``ddof``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> rows = [[[0.0, 0.0], [1.0, 2.0]], [[2.0, 4.0]], [[3.0, 6.0]]]
+    >>> sv.private_covariance(sv.Network.ring(3), rows).correlation.round(6).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
     """
     rows, shape = read_rows(network, shards)
     if not shape:
