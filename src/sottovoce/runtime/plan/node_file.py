@@ -48,20 +48,25 @@ class Neighbour:
 
 @dataclass(frozen=True, eq=False)
 class NodeConfig:
-    """A node file, checked."""
+    """A node file, checked: what ``read_node_file`` returns. The names of the fields are those of the file.
+
+    ``names`` are all parties: the position of a name is its index; ``keys`` are theirs, in the same order, by which
+    everybody checks what anybody signs. ``wake`` is ``"eager"``, or mean wakes per second of a Poisson clock. First
+    messages wait for a multiple of ``pace`` seconds, so that their time does not tell how many rows there are.
+    """
 
     path: Path
     name: str
-    names: tuple[str, ...]  # of all parties; the position of a name is its index
-    keys: tuple[str, ...]  # of all parties, in the same order: by them everybody checks what anybody signs
+    names: tuple[str, ...]
+    keys: tuple[str, ...]
     listen: str
     identity: Path
     data: Path
     delimiter: str
     journal: Path
     result: Path
-    wake: Literal["eager"] | float  # a number: mean wakes per second of a Poisson clock
-    pace: float  # seconds: first messages wait for a multiple of it, so that their time does not tell how many rows
+    wake: Literal["eager"] | float
+    pace: float
     record: Path | None
     metrics: str | None
     run_name: str
@@ -161,7 +166,24 @@ class NodeConfig:
 
 
 def read_node_file(path: str | Path) -> NodeConfig:
-    """Read and check a node file and its certificates. The data must be there, and are read when they are asked for."""
+    """Read and check a node file and its certificates (docs/reference/plan-and-node-files.md).
+
+    The data must be there, and are read when they are asked for. ``read_plan`` has an example.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file, as ``sottovoce plan`` writes it.
+
+    Returns
+    -------
+    NodeConfig
+
+    Raises
+    ------
+    InvalidFile
+        The first mistake in it, with the key and the line.
+    """
     file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
     party, run = file.table("party"), file.table("run")
     party.refuse_unknown(PARTY_KEYS)
