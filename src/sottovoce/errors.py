@@ -4,7 +4,7 @@ SottovoceError
 ├── InvalidInput (ValueError)     an argument that cannot be used
 │   ├── InvalidNetwork            a graph or an edge constraint
 │   ├── InvalidCost               a cost or its data
-│   └── InvalidFile               a problem file; names the key and the line
+│   └── InvalidFile               a file, or data in one; names the line
 ├── Unsupported                   a combination for which no exact step is known
 ├── JournalError                  the saved state of a party cannot be read or written
 ├── PeerError                     another party broke the protocol
@@ -25,66 +25,141 @@ from typing import Any, TypeGuard
 
 
 class SottovoceError(Exception):
-    """Base of every error that the package raises on purpose."""
+    """Base of every error that the package raises on purpose.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> from sottovoce.errors import SottovoceError
+    >>> try:
+    ...     sv.Network.ring(2)
+    ... except SottovoceError as error:
+    ...     print(error)
+    n must be an integer >= 3, the number of nodes; got 2.
+    """
 
 
 class InvalidInput(SottovoceError, ValueError):
-    """An argument that cannot be used: what, which value, what to do instead."""
+    """An argument that cannot be used: what, which value, what to do instead.
+
+    Raised before any work is done. It is a ``ValueError`` too, and commands end with status 2.
+    """
 
 
 class InvalidNetwork(InvalidInput):
-    """A graph or an edge constraint that cannot carry the iteration."""
+    """A graph or an edge constraint that cannot carry the iteration.
+
+    Raised by the constructors of ``Network``: loops, repeated edges, nodes that cannot be reached, blocks that do not
+    fit, and random graphs that are not connected in a hundred draws.
+    """
 
 
 class InvalidCost(InvalidInput):
-    """A cost, or data for a cost, that cannot be used."""
+    """A cost, or data for a cost, that cannot be used.
+
+    Raised where a cost is made: shapes that do not fit, numbers that are not finite, a form that is not convex.
+    """
 
 
 class InvalidFile(InvalidInput):
-    """A problem file with a mistake in it."""
+    """A file with a mistake in it: a problem, plan or node file, or the data that it names.
+
+    Raised as it is read. It says the file, the key and the line, and quotes no cell of a party's data.
+    """
 
 
 class Unsupported(SottovoceError):
-    """A combination for which no exact step is known; never approximated in silence."""
+    """A combination for which there is no exact way; never approximated in silence.
+
+    Raised for sums of costs without an exact step, for audits and moments that have no formula, and for standard errors
+    of a biased estimate.
+    """
 
 
 class JournalError(SottovoceError):
-    """The saved state of a party cannot be read or written."""
+    """The saved state of a party cannot be read or written.
+
+    Raised by a party of a network: a journal that is damaged, that another process uses, or that belongs to other data
+    or another run; a full disk.
+    """
 
 
 class PeerError(SottovoceError):
-    """Another party broke the protocol: what it did. Nothing here is wrong."""
+    """Another party broke the protocol: what it did. Nothing here is wrong.
+
+    Raised by a party of a network. A frame or a hello that is refused ends the connection, which is dialled again; what
+    cannot be mended ends the run.
+    """
 
 
 class NotConverged(SottovoceError):
-    """A value is asked for that was not computed, because a run did not converge."""
+    """A value is asked for that was not computed, because a run did not converge.
+
+    Raised where a value of a statistic is asked for, not by the run: its ``status`` says how it ended.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> from sottovoce.errors import NotConverged
+    >>> result = sv.private_mean(sv.Network.ring(3), [1.0, 2.0, 6.0], max_iter=1)
+    >>> try:
+    ...     result.mean
+    ... except NotConverged:
+    ...     print(result.status.value)
+    max_iter
+    """
 
 
 class MissingExtra(SottovoceError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; says how to install it.
+
+    Raised where it is first needed. It is an ``ImportError`` too.
+    """
 
     def __init__(self, what: str, package: str, extra: str) -> None:
         super().__init__(f"{what} needs {package}. Install it with: pip install 'sottovoce[{extra}]'")
 
 
 class SottovoceWarning(UserWarning):
-    """Base of every warning that the package gives."""
+    """Base of every warning that the package gives.
+
+    Examples
+    --------
+    To make all of them errors:
+
+    >>> import warnings
+    >>> from sottovoce.errors import SottovoceWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", SottovoceWarning)
+    """
 
 
 class BadlyHidden(SottovoceWarning):
-    """The data are too large for their mask to hide them well."""
+    """The data are too large for their mask to hide them well.
+
+    Given by runs and statistics: raise the variance, or bring the data to size 1 by ``scale``.
+    """
 
 
 class NotCalibrated(SottovoceWarning):
-    """The mask was calibrated for another run, and its guarantee does not hold for this one."""
+    """The mask was calibrated for another run, and its guarantee does not hold for this one.
+
+    Given where a ``CalibratedMask`` meets another network, schedule, ``theta`` or ``c``: calibrate again.
+    """
 
 
 class NotGuaranteed(SottovoceWarning):
-    """Convergence is not guaranteed for these settings."""
+    """Convergence is not guaranteed for these settings, and why.
+
+    Given for ``theta = 1`` where a cost is not strongly convex and differentiable: take a smaller one.
+    """
 
 
 class PrecisionLost(SottovoceWarning):
-    """Rounding at the size of the mask exceeds the asked tolerance."""
+    """Rounding at the size of the mask exceeds the asked tolerance.
+
+    Given before a run: lower the variance, or raise ``tol``.
+    """
 
 
 def is_number(value: Any) -> TypeGuard[float]:

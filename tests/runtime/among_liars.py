@@ -19,7 +19,7 @@ from runtime.trial import Trial
 from runtime.two_worlds import Program, StillLoop
 
 from sottovoce.runtime import agent as agent_module
-from sottovoce.runtime import serve as serve_module
+from sottovoce.runtime import process as process_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.network_agreements import NetworkAgreements
 from sottovoce.runtime.plan.node_file import read_node_file
@@ -57,7 +57,7 @@ class Company:
         for name in names or self.configs:
             config = self.configs[name]
             transport = self.hub.transport(name, [neighbour.name for neighbour in config.neighbours])
-            self.tasks[name] = asyncio.create_task(serve_module.serve(config, transport))
+            self.tasks[name] = asyncio.create_task(process_module.serve(config, transport))
 
     async def crash(self, name: str) -> None:
         self.hub.kill(name)
@@ -112,8 +112,8 @@ def company(trial: Trial, lie: Lie = honest) -> Iterator[Company]:
         return asyncio.get_running_loop().time()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serve_module, "Agent", Seen)
-        for module in (agent_module, serve_module):
+        patch.setattr(process_module, "Agent", Seen)
+        for module in (agent_module, process_module):
             patch.setattr(module, "time", SimpleNamespace(time=now, monotonic=now))
         patch.setattr(NetworkAgreements, "_wait", lambda _, coroutine: Program.current().ask(coroutine))
         yield made

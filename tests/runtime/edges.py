@@ -59,7 +59,7 @@ def met(me: str, other: str, run: dict[str, Any] = RUN) -> EdgeSecrets:
 def link(identities: dict[str, Identity], me: str, other: str, *, run: dict[str, Any] = RUN, mac: bool = True) -> Link:
     text = canonical(run)
     secrets = EdgeSecrets.saved(Shelf(disk(me, other, text)), digest(text), me, other)
-    return Link(identities[me], other, INDEX[other], identities[other].certificate, run, secrets, authenticate=mac)
+    return Link(identities[me], other, INDEX[other], identities[other].certificate, text, secrets, authenticate=mac)
 
 
 def acceptances(identities: dict[str, Identity], me: str, run: dict[str, Any] = RUN) -> Acceptances:

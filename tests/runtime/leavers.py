@@ -18,7 +18,7 @@ from runtime.two_worlds import Program, StillLoop
 
 import sottovoce as sv
 from sottovoce.runtime import agent as agent_module
-from sottovoce.runtime import serve as serve_module
+from sottovoce.runtime import process as process_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import Cluster
 from sottovoce.runtime.drop import drop
@@ -65,10 +65,10 @@ class Stage:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(agent_module, "time", clock)
-            patch.setattr(serve_module, "time", clock)
+            patch.setattr(process_module, "time", clock)
             patch.setattr(agent_module, "random", SimpleNamespace(Random=lambda: random.Random(dice.random())))
             patch.setattr(NetworkAgreements, "_wait", lambda _, coroutine: Program.current().ask(coroutine))
-            patch.setattr(serve_module, "Agent", Seen)
+            patch.setattr(process_module, "Agent", Seen)
             yield
 
     async def happen(self, plot: Callable[[Stage], Awaitable[None]]) -> None:
@@ -87,7 +87,7 @@ class Stage:
         for name in names or self.configs:
             around = [neighbour.name for neighbour in self.configs[name].neighbours]
             self.tasks[name] = asyncio.create_task(
-                serve_module.serve(self.configs[name], self.hub.transport(name, around))
+                process_module.serve(self.configs[name], self.hub.transport(name, around))
             )
 
     async def kill(self, name: str) -> None:

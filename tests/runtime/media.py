@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runtime import virtual_time
 
@@ -62,7 +64,7 @@ class Speaker:
 
     def say(self, *frames: bytes) -> None:
         self.outbox.extend(frames)
-        for neighbour in self.transport._states:
+        for neighbour in self.transport.neighbours:
             self.transport.notify(neighbour)
 
     @property
@@ -96,6 +98,7 @@ class Medium:
     """Two parties: ann, who dials, and bob. ``talk`` plays a scenario, and sees whether all was left in order."""
 
     run = staticmethod(asyncio.run)
+    explains = True  # whether who is refused hears why
 
     async def open(self, ann: Speaker, bob: Speaker) -> None:
         """Give both a transport, and start it."""
@@ -201,6 +204,34 @@ class OverGrpc(Medium):
 
     def thaw(self) -> None:
         self.line.moving.set()
+
+
+class OfThePage(OverGrpc):
+    """The transport of docs/guides/own-transport.md, as a reader would copy it."""
+
+    # What the buffers of two connections hold, in frames of 1,000 bytes.
+    room = 8_000
+    explains = False
+
+    def __init__(self) -> None:
+        text = (Path(__file__).parents[2] / "docs" / "guides" / "own-transport.md").read_text()
+        block = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[0]
+        names: dict[str, Any] = {}
+        exec(compile(block, "own-transport.md", "exec"), names)
+        self.make = names["TcpTransport"]
+
+    def transport(self, name: str, listen: str = "") -> Any:
+        host, port = self.line.address.split(":") if name == "ann" else ("127.0.0.1", "0")
+        known = {"ann": ("127.0.0.1", 0), "bob": (host, int(port))}
+        return self.make(name, known)
+
+    async def open(self, ann: Speaker, bob: Speaker) -> None:
+        bob.transport = self.transport("bob")
+        await bob.transport.start(bob)
+        self.line = Line(bob.transport.server.sockets[0].getsockname()[1])
+        await self.line.open()
+        ann.transport = self.transport("ann")
+        await ann.transport.start(ann)
 
 
 class Line:

@@ -28,7 +28,7 @@ from sottovoce.cli.run_node import log_to_stderr
 from sottovoce.cli.status import status_facts
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.runtime import cluster as cluster_module
-from sottovoce.runtime import serve
+from sottovoce.runtime import process
 from sottovoce.runtime.cluster import ANSWER, Cluster, ask, free_ports
 from sottovoce.runtime.keys import identity
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
@@ -164,7 +164,7 @@ def party(out: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]
             tell({"status": "converged", "answer": play["answer"]})
         return int(play["code"])
 
-    monkeypatch.setattr(serve, "run_party", run_party)
+    monkeypatch.setattr(process, "run_party", run_party)
     root = logging.getLogger()
     before = root.handlers[:], root.level
     yield play
@@ -235,7 +235,7 @@ def test_a_mistake_in_the_data_shows_before_anybody_is_called(out, monkeypatch):
     def called(*_: Any) -> None:
         raise AssertionError("the party is on the network")
 
-    monkeypatch.setattr(serve, "GrpcTransport", called)
+    monkeypatch.setattr(process, "GrpcTransport", called)
     config = read_node_file(out / "ann/node.toml")
     config.data.write_text("y\n1\n")
     done = sottovoce("node", out / "ann/node.toml")

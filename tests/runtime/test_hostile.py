@@ -32,7 +32,7 @@ from sottovoce.runtime.keys.identity import Identity
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.protocol.frames import CHUNK, MAX_FRAME, Hello, Opening, Pads, Snapshot, Value, Verdict, encode
 from sottovoce.runtime.protocol.handshake import Handshake, signed_part
-from sottovoce.runtime.protocol.link import Link, canonical, digest
+from sottovoce.runtime.protocol.link import Link, digest
 from sottovoce.runtime.transport.grpc_transport import METHOD, NAME_KEY, SERVICE
 
 TRIANGLE = sv.Network.complete(3)
@@ -88,10 +88,10 @@ def edge_of(trial: Trial, name: str, other: str) -> Link:
     config = read_node_file(trial.folder / name / "node.toml")
     neighbour = next(neighbour for neighbour in config.neighbours if neighbour.name == other)
     with journal_of(config) as journal:
-        secrets = EdgeSecrets.saved(journal, digest(canonical(config.parameters())), name, other)
+        secrets = EdgeSecrets.saved(journal, config.run_hash, name, other)
     own = identity.load(config.identity)
     mac = config.channels == "open"
-    return Link(own, other, neighbour.index, neighbour.certificate, config.parameters(), secrets, authenticate=mac)
+    return Link(own, other, neighbour.index, neighbour.certificate, config.run_text, secrets, authenticate=mac)
 
 
 class Liar(Handshake):
@@ -373,7 +373,7 @@ def secrets_of(trial: Trial, config: NodeConfig, own: int) -> dict[str, list[byt
     found["keys"].append(key.splitlines()[1].encode())
     with journal_of(config) as journal:
         for neighbour in config.neighbours:
-            edge = EdgeSecrets.saved(journal, digest(canonical(config.parameters())), config.name, neighbour.name)
+            edge = EdgeSecrets.saved(journal, config.run_hash, config.name, neighbour.name)
             found["keys"] += [edge._chain, edge._root, edge._key(0, "check"), edge._chain.hex().encode()]
             for stage, length in ((0, 2), (1, 4)):
                 for holder in (config.name, neighbour.name):

@@ -22,8 +22,8 @@ from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.process import serve
 from sottovoce.runtime.protocol.link import digest
-from sottovoce.runtime.serve import serve
 from sottovoce.runtime.transport.in_memory import Hub
 
 PAIR = sv.Network.from_edges(2, [(0, 1)])

@@ -514,7 +514,7 @@ def test_of_two_nobody_is_told_that_one_has_left(leavings, identities):
 @pytest.mark.parametrize(("names", "kept"), [(("ann", "bob"), []), (("ann", "bob", "cat"), ["bob"])])
 def test_letters_are_kept_where_somebody_can_leave(tmp_path, identities, names, kept):
     question = SimpleNamespace(stages=2)
-    config: Any = SimpleNamespace(names=names, keys=names, question=question, parameters=dict)
+    config: Any = SimpleNamespace(names=names, keys=names, question=question, run_hash=bytes(32))
     with Journal(tmp_path / "journal.sqlite", bytes(32)) as journal:
         departure = Departure(config, identities["ann"], journal)
         departure.keep("bob", 0, np.ones(3))

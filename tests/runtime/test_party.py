@@ -62,8 +62,8 @@ class Triangle:
         if a in self.parties and b in self.parties:
             ends = [self.handshake(a, b), self.handshake(b, a)]
             shake(*ends)
-            for end in ends:
-                end.link.begin(end.nonces)
+            for name, end in zip((a, b), ends, strict=True):
+                self.parties[name].connected(end.link.name, end.nonces)
 
     def handshake(self, a: str, b: str) -> Handshake:
         """As the agent makes it: nobody here may be accused of having forgotten anything."""

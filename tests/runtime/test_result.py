@@ -16,15 +16,15 @@ import pytest
 from runtime.two_worlds import Program, StillLoop
 
 from sottovoce.data.cost_table import TYPES
-from sottovoce.runtime import serve as serve_module
+from sottovoce.runtime import process as process_module
 from sottovoce.runtime.network_agreements import NetworkAgreements
 from sottovoce.runtime.plan.node_file import read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
-from sottovoce.runtime.serve import serve
+from sottovoce.runtime.process import serve
 from sottovoce.runtime.transport.in_memory import Hub
 from sottovoce.statistics.at_one_party import OPTIONS
 
-SCHEMA = json.loads((Path(serve_module.__file__).parent / "result.schema.json").read_text())
+SCHEMA = json.loads((Path(process_module.__file__).parent / "result.schema.json").read_text())
 VALID = jsonschema.Draft202012Validator(SCHEMA)
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "plan-and-node-files.md"
 FIT = 'features = ["a", "b"]\ntarget = "y"\n'

@@ -23,14 +23,14 @@ from runtime.trial import ACCURACY, Trial, edit, journal_of, prepare, results_of
 import sottovoce as sv
 from sottovoce.errors import JournalError
 from sottovoce.runtime import operator_status, retention
-from sottovoce.runtime import serve as serve_module
+from sottovoce.runtime import process as process_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import ask
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.keys import identity
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.process import serve
 from sottovoce.runtime.protocol.frames import Snapshot, Verdict, decode
-from sottovoce.runtime.serve import serve
 from sottovoce.runtime.transport.in_memory import Hub
 
 PAIR = sv.Network.from_edges(2, [(0, 1)])
@@ -284,7 +284,7 @@ def test_a_party_that_missed_the_end_says_whom_to_start_again(tmp_path, monkeypa
             super().__init__(*arguments)
             agents[self.config.name] = self
 
-    monkeypatch.setattr(serve_module, "Agent", Seen)
+    monkeypatch.setattr(process_module, "Agent", Seen)
 
     async def play() -> None:
         deaf = False

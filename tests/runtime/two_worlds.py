@@ -32,7 +32,7 @@ from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm import node as node_module
 from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.runtime import agent as agent_module
-from sottovoce.runtime import serve as serve_module
+from sottovoce.runtime import process as process_module
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.drop import drop
@@ -41,7 +41,8 @@ from sottovoce.runtime.keys import hybrid
 from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
 from sottovoce.runtime.keys.identity import Identity, load, public_key
 from sottovoce.runtime.network_agreements import NetworkAgreements
-from sottovoce.runtime.plan.node_file import PACE, Neighbour, NodeConfig
+from sottovoce.runtime.plan.in_common import PACE
+from sottovoce.runtime.plan.node_file import Neighbour, NodeConfig
 from sottovoce.runtime.plan.question import Question
 from sottovoce.runtime.protocol import handshake as handshake_module
 from sottovoce.runtime.transport.in_memory import Faults, Hub
@@ -170,7 +171,7 @@ class World:
 
         def start(i: int) -> asyncio.Task[int]:
             around = [neighbour.name for neighbour in configs[i].neighbours]
-            return asyncio.create_task(serve_module.serve(configs[i], hub.transport(f"p{i}", around)))
+            return asyncio.create_task(process_module.serve(configs[i], hub.transport(f"p{i}", around)))
 
         parties = [start(i) for i in range(n)]
         watch = asyncio.create_task(self.watch(configs[0].metrics))
@@ -236,7 +237,7 @@ class World:
         clock = SimpleNamespace(time=loop.time, monotonic=loop.time)
         dice = random.Random(7)
         patch.setattr(agent_module, "time", clock)
-        patch.setattr(serve_module, "time", clock)
+        patch.setattr(process_module, "time", clock)
         patch.setattr(agent_module, "random", SimpleNamespace(Random=lambda: random.Random(dice.random())))
         patch.setattr(NetworkAgreements, "_wait", lambda _, coroutine: Program.current().ask(coroutine))
         sign = Identity.sign
@@ -292,7 +293,7 @@ class World:
         patch.setattr(EdgeSecrets, "words", moved_words)
         patch.setattr(node_module, "collapsed", noted)
         patch.setattr(NetworkAgreements, "agree", brought)
-        patch.setattr(serve_module, "Agent", Seen)
+        patch.setattr(process_module, "Agent", Seen)
 
     def shift(self, own: EdgeSecrets, stage: int, none: Any) -> Any:
         return self.shifts.get((stage, frozenset((own.own, own.neighbour))), none)

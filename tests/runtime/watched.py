@@ -32,7 +32,7 @@ class Watch(importlib.abc.MetaPathFinder, logging.Handler):
 
 async def play(folder: Path) -> list[int]:
     from sottovoce.runtime.plan.node_file import read_node_file
-    from sottovoce.runtime.serve import serve
+    from sottovoce.runtime.process import serve
 
     configs = [read_node_file(path) for path in sorted(folder.glob("*/node.toml"))]
     return await asyncio.gather(*(serve(config) for config in configs))
@@ -41,7 +41,7 @@ async def play(folder: Path) -> list[int]:
 def watched(folder: Path) -> dict[str, Any]:
     watch = Watch(len(list(folder.glob("*/node.toml"))))
     sys.meta_path.insert(0, watch)
-    log = logging.getLogger("sottovoce.runtime.serve")
+    log = logging.getLogger("sottovoce.runtime.process")
     log.setLevel(logging.INFO)
     log.addHandler(watch)
     try:

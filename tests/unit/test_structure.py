@@ -63,6 +63,42 @@ def test_imports_go_downwards(path):
         assert FLOOR[other] < FLOOR[room(path)], f"{room(path)} must not import {other}"
 
 
+def private_names_of_others(path: Path) -> set[str]:
+    """What a module takes of other rooms that begins with an underscore: by an import, or as an attribute of one."""
+    depth, found, imported = len(path.relative_to(ROOT).parts), set(), {}
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == depth and path.parent != ROOT:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}" if node.module else alias.name
+                imported[alias.asname or alias.name] = whole
+                if whole.split(".")[0] != room(path) and any(part.startswith("_") for part in whole.split(".")):
+                    found.add(whole)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported:
+            whole = f"{imported[node.value.id]}.{node.attr}"
+            private = node.attr.startswith("_") and not node.attr.startswith("__")
+            if private and whole.split(".")[0] != room(path):
+                found.add(whole)
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_underscores_stay_in_their_room(path):
+    assert private_names_of_others(path) == set()
+
+
+def test_a_private_name_of_another_room_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    (tmp_path / "runtime").mkdir()
+    path = tmp_path / "runtime" / "plan.py"
+    path.write_text(
+        "from ..network import graphs\nfrom ..network._hidden import a\nfrom ..pdmm.solve import _b\n"
+        "from . import _own\ngraphs._pair_up, graphs.__name__, _own._c"
+    )
+    assert private_names_of_others(path) == {"network._hidden.a", "pdmm.solve._b", "network.graphs._pair_up"}
+
+
 def test_files_stay_readable():
     lengths = {path.name: len(path.read_text().splitlines()) for path in MODULES}
     assert {name: length for name, length in lengths.items() if length > 420} == {}

@@ -45,7 +45,7 @@ def run_node(file: Path, json: bool, quiet: bool) -> int:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     gc.disable()  # to look for garbage among modules while they load, and ever after, finds none and takes long
     from ..runtime.plan.node_file import read_node_file
-    from ..runtime.serve import run_party
+    from ..runtime.process import run_party
 
     gc.freeze()
     gc.enable()

@@ -43,7 +43,12 @@ class Quadratic(Cost):
             raise InvalidCost(f"Q must be (n,) or (n, d, d) for q of shape (n, d); got {Q.shape} and {q.shape}.")
         if not (np.isfinite(Q).all() and np.isfinite(q).all()):
             raise InvalidCost("Q and q must be finite.")
-        return Quadratic._make((q.shape[1],), Q=Q, q=q, r=np.zeros(len(q)))
+        return cls.trusted((q.shape[1],), Q, q)
+
+    @classmethod
+    def trusted(cls, shape: tuple[int, ...], Q: Array, q: Array) -> Quadratic:
+        """``many`` of arrays that are known to fit, for nodes whose variable has this shape."""
+        return Quadratic._make(shape, Q=Q, q=q, r=np.zeros(len(q)))
 
     def value(self, x: Array) -> Array:
         Qx = self.Q[:, None] * x if self.Q.ndim == 1 else np.einsum("kij,...kj->...ki", self.Q, x)

@@ -1,1 +1,5 @@
 """What users bring: problem files, and the rows of every party in them or in CSV files beside them."""
+
+from .problem_file import ProblemFile, example, read_problem_file
+
+__all__ = ["ProblemFile", "example", "read_problem_file"]

@@ -21,7 +21,19 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Shards:
-    """The data of all parties: for each a name, a matrix of its rows, and where it came from."""
+    """The data of all parties.
+
+    Attributes
+    ----------
+    columns : list of str
+        Their names, the same for everybody.
+    parties : list of str
+        A name for each party.
+    rows : list of ndarray
+        ``(n_i, d)`` for each.
+    sources : list of str
+        Where the rows of each came from, for sentences.
+    """
 
     columns: list[str]
     parties: list[str]

@@ -65,7 +65,19 @@ TABLES = ("network", "cost", "pdmm", "mask")
 
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
-    """A problem, the arguments of ``solve`` for it, and the names in which to report the answer."""
+    """A problem file, checked: what ``read_problem_file`` returns.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    problem : Problem
+        What to solve.
+    options : dict
+        The arguments of ``sv.solve`` for it, by name.
+    cost : CostTable
+        What ``[cost]`` says, with the names in which to report the answer.
+    """
 
     path: Path
     problem: Problem
@@ -77,7 +89,7 @@ class ProblemFile:
         return result if self.cost.scale is None else replace(result, x=result.x / self.cost.scale)
 
     def party_numbers(self, names: str) -> frozenset[int]:
-        """The parties in a list such as ``"Ada,3"``: names of the file, or numbers."""
+        """The parties in a list such as ``"Ada,3"``: names of the file, or numbers; ``InvalidInput`` for others."""
         parties, found = self.cost.parties, set()
         for word in (word.strip() for word in names.split(",")):
             if word in parties:
@@ -104,12 +116,54 @@ class ProblemFile:
 
 
 def example(name: str) -> str:
-    """The text of one of ``EXAMPLES``: a problem file that runs as it is."""
+    """The text of a problem file that runs as it is.
+
+    Parameters
+    ----------
+    name : str
+        ``"averaging"``, ``"regression"``, ``"lasso"`` or ``"logistic"``.
+
+    Examples
+    --------
+    >>> from sottovoce.data import example
+    >>> "[network]" in example("averaging")
+    True
+    """
     return (resources.files("sottovoce.data") / "examples" / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def read_problem_file(path: str | Path, seed: int | None = None) -> ProblemFile:
-    """Read and check a problem file; ``seed`` takes precedence over the file's."""
+    """Read and check a problem file (docs/reference/problem-file.md).
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file. The CSV files that it names lie beside it.
+    seed : int, optional
+        Takes precedence over the file's.
+
+    Returns
+    -------
+    ProblemFile
+
+    Raises
+    ------
+    InvalidFile
+        The first mistake in it, with the key and the line.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import sottovoce as sv
+    >>> from sottovoce.data import example, read_problem_file
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "problem.toml"
+    ...     _ = path.write_text(example("averaging"))
+    ...     file = read_problem_file(path)
+    >>> sv.solve(file.problem, **file.options).status.value
+    'converged'
+    """
     file = TomlFile(Path(path))
     for name in file.values:
         if name not in TABLES:

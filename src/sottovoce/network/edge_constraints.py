@@ -20,14 +20,40 @@ Key = tuple[int, int]
 
 
 class Constraints:
-    """The blocks of a network, and what the iteration needs of them: ``C``, ``P`` and ``b`` over all rows of ``z``."""
+    """The blocks of a network, and what the iteration needs of them. ``Network.with_constraints`` makes one.
 
-    dims: npt.NDArray[np.int64]  # n_i, the dimension of x_i
-    rows: npt.NDArray[np.int64]  # z of half-edge h lies in rows[h] .. rows[h+1]
-    columns: npt.NDArray[np.int64]  # x_i lies in columns[i] .. columns[i+1]
-    A: list[Array]  # A_ij, by half-edge
-    b: Array  # b_ij over the rows of z, the same for (i, j) and (j, i)
-    row_sizes: Array  # the largest entry of A_ij and A_ji in each row of z: turns a violation into units of x
+    Attributes
+    ----------
+    A : list of ndarray
+        ``A_ij``, by half-edge.
+    b : ndarray
+        ``b_ij`` over the rows of ``z``, the same for ``(i, j)`` and ``(j, i)``.
+    C : sparse array
+        Block ``A_ij`` in row ``(i|j)``, column ``i``.
+    P : ndarray
+        The permutation as an index: ``P z = z[P]``.
+    dims : ndarray
+        ``n_i``, the dimension of ``x_i``.
+    rows, columns : ndarray
+        ``z`` of half-edge ``h`` lies in ``rows[h] .. rows[h+1]``, ``x_i`` in ``columns[i] .. columns[i+1]``.
+    row_sizes : ndarray
+        The largest entry of ``A_ij`` and ``A_ji`` in each row of ``z``: turns a violation into units of ``x``.
+
+    Examples
+    --------
+    >>> from sottovoce import Network
+    >>> blocks = {(0, 1): [[1.0, 1.0]], (1, 0): [[-1.0]]}
+    >>> constraints = Network.from_edges(2, [(0, 1)]).with_constraints(blocks).constraints
+    >>> constraints.dims.tolist(), constraints.C.toarray().tolist()
+    ([2, 1], [[1.0, 1.0, 0.0], [0.0, 0.0, -1.0]])
+    """
+
+    dims: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+    A: list[Array]
+    b: Array
+    row_sizes: Array
     C: sparse.csr_array[Any]
     P: npt.NDArray[np.int64]
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidNetwork, MissingExtra
-from . import graphs
+from . import exchange, graphs
 
 if TYPE_CHECKING:  # SciPy's matrices are loaded where they are made: a party, which makes none, starts twice as fast
     from scipy import sparse
@@ -33,6 +32,26 @@ class Network:
 
     Made by ``Network.from_edges``, ``from_networkx``, ``read_edge_list`` or a generator such as ``random_geometric``;
     ``with_constraints`` replaces consensus by general edge constraints.
+
+    Attributes
+    ----------
+    n : int
+        Number of nodes.
+    indptr, indices : ndarray
+        The half-edges in CSR form: those of node ``i`` are ``indptr[i] .. indptr[i+1]``, and ``indices`` has the ``j``
+        of each ``(i, j)``.
+    positions : ndarray or None
+        ``(n, 2)``, where the nodes have a place.
+    constraints : Constraints or None
+        None is consensus.
+
+    Examples
+    --------
+    >>> network = Network.ring(4)
+    >>> network.n, network.m, network.neighbours(0).tolist()
+    (4, 4, [1, 3])
+    >>> network.edges.tolist()
+    [[0, 1], [0, 3], [1, 2], [2, 3]]
     """
 
     n: int
@@ -60,7 +79,7 @@ class Network:
         self.indptr = adjacency.indptr.astype(np.int64)
         self.indices = adjacency.indices.astype(np.int32)
         self.positions = positions
-        self._labels = _read_labels(labels, n)
+        self._labels = exchange.checked_labels(labels, n)
         self.constraints = None
 
     # Making one
@@ -72,88 +91,81 @@ class Network:
         edges: Iterable[tuple[int, int]] | npt.NDArray[np.integer[Any]],
         labels: Sequence[Hashable] | None = None,
     ) -> Self:
-        """From ``n`` and pairs ``(i, j)``, each undirected edge once; ``labels`` are names of the nodes.
+        """From a list of edges.
 
-        >>> Network.from_edges(3, [(0, 1), (1, 2)])
+        Parameters
+        ----------
+        n : int
+            Number of nodes, at least 2.
+        edges : iterable of pairs, or (m, 2) array
+            ``(i, j)`` with ``0 <= i, j < n``, each undirected edge once.
+        labels : sequence, optional
+            A name for each node, no two of them equal.
+
+        Returns
+        -------
+        Network
+
+        Raises
+        ------
+        InvalidNetwork
+            A loop, an edge that comes twice, or a node that cannot be reached; the sentence names the first.
+
+        Examples
+        --------
+        >>> Network.from_edges(3, [(0, 1), (1, 2)], labels=["ann", "bob", "eve"])
         Network(n=3, m=2)
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
-            raise InvalidNetwork(f"n must be an integer >= 2, the number of nodes; got {n!r}.")
-        try:
-            pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
-        except (TypeError, ValueError):
-            raise InvalidNetwork(f"edges must be pairs (i, j) of integers; got {edges!r:.80}.") from None
-        if pairs.size == 0:
-            raise InvalidNetwork(f"edges is empty; a connected network on {n} nodes needs at least {n - 1} edges.")
-        if pairs.ndim != 2 or pairs.shape[1] != 2:
-            raise InvalidNetwork(f"edges must be pairs (i, j); got an array of shape {pairs.shape}.")
-        if not np.issubdtype(pairs.dtype, np.integer):
-            raise InvalidNetwork(f"edges must hold integers 0 .. {n - 1}; got dtype {pairs.dtype}.")
-        _refuse_first(pairs, np.asarray(((pairs < 0) | (pairs >= n)).any(axis=1)), f"uses a node outside 0 .. {n - 1}")
-        _refuse_first(pairs, pairs[:, 0] == pairs[:, 1], "is a self-loop; a node cannot talk to itself. Remove it")
-        key = pairs.min(axis=1).astype(np.int64) * n + pairs.max(axis=1)
-        first = np.unique(key, return_index=True)[1]
-        if len(first) < len(key):
-            repeated = np.ones(len(key), dtype=bool)
-            repeated[first] = False
-            _refuse_first(pairs, repeated, "is a duplicate (edges are undirected). List it once")
-        if len(pairs) < n - 1:
-            raise InvalidNetwork(
-                f"the network is disconnected: {n} nodes need at least {n - 1} edges; got {len(pairs)}."
-            )
-        parts, part = graphs.components(int(n), pairs)
-        if parts > 1:
-            outside = int(np.flatnonzero(part != part[0])[0])
-            raise InvalidNetwork(
-                f"the network is disconnected: it has {parts} components, and node {outside} cannot be reached from "
-                "node 0. Add edges, or solve each component by itself."
-            )
+        pairs = exchange.checked_edges(n, edges)
         return cls(int(n), pairs, labels=labels)
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Self:
-        """From an undirected ``networkx.Graph``; names other than ``0 .. n-1`` are kept in ``labels``."""
-        if graph.is_directed() or graph.is_multigraph():
-            raise InvalidNetwork(f"the graph must be an undirected networkx.Graph; got {type(graph).__name__}.")
-        names = list(graph.nodes)
-        plain = set(names) == set(range(len(names)))
-        index = {name: name if plain else k for k, name in enumerate(names)}
-        edges = [(index[a], index[b]) for a, b in graph.edges]
-        return cls.from_edges(len(names), edges, labels=None if plain else names)
+        """From an undirected ``networkx.Graph``; names other than ``0 .. n-1`` are kept in ``labels``.
+
+        Raises
+        ------
+        InvalidNetwork
+            A directed graph, a multigraph, or what ``from_edges`` refuses.
+
+        Examples
+        --------
+        >>> import networkx
+        >>> Network.from_networkx(networkx.petersen_graph())
+        Network(n=10, m=15)
+        """
+        return cls.from_edges(*exchange.from_networkx(graph))
 
     def to_networkx(self) -> Any:
-        """As a ``networkx.Graph``, with the user's labels, and positions as the node attribute ``pos``."""
-        try:
-            import networkx
-        except ImportError:
-            raise MissingExtra("to_networkx", "networkx", "networkx") from None
-        name = self._labels or range(self.n)
-        graph = networkx.Graph()
-        for i in range(self.n):
-            attributes = {} if self.positions is None else {"pos": tuple(self.positions[i].tolist())}
-            graph.add_node(name[i], **attributes)
-        graph.add_edges_from((name[i], name[j]) for i, j in self.edges.tolist())
-        return graph
+        """As a ``networkx.Graph``, with the user's labels, and positions as the node attribute ``pos``.
+
+        Examples
+        --------
+        >>> sorted(Network.star(3).to_networkx().edges)
+        [(0, 1), (0, 2)]
+        """
+        return exchange.to_networkx(self)
 
     @classmethod
     def read_edge_list(cls, path: str | Path) -> Self:
-        """From a text file with one edge ``i j`` (or ``i,j``) a line; ``#`` starts a comment."""
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise InvalidNetwork(f"{path} cannot be read: {reason}.") from None
-        pairs = []
-        for number, line in enumerate(text.splitlines(), start=1):
-            words = line.split("#")[0].replace(",", " ").split()
-            if not words:
-                continue
-            if len(words) != 2 or not all(word.isdecimal() for word in words):
-                raise InvalidNetwork(f"{path}, line {number}: expected two node numbers 'i j'; got {line.strip()!r}.")
-            pairs.append((int(words[0]), int(words[1])))
-        if not pairs:
-            raise InvalidNetwork(f"{path} holds no edges. Write one 'i j' a line.")
-        return cls.from_edges(max(max(pair) for pair in pairs) + 1, pairs)
+        """From a text file with one edge ``i j`` (or ``i,j``) a line; ``#`` starts a comment.
+
+        Raises
+        ------
+        InvalidNetwork
+            A file that cannot be read, a line that is no edge, or what ``from_edges`` refuses.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "edges.txt"
+        ...     Network.ring(5).write_edge_list(path)
+        ...     Network.read_edge_list(path)
+        Network(n=5, m=5)
+        """
+        return cls.from_edges(*exchange.read_edge_list(Path(path)))
 
     def write_edge_list(self, path: str | Path) -> None:
         """To the format that ``read_edge_list`` reads."""
@@ -164,47 +176,96 @@ class Network:
     def random_geometric(
         cls, n: int, radius: float | None = None, *, seed: int | None = None, largest_component: bool = False
     ) -> Self:
-        """``n`` uniform points in the unit square, joined when closer than ``radius`` (default ``sqrt(2 ln n / n)``).
+        """Uniform points in the unit square, joined where they are close: the paper's network.
 
-        Redrawn until connected, or cut to its largest component on request. Nodes are numbered by place.
+        Nodes are numbered by place. A draw that is not connected is drawn again, a hundred times at most.
+
+        Parameters
+        ----------
+        n : int
+            Number of points.
+        radius : float, optional
+            Points closer than this are neighbours; ``sqrt(2 ln n / n)`` by default.
+        seed : int, optional
+            For the same network again.
+        largest_component : bool
+            Draw once, and keep the largest component, with fewer than ``n`` nodes.
+
+        Raises
+        ------
+        InvalidNetwork
+            No draw was connected: raise ``radius``.
+
+        Examples
+        --------
+        >>> Network.random_geometric(12, seed=1)
+        Network(n=12, m=49)
         """
         size, edges, positions = graphs.random_geometric(n, radius, seed, largest_component)
         return cls(size, edges, positions)
 
     @classmethod
     def ring(cls, n: int) -> Self:
-        """A cycle of ``n >= 3`` nodes."""
+        """A cycle of ``n >= 3`` nodes.
+
+        >>> Network.ring(6)
+        Network(n=6, m=6)
+        """
         return cls(n, graphs.ring(n))
 
     @classmethod
     def grid(cls, rows: int, columns: int) -> Self:
-        """A ``rows x columns`` lattice; node ``r * columns + c``."""
+        """A ``rows x columns`` lattice; node ``r * columns + c`` is in row ``r``, column ``c``.
+
+        >>> Network.grid(2, 3)
+        Network(n=6, m=7)
+        """
         edges, positions = graphs.grid(rows, columns)
         return cls(rows * columns, edges, positions)
 
     @classmethod
     def complete(cls, n: int) -> Self:
-        """Everybody talks to everybody."""
+        """Everybody talks to everybody.
+
+        >>> Network.complete(4)
+        Network(n=4, m=6)
+        """
         return cls(n, graphs.complete(n))
 
     @classmethod
     def star(cls, n: int) -> Self:
-        """Node 0 in the middle. For comparison: whoever sits there sees everything."""
+        """Node 0 in the middle. For comparison: whoever sits there sees everything.
+
+        >>> Network.star(5)
+        Network(n=5, m=4)
+        """
         return cls(n, graphs.star(n))
 
     @classmethod
     def erdos_renyi(cls, n: int, p: float, *, seed: int | None = None) -> Self:
-        """Each of the ``n(n-1)/2`` edges with probability ``p``, redrawn until connected."""
+        """Each of the ``n(n-1)/2`` edges with probability ``p``, redrawn until connected.
+
+        >>> Network.erdos_renyi(10, 0.5, seed=1).n
+        10
+        """
         return cls(n, graphs.erdos_renyi(n, p, seed))
 
     @classmethod
     def regular(cls, n: int, degree: int, *, seed: int | None = None) -> Self:
-        """A random graph in which every node has ``degree`` neighbours, redrawn until connected."""
+        """A random graph in which every node has ``degree`` neighbours, redrawn until connected.
+
+        >>> Network.regular(10, 3, seed=1).degrees.tolist()
+        [3, 3, 3, 3, 3, 3, 3, 3, 3, 3]
+        """
         return cls(n, graphs.regular(n, degree, seed))
 
     @classmethod
     def watts_strogatz(cls, n: int, k: int, p: float, *, seed: int | None = None) -> Self:
-        """A ring in which each node knows its ``k`` nearest, each edge rewired with probability ``p``."""
+        """A ring in which each node knows its ``k`` nearest, each edge rewired with probability ``p``.
+
+        >>> Network.watts_strogatz(10, 4, 0.1, seed=1)
+        Network(n=10, m=20)
+        """
         return cls(n, graphs.watts_strogatz(n, k, p, seed))
 
     def with_constraints(
@@ -212,8 +273,29 @@ class Network:
     ) -> Network:
         """The same graph with ``A[i, j] x_i + A[j, i] x_j = b[i, j]`` on every edge (eq. 1).
 
-        ``A`` has a matrix for each of the ``2m`` half-edges, ``b`` a vector per edge (either orientation; default 0).
-        Nodes may have different dimensions: ``A[i, j]`` is ``m_ij x n_i``.
+        Parameters
+        ----------
+        A : mapping
+            A matrix ``m_ij x n_i`` for each of the ``2m`` half-edges ``(i, j)``. Nodes may have different dimensions.
+        b : mapping, optional
+            A vector of length ``m_ij`` per edge, under either orientation; 0 where there is none.
+
+        Returns
+        -------
+        Network
+
+        Raises
+        ------
+        InvalidNetwork
+            A block that is missing, or does not fit the others; the sentence names it.
+
+        Examples
+        --------
+        Two numbers whose sum is 1:
+
+        >>> pair = Network.from_edges(2, [(0, 1)])
+        >>> pair.with_constraints({(0, 1): [[1.0]], (1, 0): [[1.0]]}, b={(0, 1): [1.0]})
+        Network(n=2, m=1, constrained)
         """
         from .edge_constraints import Constraints
 
@@ -226,11 +308,13 @@ class Network:
     def with_labels(self, labels: Sequence[Hashable] | None) -> Self:
         """The same graph, its nodes with other names; None takes them away.
 
+        Examples
+        --------
         >>> Network.ring(3).with_labels(["ann", "bob", "eve"]).name(2)
         'eve'
         """
         network = copy(self)
-        network._labels = _read_labels(labels, self.n)
+        network._labels = exchange.checked_labels(labels, self.n)
         return network
 
     # What it is
@@ -256,7 +340,11 @@ class Network:
 
     @property
     def half_edges(self) -> npt.NDArray[np.int64]:
-        """``(2m, 2)`` pairs ``(i, j)`` in the order of ``z``: row ``h`` is for ``z_{i|j}``, held by ``i``."""
+        """``(2m, 2)`` pairs ``(i, j)`` in the order of ``z``: row ``h`` is for ``z_{i|j}``, held by ``i``.
+
+        >>> Network.star(3).half_edges.tolist()
+        [[0, 1], [0, 2], [1, 0], [2, 0]]
+        """
         return np.column_stack([self.holders, self.indices]).astype(np.int64)
 
     @property
@@ -324,22 +412,3 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network(n={self.n}, m={self.m}{'' if self.constraints is None else ', constrained'})"
-
-
-def _read_labels(labels: Sequence[Hashable] | None, n: int) -> tuple[Hashable, ...] | None:
-    if labels is None:
-        return None
-    try:
-        names = tuple(labels)
-        fit = len(set(names)) == len(names) == n and not isinstance(labels, str)
-    except TypeError:  # they are not a sequence, or cannot be told apart
-        fit = False
-    if not fit:
-        raise InvalidNetwork(f"labels must be {n} names, one for each node, no two of them equal; got {labels!r:.80}.")
-    return names
-
-
-def _refuse_first(pairs: npt.NDArray[Any], bad: npt.NDArray[Any], why: str) -> None:
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        raise InvalidNetwork(f"edge number {at}, ({pairs[at, 0]}, {pairs[at, 1]}), {why}.")

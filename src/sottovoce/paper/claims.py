@@ -42,7 +42,24 @@ class Claim:
 
 
 def claims(experiment: Experiment | None = None, *, progress: Progress = lambda stage: None) -> list[Claim]:
-    """Measure every claim on the experiment (uniform asynchronous schedule; default: the paper's)."""
+    """Measure every claim of the paper.
+
+    Parameters
+    ----------
+    experiment : Experiment, optional
+        The paper's by default; its schedule is uniform asynchronous.
+    progress : callable
+        Told what is measured now.
+
+    Returns
+    -------
+    list of Claim
+
+    Raises
+    ------
+    Unsupported
+        An experiment that the paper makes no claims about.
+    """
     experiment = experiment or Experiment.paper()
     problem, schedule = experiment.problem, experiment.schedule
     if problem.quadratic is None or not isinstance(schedule, Asynchronous) or schedule.mu(problem.network) is None:

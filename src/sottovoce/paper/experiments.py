@@ -64,7 +64,15 @@ Progress = Callable[[str], None]
 
 
 class Panel(NamedTuple):
-    """A figure of the paper: its data, everything needed to compute it again, and the Matplotlib figure."""
+    """A figure of the paper.
+
+    Attributes
+    ----------
+    data : dict
+        The curves and everything needed to compute them again, as plain numbers for JSON.
+    figure : matplotlib.figure.Figure
+        The picture.
+    """
 
     data: dict[str, Any]
     figure: Figure
@@ -72,7 +80,29 @@ class Panel(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """What the figures are about. The default is the paper's; ``replace`` or keyword arguments vary one thing."""
+    """What the figures are about. ``Experiment.paper()`` is the paper's; ``dataclasses.replace`` varies one thing.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is solved.
+    schedule : Schedule
+        Who wakes when.
+    thetas : tuple of float
+        The averagings to compare, each in ``(0, 1]``.
+    c : float
+        The step.
+    draws : int
+        Of the pads, for Monte Carlo.
+    seed : int
+        Of everything that is drawn.
+
+    Examples
+    --------
+    >>> from sottovoce.paper import Experiment
+    >>> Experiment.paper(seed=2, n=6).problem.network.n
+    6
+    """
 
     problem: Problem
     schedule: Schedule = Asynchronous()  # noqa: RUF009  (a frozen value)
@@ -149,7 +179,31 @@ def figure1(
     progress: Progress = lambda stage: None,
     **changes: Any,
 ) -> Panel:
-    """Error of ``x``, variance of ``Z_Psi`` and of ``Z_perp`` against ``k`` for each theta."""
+    """Error of ``x``, variance of ``Z_Psi`` and of ``Z_perp`` against ``k`` for each theta.
+
+    Parameters
+    ----------
+    experiment : Experiment, optional
+        The paper's by default.
+    sigma2 : float
+        Variance of the pads.
+    iterations : int
+        How far the curves go.
+    progress : callable
+        Told what is computed now.
+    **changes
+        Of the experiment, by name: ``draws=30``.
+
+    Returns
+    -------
+    Panel
+
+    Examples
+    --------
+    >>> from sottovoce.paper import figure1
+    >>> sorted(figure1(iterations=5, draws=3).data["curves"])
+    ['0.5', '0.8', '1.0']
+    """
     positive_integer(iterations, "iterations")
     experiment = replace(experiment or Experiment.paper(), **changes)
     curves = {}
@@ -232,7 +286,10 @@ def figure2(
     progress: Progress = lambda stage: None,
     **changes: Any,
 ) -> Panel:
-    """Variance of ``Z_perp``: the experiment's schedule against the synchronous one, and the bound of section 5."""
+    """Variance of ``Z_perp``: the experiment's schedule against the synchronous one, and the bound of section 5.
+
+    Arguments and result are those of ``figure1``.
+    """
     positive_integer(iterations, "iterations")
     experiment = replace(experiment or Experiment.paper(), **changes)
     problem, network = experiment.problem, experiment.problem.network
@@ -272,7 +329,8 @@ def figure3(
 ) -> Panel:
     """Information in eq. 8 about one node with one honest neighbour, for two variances and two schedules.
 
-    ``node`` defaults to the one with most neighbours, ``honest_neighbour`` to the first of them.
+    ``node`` defaults to the one with most neighbours, ``honest_neighbour`` to the first of them, ``sigma2`` are the
+    variances; the other arguments are those of ``figure1``. ``Unsupported`` where a cost is not quadratic.
     """
     positive_integer(iterations, "iterations")
     experiment = replace(experiment or Experiment.paper(), **changes)

@@ -70,8 +70,8 @@ class Tilted(Problem):
         self.groups = []
         for nodes, cost in given.groups:
             assert cost.quadratic is not None
-            own = {"Q": cost.quadratic.Q, "q": q[self._positions(nodes, cost.dim)], "r": np.zeros(len(nodes))}
-            self.groups.append((nodes, Quadratic._make(cost.shape, **own)))
+            own = q[self._positions(nodes, cost.dim)]
+            self.groups.append((nodes, Quadratic.trusted(cost.shape, cost.quadratic.Q, own)))
 
     def value(self, x: npt.ArrayLike | Sequence[npt.ArrayLike]) -> float:
         return self.given.value(x)

@@ -158,7 +158,7 @@ class Node:
         if own.ndim != other.ndim:
             own, other = (Q[:, None, None] * np.eye(d) if Q.ndim == 1 else Q for Q in (own, other))
         q = self.form.q + estate[-d:]
-        self._take(Quadratic._make(self.form.shape, Q=own + other, q=q, r=np.zeros(1)))
+        self._take(Quadratic.trusted(self.form.shape, own + other, q))
 
 
 def collapsed(cost: Cost, links: Mapping[int, Link], grid: float) -> Quadratic:
@@ -169,7 +169,7 @@ def collapsed(cost: Cost, links: Mapping[int, Link], grid: float) -> Quadratic:
         # Consensus: all terms lie on the grid, so their correctly rounded sum does. For long vectors, too.
         terms = np.stack([on_grid(q[0], grid), *(link.A * link.held for link in links.values())])
         w = on_grid(np.array([[math.fsum(entry) for entry in terms.T.tolist()]]), grid)
-        return Quadratic._make(cost.shape, Q=Q, q=w, r=np.zeros(1))
+        return Quadratic.trusted(cost.shape, Q, w)
     blocks = [link.A * np.eye(cost.dim) if isinstance(link.A, float) else link.A for link in links.values()]
     A, held = np.concatenate(blocks), [Fraction(v) for link in links.values() for v in link.held]
     grids = lattice(grid, np.abs(A).max(axis=0))
@@ -177,7 +177,7 @@ def collapsed(cost: Cost, links: Mapping[int, Link], grid: float) -> Quadratic:
     for t, own in enumerate(on_grid(q[0], grids)):
         nu = sum((Fraction(a) * v for a, v in zip(A[:, t], held, strict=True) if a), Fraction())
         w[0, t] = nearest(Fraction(own) + nu, grids[t])
-    return Quadratic._make(cost.shape, Q=Q, q=w, r=np.zeros(1))
+    return Quadratic.trusted(cost.shape, Q, w)
 
 
 def smallest_curvature(Q: Array) -> float:

@@ -40,7 +40,7 @@ from .protocol.agreement import Agreement, Contradiction, Final
 from .protocol.handshake import Disagreement, Handshake, LostJournal
 from .protocol.leaving import Decision
 from .protocol.leaving_state import Departure
-from .protocol.link import Link, News, canonical, digest
+from .protocol.link import Link, News
 from .protocol.party import Party
 from .traces.trace import RecordedNode, Recorder
 from .transport.transport import Greeting, Transport
@@ -80,19 +80,18 @@ class Agent:
         self.poisson = random.Random()  # of the clock; no secret
         self.recorder = Recorder(config.record, config) if config.record else None
         retention.own(config, journal)
-        parameters = config.parameters()
-        parameters_hash, links = digest(canonical(parameters)), {}
+        links = {}
         for neighbour in config.neighbours:
-            secrets = EdgeSecrets.saved(journal, parameters_hash, config.name, neighbour.name)
+            secrets = EdgeSecrets.saved(journal, config.run_hash, config.name, neighbour.name)
             links[neighbour.name] = Link(
-                identity, neighbour.name, neighbour.index, neighbour.certificate, parameters, secrets,
+                identity, neighbour.name, neighbour.index, neighbour.certificate, config.run_text, secrets,
                 authenticate=config.channels == "open",
             )  # fmt: skip
         journal.made()
         self.departure = Departure(config, identity, journal)
         self.missing = operator_status.Missing(self)
         self.decided: Decision | None = None  # what has been acted on
-        acceptances = Acceptances(identity, config.names, config.keys, parameters_hash)
+        acceptances = Acceptances(identity, config.names, config.keys, config.run_hash)
         self.party = Party(config.index, config.parties, links, acceptances, self.save, departure=self.departure)
         self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
@@ -135,7 +134,7 @@ class Agent:
         self.missing.stop(neighbour)
         self.door.settled(neighbour)
         self.lose_patience()
-        self.party.links[neighbour].begin(greeting.nonces)
+        self.party.connected(neighbour, greeting.nonces)
         self.transport.notify(neighbour)
 
     def disconnected(self, neighbour: str, reason: str) -> None:
@@ -391,10 +390,10 @@ class Agent:
     def write_result(self, result: dict[str, Any]) -> None:
         """The result file, whole or not at all."""
         self.result = result
-        self.departure.close()
         text = json.dumps(result, indent=1, allow_nan=False) + "\n"
         write_whole(self.config.result, lambda path: Path(path).write_text(text, encoding="utf-8"))
-        retention.stages_over(self.journal, self.secrets, text.encode(), keep=self.recorder is not None)
+        others, keep = self.departure.close(), self.recorder is not None
+        retention.stages_over(self.journal, self.secrets, text.encode(), others, keep=keep)
 
     # What is told to the outside
 

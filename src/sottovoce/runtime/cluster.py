@@ -32,10 +32,29 @@ def free_ports(n: int) -> list[int]:
 
 
 class Cluster:
-    """The parties ``folder/<party>/node.toml``, as ``sottovoce plan --generate-keys`` writes them.
+    """All parties of a plan as processes of this machine, for trials.
 
     A party's output is appended to ``node.log`` in its folder. Leaving the ``with`` block ends the processes that were
     started here, and no others.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Has ``<party>/node.toml`` for each, as ``sottovoce plan --generate-keys`` writes them.
+
+    Raises
+    ------
+    InvalidInput
+        No such files, or a party that is not there.
+
+    Examples
+    --------
+    With a folder that was planned::
+
+        with Cluster("parties") as cluster:
+            cluster.start()
+            assert set(cluster.wait(60.0).values()) == {0}
+            results = cluster.results()
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -65,6 +84,7 @@ class Cluster:
                 )  # fmt: skip
 
     def running(self, name: str) -> bool:
+        """Whether a party was started here, and has not ended."""
         process = self.processes.get(name)
         return process is not None and process.poll() is None
 

@@ -24,7 +24,6 @@ from ..files.atomic import write_whole
 from .journal import Journal
 from .keys.edge_secrets import EDGE, EdgeSecrets
 from .plan.node_file import NodeConfig
-from .protocol.link import canonical
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ RESULT, TOLD, OVER = "result", "told", "over"
 
 def own(config: NodeConfig, journal: Journal) -> None:
     """A journal is for one run on one set of data: other data with the same pads would show their difference."""
-    parameters, data = canonical(config.parameters()).encode(), journal.keyed(config.data_bytes())
+    parameters, data = config.run_text.encode(), journal.keyed(config.data_bytes())
     for name, value, what in (("parameters", parameters, "the [run] table"), ("data", data, "the data")):
         saved = journal.get(name)
         if saved is not None and saved != value:
@@ -64,9 +63,11 @@ def stage_over(
     journal.sweep()
 
 
-def stages_over(journal: Journal, edges: Iterable[EdgeSecrets], result: bytes, *, keep: bool) -> None:
-    """The result is there: no pads are needed any more."""
-    journal.put({RESULT: result}, [] if keep else [edge.last_stage() for edge in edges])
+def stages_over(
+    journal: Journal, edges: Iterable[EdgeSecrets], result: bytes, others: Iterable[str], *, keep: bool
+) -> None:
+    """The result is there: no pads are needed any more, and nothing that ``others`` left."""
+    journal.put({RESULT: result}, [*others, *([] if keep else [edge.last_stage() for edge in edges])])
     journal.sweep()
 
 

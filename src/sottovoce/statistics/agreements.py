@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -74,34 +75,46 @@ class Agreements(ABC):
         return np.asarray(run.x)
 
 
-class SimulatedAgreements(Agreements):
-    """All parties in one process: every agreement is a run of ``sv.solve``, with a seed of its own where there is one.
-    ``problems[k]`` is what run ``k`` solved."""
+@dataclass(frozen=True)
+class Simulation:
+    """Where and how the runs of a statistic are played: what ``sv.solve`` is told of every one of them."""
 
-    def __init__(
-        self,
-        network: Network,
-        schedule: Schedule | None,
-        seed: int | None,
-        tol: float,
-        max_iter: int | None,
-        progress: bool | None,
-    ) -> None:
-        super().__init__(network.n, range(network.n), tol)
-        self.network = network
-        self.seed = None if seed is None else check_seed(seed)
-        self.options: dict[str, Any] = {"schedule": schedule, "tol": tol, "max_iter": max_iter, "progress": progress}
+    network: Network
+    schedule: Schedule | None
+    seed: int | None
+    tol: float
+    max_iter: int | None
+    progress: bool | None
+
+    def __post_init__(self) -> None:
+        if self.seed is not None:
+            check_seed(self.seed)
+
+    def seed_of(self, k: int) -> int | None:
+        """Run ``k`` has a seed of its own, where there is one: a pad used twice is no pad."""
+        if self.seed is None:
+            return None
+        return int(np.random.SeedSequence([int(self.seed), k]).generate_state(1, np.uint64)[0])
+
+
+class SimulatedAgreements(Agreements):
+    """All parties in one process: an agreement is a run of ``sv.solve``. ``problems[k]`` is what run ``k`` solved."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        network = simulation.network
+        super().__init__(network.n, range(network.n), simulation.tol)
+        self.simulation = simulation
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
-        k = len(self.runs)
-        seed = (
-            None if self.seed is None else int(np.random.SeedSequence([self.seed, k]).generate_state(1, np.uint64)[0])
-        )
-        self.problems.append(averaging(self.network, contributions))
+        k, play = len(self.runs), self.simulation
+        self.problems.append(averaging(play.network, contributions))
         # One network and one curvature: the step that was tuned for the first run serves them all.
         c: float | Literal["auto"] = self.runs[0].c if self.runs else "auto"
         with said():  # by `mean`, which knows that the public number needs no hiding
-            return solve(self.problems[k], mask=mask, seed=seed, c=c, **self.options)
+            return solve(
+                self.problems[k], mask=mask, seed=play.seed_of(k), c=c, schedule=play.schedule, tol=play.tol,
+                max_iter=play.max_iter, progress=play.progress,
+            )  # fmt: skip
 
 
 def resolution(mask: GaussianMask) -> float:

@@ -17,9 +17,9 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask, check_size
 from .agreements import DEFAULT_MASK, Agreements
 from .histogram import bin_counts, histogram_program, read_bins
-from .least_squares import check_ridge, least_squares_program, read_names
+from .least_squares import Model, check_ridge, least_squares_program, read_names
 from .mean_and_covariance import check_ddof, covariance_program, mean_program, variance_program
-from .shards import read_scale
+from .shards import Sample, read_scale
 from .statistic import Statistic, plain
 
 OPTIONS: dict[str, tuple[str, ...]] = {  # what each statistic takes, besides its columns
@@ -134,14 +134,14 @@ def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike) -> Statistic:
     rows = [checked_rows(spec, shard, agreements.parties)]
     if spec.type == "histogram":
         return histogram_program(agreements, rows, np.array(spec.bins), ModularMask(spec.bits))
-    unit, mask, shape = np.array(spec.scale), GaussianMask(spec.variance), (len(spec.columns),)
+    sample, shape = Sample(rows, np.array(spec.scale), GaussianMask(spec.variance)), (len(spec.columns),)
     if spec.type == "mean":
-        return mean_program(agreements, rows, shape, unit, mask)
+        return mean_program(agreements, sample, shape)
     if spec.type == "variance":
-        return variance_program(agreements, rows, shape, unit, spec.ddof, mask)
+        return variance_program(agreements, sample, shape, spec.ddof)
     if spec.type == "covariance":
-        return covariance_program(agreements, rows, unit, spec.ddof, mask)
-    return least_squares_program(agreements, rows, None, spec.columns[:-1], unit, spec.ridge, spec.intercept, mask)
+        return covariance_program(agreements, sample, spec.ddof)
+    return least_squares_program(agreements, sample, Model(spec.columns[:-1], spec.ridge, spec.intercept))
 
 
 def checked_rows(spec: Spec, shard: npt.ArrayLike, parties: int) -> Array:

@@ -13,22 +13,31 @@ from ..errors import InvalidCost, InvalidInput, NotConverged
 from ..network import Network
 from ..pdmm.modular_mask import Integers, ModularMask
 from ..pdmm.schedules import Schedule
-from .agreements import Agreements, SimulatedAgreements, check_mask
+from .agreements import Agreements, SimulatedAgreements, Simulation, check_mask
 from .shards import read_rows
-from .statistic import Statistic
+from .statistic import Statistic, Value
 
 DEFAULT_MASK = ModularMask()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Statistic):
-    """``counts[k]`` values lie in ``edges[k] <= x < edges[k+1]``; the last bin has both its edges. The others lie
-    ``below`` and ``above``."""
+    """What ``private_histogram`` returns, besides the fields of ``Statistic``.
 
-    edges: Array
-    counts: Integers
-    below: int
-    above: int
+    Attributes
+    ----------
+    edges : ndarray
+        Of the bins.
+    counts : ndarray of int
+        ``counts[k]`` values lie in ``edges[k] <= x < edges[k+1]``; the last bin has both its edges.
+    below, above : int
+        How many lie outside.
+    """
+
+    edges: Value[Array] = Value()
+    counts: Value[Integers] = Value()
+    below: Value[int] = Value()
+    above: Value[int] = Value()
 
     @property
     def observations(self) -> int:
@@ -48,13 +57,40 @@ def private_histogram(
     max_iter: int | None = None,
     progress: bool | None = None,
 ) -> Histogram:
-    """How many values of all parties fall into each bin, exactly. ``shards``: a number or a vector per party.
-
-    ``bins`` are the edges, public and agreed on before: the range of the pooled data is not known to anybody. Values
-    outside are counted in ``below`` and ``above``.
+    """How many values of all parties fall into each bin, exactly.
 
     Revealed, of each honest component: its own histogram. A component of one party shows that party's counts, and small
     counts may point to persons.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom; one node a party.
+    shards : sequence
+        A number or a vector per party.
+    bins : sequence of float
+        The edges, public and agreed on before: the range of the pooled data is not known to anybody. Values outside are
+        counted in ``below`` and ``above``.
+    mask : ModularMask
+        Hides integers exactly.
+    schedule, seed, tol, max_iter, progress
+        Of the run, as in ``sv.solve``.
+
+    Returns
+    -------
+    Histogram
+
+    Raises
+    ------
+    InvalidInput
+        Bins that do not increase, or shards of more than one variable.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_histogram(sv.Network.ring(3), [[1.0, 2.5], [0.5], [7.0]], bins=[0, 2, 4])
+    >>> result.counts.tolist(), result.below, result.above
+    ([2, 1], 0, 1)
     """
     rows, shape = read_rows(network, shards)
     if shape:
@@ -63,7 +99,7 @@ def private_histogram(
         )
     edges = read_bins(bins)
     check_mask(mask, ModularMask)
-    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
     return histogram_program(agreements, rows, edges, mask)
 
 
@@ -72,7 +108,7 @@ def histogram_program(agreements: Agreements, rows: Sequence[Array], edges: Arra
     try:
         total = agreements.total(np.array([bin_counts(x, edges) for x in rows]), mask)
     except NotConverged:
-        return Histogram.unfinished(agreements)
+        return Histogram(*agreements.made)
     return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]))
 
 

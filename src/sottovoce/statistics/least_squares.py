@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +24,21 @@ from ..errors import InvalidInput, NotConverged, is_number
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.schedules import Schedule
-from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, check_mask, resolution
+from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask, resolution
 from .mean_and_covariance import agreed_count, agreed_products
 from .regression import Regression
-from .shards import in_units, read_regression, read_scale
+from .shards import Sample, read_regression, read_scale
 
 RIGHT = 1e-2  # refuse coefficients that are not known to two digits
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What is fitted, the same at all parties: the columns but the last explain the last one."""
+
+    names: tuple[str, ...]
+    ridge: float
+    intercept: bool
 
 
 def private_least_squares(
@@ -49,38 +59,66 @@ def private_least_squares(
 ) -> Regression:
     """The regression of ``b`` on the columns of ``A``, over the pooled rows of shards ``(A_i, b_i)``.
 
-    Minimises ``sum w (b - intercept - A x)^2 + ridge ||x||^2``; the intercept is not penalised. ``weights``: per party,
-    a positive number per row, proportional to the inverse variance of its error (WLS); about 1, as they hide behind the
-    same mask. ``names`` of the columns, for the summary. ``scale``: ``d + 1`` public numbers that bring the columns,
-    and last the target, to size 1 (or one number for all). Answers are in the units of the data.
+    Minimises ``sum w (b - intercept - A x)^2 + ridge ||x||^2``. Answers are in the units of the data.
 
     Revealed, of each honest component: its number of rows, its sums of ``w``, ``w x`` and ``w y``, its matrix
     ``sum w (t - m)(t - m)'`` for ``t = (x, y)``, and, which follows from these, its sum of squared residuals.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom; one node a party.
+    shards : sequence of pairs
+        ``(A_i, b_i)`` of every party, with ``n_i`` rows.
+    ridge : float
+        Penalty on the coefficients; the intercept is not penalised. Above 0 there are no standard errors.
+    weights : sequence, optional
+        Per party a positive number per row, proportional to the inverse variance of its error (WLS); about 1, as they
+        hide behind the same mask.
+    intercept : bool
+        Whether to fit one.
+    names : sequence of str, optional
+        Of the columns, for the summary.
+    scale : float or sequence, optional
+        Public numbers that bring the columns, and last the target, to size 1: ``d + 1`` of them, or one for all.
+    mask, schedule, seed, tol, max_iter, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+
+    Returns
+    -------
+    Regression
+
+    Raises
+    ------
+    InvalidInput
+        Shards that do not fit together, or columns that do not determine the coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sottovoce as sv
+    >>> A = [np.array([[0.0], [1.0]]) + i for i in range(3)]
+    >>> fit = sv.private_least_squares(sv.Network.ring(3), [(rows, 2 * rows[:, 0] + 1) for rows in A], names=["dose"])
+    >>> fit.terms, fit.parameters.round(6).tolist()
+    (('intercept', 'dose'), [1.0, 2.0])
     """
     rows, row_weights = read_regression(network, shards, weights)
-    d, intercept = rows[0].shape[1] - 1, bool(intercept)
-    columns = read_names(names, d, intercept)
+    d = rows[0].shape[1] - 1
+    model = Model(read_names(names, d, bool(intercept)), ridge, bool(intercept))
     unit = read_scale(scale, d + 1, "column of A and one for the target")
     check_ridge(ridge)
     check_mask(mask, GaussianMask)
-    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
-    return least_squares_program(agreements, rows, row_weights, columns, unit, ridge, intercept, mask)
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    return least_squares_program(agreements, Sample(rows, unit, mask), model, row_weights)
 
 
 def least_squares_program(
-    agreements: Agreements,
-    rows: Sequence[Array],
-    weights: Sequence[Array] | None,
-    names: tuple[str, ...],
-    unit: Array,
-    ridge: float,
-    intercept: bool,
-    mask: GaussianMask,
+    agreements: Agreements, sample: Sample, model: Model, weights: Sequence[Array] | None = None
 ) -> Regression:
     """``private_least_squares`` as the local parties run it, from rows ``[A_i, b_i]`` to the answer that they hold."""
-    rows = in_units(rows, unit, mask)
+    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
     row_weights = [np.ones(len(part)) for part in rows] if weights is None else weights
-    d = len(names)
+    names, ridge, intercept, d = model.names, model.ridge, model.intercept, len(model.names)
     try:
         N = agreed_count(agreements, rows)
         if d + intercept > N and not ridge:
@@ -100,7 +138,7 @@ def least_squares_program(
         squares = np.array([[w @ residual**2] for residual, w in zip(left, row_weights, strict=True)])
         residual = agreements.mean(agreements.parties / N * squares, mask, degree=2)
     except NotConverged:
-        return Regression.unfinished(agreements)
+        return Regression(*agreements.made)
     slopes = beta[0, :, 0] * unit[d] / unit[:d]
     means = m[0] * unit
     inverse = np.linalg.inv(H[0]) / np.outer(unit[:d], unit[:d]) / N

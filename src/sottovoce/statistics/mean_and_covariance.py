@@ -20,37 +20,62 @@ from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.schedules import Schedule
-from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, check_mask
-from .shards import in_units, read_rows, read_scale
-from .statistic import Statistic
+from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
+from .shards import Sample, read_rows, read_scale
+from .statistic import Statistic, Value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledMean(Statistic):
-    """``mean`` is a float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``."""
+    """What ``private_mean`` returns, besides the fields of ``Statistic``.
 
-    observations: int
-    mean: float | Array
+    Attributes
+    ----------
+    observations : int
+        Rows of all parties.
+    mean : float or ndarray
+        A float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``.
+    """
+
+    observations: Value[int] = Value()
+    mean: Value[float | Array] = Value()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledVariance(PooledMean):
-    """``variance`` has the shape of ``mean``, and so has its root."""
+    """What ``private_variance`` returns, besides the fields of ``PooledMean``.
 
-    ddof: int
-    variance: float | Array
+    Attributes
+    ----------
+    ddof : int
+        What was subtracted from the number of rows.
+    variance : float or ndarray
+        Of the shape of ``mean``.
+    """
+
+    ddof: Value[int] = Value()
+    variance: Value[float | Array] = Value()
 
     @property
     def standard_deviation(self) -> float | Array:
+        """The root of ``variance``."""
         return _shaped(np.sqrt(np.maximum(self.variance, 0.0)), np.shape(self.variance))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledCovariance(PooledMean):
-    """``covariance`` is ``(d, d)``."""
+    """What ``private_covariance`` returns, besides the fields of ``PooledMean``.
 
-    ddof: int
-    covariance: Array
+    Attributes
+    ----------
+    ddof : int
+        What was subtracted from the number of rows.
+    covariance : ndarray
+        ``(d, d)``.
+    """
+
+    ddof: Value[int] = Value()
+    covariance: Value[Array] = Value()
 
     @property
     def correlation(self) -> Array:
@@ -76,17 +101,42 @@ def private_mean(
 ) -> PooledMean:
     """The mean over all rows of all parties: a party with more rows weighs more.
 
-    ``shards`` has an entry per party, whose first axis is observations: a number is one observation of one variable,
-    a vector ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of ``d``: ``[[...]]``). A party may
-    have no rows. ``scale``: a public number, or one per column, that brings the data to size 1.
-
     Revealed, of each honest component: its number of rows, and its sum of ``x``.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom; one node a party.
+    shards : sequence
+        An entry per party, whose first axis is observations: a number is one observation of one variable, a vector
+        ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of ``d``: ``[[...]]``). A party may have
+        no rows.
+    scale : float or sequence, optional
+        Public numbers, one for all columns or one each, that bring the data to size 1.
+    mask, schedule, seed, tol, max_iter, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+
+    Returns
+    -------
+    PooledMean
+
+    Raises
+    ------
+    InvalidInput
+        Shards that do not fit together, or no rows at all.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_mean(sv.Network.ring(3), [[1.0, 2.0], [6.0], []])
+    >>> result.observations, round(result.mean, 6)
+    (3, 3.0)
     """
     rows, shape = read_rows(network, shards)
     unit = read_scale(scale, rows[0].shape[1], "column")
     check_mask(mask, GaussianMask)
-    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
-    return mean_program(agreements, rows, shape, unit, mask)
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    return mean_program(agreements, Sample(rows, unit, mask), shape)
 
 
 def private_variance(
@@ -102,16 +152,41 @@ def private_variance(
     max_iter: int | None = None,
     progress: bool | None = None,
 ) -> PooledVariance:
-    """Variances over all rows, ``sum (x - mean)^2 / (N - ddof)``. ``shards`` as for ``private_mean``.
+    """Variances over all rows, ``sum (x - mean)^2 / (N - ddof)``.
 
     Revealed, of each honest component: its number of rows, its sum of ``x``, and its sum of ``(x - mean)^2``.
+
+    Parameters
+    ----------
+    network, shards, scale
+        As for ``private_mean``.
+    ddof : int
+        1 for the unbiased estimate.
+    mask, schedule, seed, tol, max_iter, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+
+    Returns
+    -------
+    PooledVariance
+
+    Raises
+    ------
+    InvalidInput
+        What ``private_mean`` refuses, or no more rows than ``ddof``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_variance(sv.Network.ring(3), [[1.0, 2.0], [6.0], []])
+    >>> round(result.variance, 6), round(result.standard_deviation, 6)
+    (7.0, 2.645751)
     """
     rows, shape = read_rows(network, shards)
     unit = read_scale(scale, rows[0].shape[1], "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
-    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
-    return variance_program(agreements, rows, shape, unit, ddof, mask)
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    return variance_program(agreements, Sample(rows, unit, mask), shape, ddof)
 
 
 def private_covariance(
@@ -127,9 +202,36 @@ def private_covariance(
     max_iter: int | None = None,
     progress: bool | None = None,
 ) -> PooledCovariance:
-    """The covariance of the columns over all rows, and their ``correlation``; ``shards`` are rows ``(n_i, d)``.
+    """The covariance of the columns over all rows, and their ``correlation``.
 
     Revealed, of each honest component: its number of rows, its sum of ``x``, and its sum of ``(x - mean)(x - mean)'``.
+
+    Parameters
+    ----------
+    network, scale
+        As for ``private_mean``.
+    shards : sequence
+        Rows ``(n_i, d)`` of every party.
+    ddof : int
+        1 for the unbiased estimate.
+    mask, schedule, seed, tol, max_iter, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+
+    Returns
+    -------
+    PooledCovariance
+
+    Raises
+    ------
+    InvalidInput
+        Shards that are no rows or do not fit together, or no more rows than ``ddof``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> rows = [[[0.0, 0.0], [1.0, 2.0]], [[2.0, 4.0]], [[3.0, 6.0]]]
+    >>> sv.private_covariance(sv.Network.ring(3), rows).correlation.round(6).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
     """
     rows, shape = read_rows(network, shards)
     if not shape:
@@ -140,52 +242,46 @@ def private_covariance(
     unit = read_scale(scale, shape[0], "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
-    agreements = SimulatedAgreements(network, schedule, seed, tol, max_iter, progress)
-    return covariance_program(agreements, rows, unit, ddof, mask)
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    return covariance_program(agreements, Sample(rows, unit, mask), ddof)
 
 
 # The programs: what the local parties do, from their rows to the answer that each of them holds.
 
 
-def mean_program(
-    agreements: Agreements, rows: Sequence[Array], shape: tuple[int, ...], unit: Array, mask: GaussianMask
-) -> PooledMean:
-    """``private_mean`` of rows ``(n_i, d)``; ``shape`` is that of the answer."""
+def mean_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...]) -> PooledMean:
+    """``private_mean`` of a sample; ``shape`` is that of the answer."""
     try:
-        observations, mean = agreed_mean(agreements, in_units(rows, unit, mask), mask)
+        observations, mean = agreed_mean(agreements, sample.in_units(), sample.mask)
     except NotConverged:
-        return PooledMean.unfinished(agreements)
-    return PooledMean(*agreements.made, observations, _shaped(mean[0] * unit, shape))
+        return PooledMean(*agreements.made)
+    return PooledMean(*agreements.made, observations, _shaped(mean[0] * sample.unit, shape))
 
 
-def variance_program(
-    agreements: Agreements, rows: Sequence[Array], shape: tuple[int, ...], unit: Array, ddof: int, mask: GaussianMask
-) -> PooledVariance:
-    """``private_variance`` of rows ``(n_i, d)``; ``shape`` is that of the answer."""
-    rows = in_units(rows, unit, mask)
+def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...], ddof: int) -> PooledVariance:
+    """``private_variance`` of a sample; ``shape`` is that of the answer."""
+    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
     try:
         observations, mean = agreed_mean(agreements, rows, mask)
         share = _share(observations, ddof)
         squares = [((part - centre) ** 2).sum(axis=0) for part, centre in zip(rows, mean, strict=True)]
         moments = agreements.mean(agreements.parties / observations * np.array(squares), mask, degree=2)
     except NotConverged:
-        return PooledVariance.unfinished(agreements)
+        return PooledVariance(*agreements.made)
     values = _shaped(mean[0] * unit, shape), ddof, _shaped(share * moments[0] * unit**2, shape)
     return PooledVariance(*agreements.made, observations, *values)
 
 
-def covariance_program(
-    agreements: Agreements, rows: Sequence[Array], unit: Array, ddof: int, mask: GaussianMask
-) -> PooledCovariance:
-    """``private_covariance`` of rows ``(n_i, d)``."""
-    rows = in_units(rows, unit, mask)
+def covariance_program(agreements: Agreements, sample: Sample, ddof: int) -> PooledCovariance:
+    """``private_covariance`` of a sample."""
+    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
     try:
         observations, mean = agreed_mean(agreements, rows, mask)
         share = _share(observations, ddof)
         centred = [part - centre for part, centre in zip(rows, mean, strict=True)]
         moments = agreed_products(agreements, observations, centred, centred, mask)
     except NotConverged:
-        return PooledCovariance.unfinished(agreements)
+        return PooledCovariance(*agreements.made)
     return PooledCovariance(
         *agreements.made, observations, mean[0] * unit, ddof, share * moments[0] * np.outer(unit, unit)
     )

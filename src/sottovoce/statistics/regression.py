@@ -11,31 +11,54 @@ import numpy.typing as npt
 from ..costs.base import Array, as_floats
 from ..errors import InvalidInput, Unsupported, is_number
 from ..pdmm.solve import Status
-from .statistic import Statistic, plain
+from .statistic import Statistic, Value, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Statistic):
-    """``b = intercept + A coefficients + error``, as the first local party holds it, the others to within ``tol``.
+    """What ``private_least_squares`` returns, besides the fields of ``Statistic``: the fit of
+    ``b = intercept + A coefficients + error``, as the first local party holds it, the others to within ``tol``.
 
     ``standard_errors``, ``t_values``, ``p_values`` and ``confidence_interval`` have an entry per term, in the order of
     ``terms``: the intercept first, where there is one. With weights, sums of squares are weighted, as in WLS. Without
     an intercept the total sum of squares, and with it ``r_squared``, is taken about 0 and not about the mean.
+
+    Attributes
+    ----------
+    observations : int
+        Rows of all parties.
+    names : tuple of str
+        Of the columns.
+    coefficients : ndarray
+        One per column.
+    intercept : float
+        0 where none was fitted.
+    fitted_intercept : bool
+        Whether one was.
+    ridge : float
+        The penalty.
+    residual_sum_of_squares, total_sum_of_squares : float
+        What is left of the target's variation, and what there was.
+    inverse_information : ndarray
+        ``(X'WX + ridge)^{-1}``, in the order of ``terms``.
+    condition_number : float
+        Of the columns brought to one length, centred if there is an intercept.
     """
 
-    observations: int
-    names: tuple[str, ...]
-    coefficients: Array
-    intercept: float
-    fitted_intercept: bool
-    ridge: float
-    residual_sum_of_squares: float
-    total_sum_of_squares: float
-    inverse_information: Array  # (X'WX + ridge)^{-1}, in the order of terms
-    condition_number: float  # of the columns brought to one length, centred if there is an intercept
+    observations: Value[int] = Value()
+    names: Value[tuple[str, ...]] = Value()
+    coefficients: Value[Array] = Value()
+    intercept: Value[float] = Value()
+    fitted_intercept: Value[bool] = Value()
+    ridge: Value[float] = Value()
+    residual_sum_of_squares: Value[float] = Value()
+    total_sum_of_squares: Value[float] = Value()
+    inverse_information: Value[Array] = Value()
+    condition_number: Value[float] = Value()
 
     @property
     def terms(self) -> tuple[str, ...]:
+        """Names of what was fitted, ``"intercept"`` first where there is one."""
         return ("intercept", *self.names) if self.fitted_intercept else self.names
 
     @property
@@ -56,6 +79,7 @@ class Regression(Statistic):
 
     @property
     def adjusted_r_squared(self) -> float:
+        """``r_squared`` per degree of freedom. Like all that follows ``Unsupported`` with a ridge, or too few rows."""
         self._check_inference("adjusted_r_squared")
         return 1 - (1 - self.r_squared) * (self.observations - self.fitted_intercept) / self.degrees_of_freedom
 
@@ -73,6 +97,7 @@ class Regression(Statistic):
 
     @property
     def t_values(self) -> Array:
+        """Parameters in units of their standard errors."""
         with np.errstate(divide="ignore", invalid="ignore"):  # a perfect fit has standard errors of 0
             return np.asarray(self.parameters / self.standard_errors)
 
@@ -84,7 +109,8 @@ class Regression(Statistic):
         return np.asarray(2 * stdtr(self.degrees_of_freedom, -np.abs(self.t_values)))
 
     def confidence_interval(self, level: float = 0.95) -> Array:
-        """``(terms, 2)``: lower and upper ends."""
+        """``(terms, 2)``: lower and upper ends, which have the parameter between them in a share ``level`` of all
+        samples. ``InvalidInput`` for a level outside 0 to 1."""
         from scipy.special import stdtrit
 
         if not (is_number(level) and 0 < level < 1):

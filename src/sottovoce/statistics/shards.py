@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,31 @@ from ..errors import InvalidCost, InvalidInput, PrecisionLost
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from .agreements import resolution
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What the local parties bring to a statistic of real numbers: rows ``(n_i, d)`` each, the public numbers that
+    bring their columns to size 1, and the mask that hides what is made of them."""
+
+    rows: Sequence[Array]
+    unit: Array
+    mask: GaussianMask
+
+    def in_units(self) -> list[Array]:
+        """Rows divided by ``unit``; a warning where their squares drown in what the mask leaves of float64."""
+        scaled = [part / self.unit for part in self.rows]
+        largest = np.max([np.abs(part).max(axis=0, initial=0.0) for part in scaled], axis=0)
+        small = math.sqrt(1000 * resolution(self.mask))  # for three digits of their squares
+        if (drowned := (largest > 0) & (largest < small)).any():
+            k = int(drowned.argmax())
+            warnings.warn(
+                f"column {k} holds only numbers below {small:.1e} in units of scale: few of their digits survive a "
+                f"mask of sigma = {self.mask.sigma:.3g}. Give scale=, public numbers that bring the data to size 1.",
+                PrecisionLost,
+                stacklevel=4,
+            )
+        return scaled
 
 
 def read_rows(network: Network, shards: Sequence[npt.ArrayLike]) -> tuple[list[Array], tuple[int, ...]]:
@@ -73,22 +99,6 @@ def read_scale(scale: npt.ArrayLike | None, columns: int, of: str) -> Array:
     if array.shape not in ((), (columns,)) or not (np.isfinite(array) & (array > 0)).all():
         raise InvalidInput(f"scale must be a positive number, or {columns} of them, one per {of}; got {scale!r}.")
     return np.broadcast_to(array, (columns,)).copy()
-
-
-def in_units(rows: Sequence[Array], unit: Array, mask: GaussianMask) -> list[Array]:
-    """Rows divided by ``scale``; a warning where their squares drown in what the mask leaves of float64."""
-    scaled = [part / unit for part in rows]
-    largest = np.max([np.abs(part).max(axis=0, initial=0.0) for part in scaled], axis=0)
-    small = math.sqrt(1000 * resolution(mask))  # for three digits of their squares
-    if (drowned := (largest > 0) & (largest < small)).any():
-        k = int(drowned.argmax())
-        warnings.warn(
-            f"column {k} holds only numbers below {small:.1e} in units of scale: few of their digits survive a mask of "
-            f"sigma = {mask.sigma:.3g}. Give scale=, public numbers that bring the data to size 1.",
-            PrecisionLost,
-            stacklevel=4,
-        )
-    return scaled
 
 
 def _one_per_party(network: Network, shards: Any, name: str = "shards") -> Sequence[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 
@@ -16,16 +16,61 @@ from ..pdmm.solve import Result, Status
 
 if TYPE_CHECKING:
     from ..privacy.report import Report
-    from .agreements import Agreements
+
+
+T = TypeVar("T")
+
+
+class Value(Generic[T]):
+    """A field of a ``Statistic`` that is there once all its runs have converged. Asked for earlier, it says why not."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, statistic: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, statistic: Statistic, owner: type) -> T: ...
+    def __get__(self, statistic: Statistic | None, owner: type) -> Self | T:
+        if statistic is None:  # also where a dataclass looks for the default: no value
+            return self
+        if self.name in vars(statistic):
+            return cast(T, vars(statistic)[self.name])
+        run = statistic.runs[-1]
+        raise NotConverged(
+            f"{self.name} is not known: run {len(statistic.runs)} ended as {run.status.value} after {run.iterations} "
+            f"iterations, with residual {run.residual:.1e}. Raise max_iter, or tol."
+        )
+
+    def __set__(self, statistic: Statistic, value: T) -> None:
+        if value is not self:
+            vars(statistic)[self.name] = value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Statistic:
-    """``problems[k]`` was solved under ``masks[k]`` and came to ``runs[k]``: each is an averaging problem, so an audit
-    of it says what it reveals. Where ``status`` is not ``CONVERGED``, asking for a value raises ``NotConverged``.
+    """What every statistic carries: how its runs ended, and what they agreed on.
 
-    At a party of a network ``runs`` are what it saw of them, and ``problems``, which hold everybody's contributions,
-    are empty.
+    Attributes
+    ----------
+    status : Status
+        ``CONVERGED`` if every run is. Otherwise the values are not there, and asking for one raises ``NotConverged``.
+    parties : int
+        How many there are.
+    runs, problems, masks : tuple
+        ``problems[k]`` was solved under ``masks[k]`` and came to ``runs[k]``: each is an averaging problem, so an audit
+        of it says what it reveals. At a party of a network ``runs`` are what it saw of them, and ``problems``, which
+        hold everybody's contributions, are empty.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_mean(sv.Network.ring(3), [1.0, 2.0, 6.0], max_iter=1)
+    >>> result
+    PooledMean(max_iter)
+    >>> result.mean
+    Traceback (most recent call last):
+    sottovoce.errors.NotConverged: mean is not known: run 1 ended as max_iter ...
     """
 
     status: Status
@@ -33,26 +78,6 @@ class Statistic:
     runs: tuple[Result, ...]
     problems: tuple[Problem, ...]
     masks: tuple[GaussianMask | ModularMask, ...]
-
-    @classmethod
-    def unfinished(cls, agreements: Agreements) -> Self:
-        """The statistic without its values."""
-        statistic = object.__new__(cls)
-        for field, value in zip(fields(Statistic), agreements.made, strict=True):
-            object.__setattr__(statistic, field.name, value)
-        return statistic
-
-    if not TYPE_CHECKING:  # a type checker must still know a misspelt name
-
-        def __getattr__(self, name: str) -> Any:
-            """Called for what was never set."""
-            if name not in (field.name for field in fields(self)) or "status" not in vars(self):
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-            run = self.runs[-1]
-            raise NotConverged(
-                f"{name} is not known: run {len(self.runs)} ended as {run.status.value} after {run.iterations} "
-                f"iterations, with residual {run.residual:.1e}. Raise max_iter, or tol."
-            )
 
     def audit(self, **arguments: Any) -> tuple[Report, ...]:
         """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``.

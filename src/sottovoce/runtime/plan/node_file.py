@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,14 +15,15 @@ import numpy as np
 from ...costs.base import Array
 from ...data.cost_table import PartyCost
 from ...errors import InvalidFile, InvalidInput
-from ...files.toml_table import Table, TomlFile, finite, nearest, shown
+from ...files.toml_table import Table, TomlFile
 from ...pdmm.masks import GaussianMask
 from ...statistics.at_one_party import LARGEST, Spec, checked_rows
 from ..keys.identity import check_certificate, check_name, digits, load, public_key
 from ..keys.public_keys import check_key
 from ..protocol.frames import MAX_PARAMETERS, MAX_PARTIES
-from ..protocol.link import canonical
+from ..protocol.link import canonical, digest
 from .data_limits import Limits
+from .in_common import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
 
 PARTY_KEYS = (
@@ -30,14 +31,7 @@ PARTY_KEYS = (
 )  # fmt: skip
 RUN_KEYS = ("name", "id", "parties", "keys", "channels", "c", "theta", "tol", *KINDS)
 NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
-CHANNELS = ("encrypted", "open")
-# At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (theory: Subspaces): x is
-# right, but frozen numbers never satisfy the rule that ends the run.
-THETA, TOL = 0.8, 1e-10
-PACE = 0.25  # seconds: a million rows of a few columns are summed in less
-RUN_NAME = 128  # characters
 RUN_ID = re.compile("[0-9a-f]{32}")
-ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})")
 SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket
 
 
@@ -54,20 +48,25 @@ class Neighbour:
 
 @dataclass(frozen=True, eq=False)
 class NodeConfig:
-    """A node file, checked."""
+    """A node file, checked: what ``read_node_file`` returns. The names of the fields are those of the file.
+
+    ``names`` are all parties: the position of a name is its index; ``keys`` are theirs, in the same order, by which
+    everybody checks what anybody signs. ``wake`` is ``"eager"``, or mean wakes per second of a Poisson clock. First
+    messages wait for a multiple of ``pace`` seconds, so that their time does not tell how many rows there are.
+    """
 
     path: Path
     name: str
-    names: tuple[str, ...]  # of all parties; the position of a name is its index
-    keys: tuple[str, ...]  # of all parties, in the same order: by them everybody checks what anybody signs
+    names: tuple[str, ...]
+    keys: tuple[str, ...]
     listen: str
     identity: Path
     data: Path
     delimiter: str
     journal: Path
     result: Path
-    wake: Literal["eager"] | float  # a number: mean wakes per second of a Poisson clock
-    pace: float  # seconds: first messages wait for a multiple of it, so that their time does not tell how many rows
+    wake: Literal["eager"] | float
+    pace: float
     record: Path | None
     metrics: str | None
     run_name: str
@@ -118,6 +117,16 @@ class NodeConfig:
             **self.question.to_dict(),
         }
 
+    @cached_property
+    def run_text(self) -> str:
+        """``parameters()`` as they are compared, signed and written down."""
+        return canonical(self.parameters())
+
+    @cached_property
+    def run_hash(self) -> bytes:
+        """Stands for all of them in keys and signatures."""
+        return digest(self.run_text)
+
     def rows(self) -> Array:
         """The party's own rows, of the columns that the statistic names."""
         return self.question.rows(self.data, self.delimiter)
@@ -157,7 +166,24 @@ class NodeConfig:
 
 
 def read_node_file(path: str | Path) -> NodeConfig:
-    """Read and check a node file and its certificates. The data must be there, and are read when they are asked for."""
+    """Read and check a node file and its certificates (docs/reference/plan-and-node-files.md).
+
+    The data must be there, and are read when they are asked for. ``read_plan`` has an example.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file, as ``sottovoce plan`` writes it.
+
+    Returns
+    -------
+    NodeConfig
+
+    Raises
+    ------
+    InvalidFile
+        The first mistake in it, with the key and the line.
+    """
     file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
     party, run = file.table("party"), file.table("run")
     party.refuse_unknown(PARTY_KEYS)
@@ -193,7 +219,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
         question=_question(file, len(names)),
         neighbours=_neighbours(file, name, names),
     )
-    if (size := len(canonical(config.parameters()))) > MAX_PARAMETERS:
+    if (size := len(config.run_text)) > MAX_PARAMETERS:
         raise InvalidFile(
             f"{file.path}: the [run] table takes {size:,} bytes; {MAX_PARAMETERS:,} fit in one hello, and no more is "
             "allowed. Agree on a run with fewer parties, or with shorter names."
@@ -330,78 +356,3 @@ def read_limits(table: Table) -> dict[str, Any]:
     if "least_rows" in table and table.name.endswith("statistic"):
         limits["least_rows"] = int(table.integer("least_rows", least=1))
     return limits
-
-
-# What node files and plans have in common
-
-
-def open_file(path: Path, tables: Iterable[str], required: Iterable[str]) -> TomlFile:
-    """The file, with no table that is not known, and all that are required."""
-    file = TomlFile(path)
-    for name in file.values:
-        if name not in tables:
-            raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, tables)}")
-    for name in required:
-        if name not in file.values:
-            raise InvalidFile(f"{path}: the table [{name}] is missing. docs/guides/deploy.md shows one.")
-    return file
-
-
-def array_of_tables(file: TomlFile, name: str, known: Iterable[str]) -> list[Table]:
-    """Every ``[[name]]``, with no key that is not known."""
-    entries = file.values.get(name, [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidFile(f"{file.where(name, None)}: {name} must be tables: start each with [[{name}]].")
-    tables = [Table(file, name, entry, at=k) for k, entry in enumerate(entries)]
-    for table in tables:
-        table.refuse_unknown(known)
-    return tables
-
-
-def read_settings(run: Table) -> dict[str, Any]:
-    """``name``, ``channels``, ``theta``, ``tol``, and ``c``, which may be None."""
-    name = run.string("name")
-    if len(name) > RUN_NAME or not name.isprintable():
-        raise run.refuse("name", f"must be at most {RUN_NAME} printable characters; got {shown(name)}.")
-    theta, tol, c = run.number("theta", THETA), run.number("tol", TOL), run.number("c", None)
-    if not 0 < theta <= 1:
-        raise run.refuse("theta", f"must be in (0, 1]; got {theta:g}. Use 1 for PDMM, 0.5 for ADMM.")
-    if not 0 < tol < 1:
-        raise run.refuse("tol", f"must be a number between 0 and 1, such as {TOL:g}; got {tol:g}.")
-    if c is not None and c <= 0:
-        raise run.refuse("c", f"must be a positive number; got {c:g}.")
-    return {"name": name, "channels": run.choice("channels", CHANNELS, CHANNELS[0]), "theta": theta, "tol": tol, "c": c}
-
-
-def read_name(table: Table) -> str:
-    """The name of a party."""
-    return table.call(check_name, table.string("name"), at="name")
-
-
-def read_wake(table: Table) -> Literal["eager"] | float:
-    """When a party wakes."""
-    wake = table.get("wake", "eager")
-    if wake == "eager":
-        return "eager"
-    if not finite(wake) or wake <= 0:
-        raise table.refuse("wake", f'must be "eager", or a positive number of wakes per second; got {shown(wake)}.')
-    return float(wake)
-
-
-def read_pace(table: Table) -> float:
-    """How long the first message of a stage waits, in seconds."""
-    pace = float(table.number("pace", PACE))
-    if pace <= 0:
-        raise table.refuse("pace", f"must be a positive number of seconds; got {pace:g}.")
-    return pace
-
-
-def read_address(table: Table, key: str) -> str:
-    """``host:port``."""
-    address = str(table.string(key))
-    found = ADDRESS.fullmatch(address)
-    if not found:
-        raise table.refuse(key, f"must be host:port, such as '10.0.0.1:7401' or '[::1]:7401'; got {address!r}.")
-    if not 1 <= int(found[2]) <= 65535:
-        raise table.refuse(key, f"= {address!r}: a port is one of 1 .. 65535.")
-    return address

@@ -25,7 +25,7 @@ from ...pdmm.tune import tune
 from ...privacy.page import Page, to_html
 from ...privacy.statement import statement
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
-from .node_file import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
+from .in_common import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
 from .plan_audit import Prospect, assess
 from .question import KINDS, Question, one_of_them, read_mask, read_question
 
@@ -50,10 +50,33 @@ class PlannedParty:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A plan file, checked."""
+    """A plan file, checked: what ``read_plan`` returns.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    settings : dict
+        ``name``, ``channels``, ``theta``, ``tol`` and ``c`` of the run.
+    wake, pace
+        When parties wake, and the seconds that first messages wait for.
+    network : Network
+        Who talks to whom, with the parties' names.
+    question : Question
+        The statistic or cost, and the mask.
+    parties : tuple of PlannedParty
+        Where each can be reached.
+    max_corrupt, prior, delta
+        What the audit counts on: corrupt parties at most, the variance of a value, and the nats that the mask is
+        calibrated to, or None.
+    notes : tuple of str
+        For whoever reads the audit.
+    id : str
+        Drawn for each run: pads hang on it, and names are used twice.
+    """
 
     path: Path
-    settings: dict[str, Any]  # name, channels, theta, tol, c
+    settings: dict[str, Any]
     wake: Literal["eager"] | float
     pace: float
     network: Network
@@ -63,7 +86,7 @@ class Plan:
     prior: float
     delta: float | None
     notes: tuple[str, ...]
-    id: str = field(default_factory=lambda: os.urandom(16).hex())  # pads hang on it, and names are used twice
+    id: str = field(default_factory=lambda: os.urandom(16).hex())
 
     @cached_property
     def prospect(self) -> Prospect:
@@ -75,7 +98,49 @@ class Plan:
 
 
 def read_plan(path: str | Path) -> Plan:
-    """Read and check a plan; a ``c`` that it does not give is tuned."""
+    r"""Read and check a plan file (docs/reference/plan-and-node-files.md); a ``c`` that it does not give is tuned.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InvalidFile
+        The first mistake in it, with the key and the line.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sottovoce.runtime import read_node_file, read_plan, write_plan
+    >>> text = '''
+    ... [run]
+    ... name = "ages"
+    ... [network]
+    ... generator = "complete"
+    ... [statistic]
+    ... type = "mean"
+    ... columns = ["age"]
+    ... '''
+    >>> for port, name in enumerate(["ann", "bob", "cat"], start=7401):
+    ...     text += f'[[party]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\ndata = "{name}.csv"\n'
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("ann", "bob", "cat"):
+    ...         _ = (Path(folder) / f"{name}.csv").write_text("age\n41\n")
+    ...     path = Path(folder) / "plan.toml"
+    ...     _ = path.write_text(text)
+    ...     plan = read_plan(path)
+    ...     write_plan(plan, Path(folder) / "parties", generate_keys=True)
+    ...     config = read_node_file(Path(folder) / "parties" / "bob" / "node.toml")
+    >>> plan.question.kind, config.name, [neighbour.name for neighbour in config.neighbours]
+    ('mean', 'bob', ['ann', 'cat'])
+    """
     file = open_file(Path(path), TABLES, required=("run", "network", "party"))
     run, audit = file.table("run"), file.table("audit")
     run.refuse_unknown(RUN_KEYS)
@@ -163,7 +228,24 @@ def _read_network(file: TomlFile, names: list[str]) -> Network:
 
 
 def write_plan(plan: Plan, out: Path, *, generate_keys: bool) -> None:
-    """A folder for each party under ``out``, which must be new, and a statement on the run: all of them, or nothing."""
+    """A folder for each party, with its node file, and a statement on the run: all of them, or nothing.
+
+    Parameters
+    ----------
+    plan : Plan
+        As ``read_plan`` gives it.
+    out : Path
+        A new folder.
+    generate_keys : bool
+        Make everybody's keys here, for a trial on one machine. Otherwise the plan names the certificates.
+
+    Raises
+    ------
+    InvalidInput
+        A folder that exists already or cannot be written, or certificates that are missing.
+    Unsupported
+        A ``delta`` that no mask can keep.
+    """
     if any(party.name.lower() == STATEMENT for party in plan.parties):
         raise InvalidInput(f"a party is called {STATEMENT}, as the statement on the run is. Give it another name.")
     if out.exists():

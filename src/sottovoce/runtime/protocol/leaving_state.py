@@ -18,7 +18,6 @@ from ..plan.node_file import NodeConfig
 from .acceptances import from_array
 from .frames import Leave, decode, encode
 from .leaving import Decision, Departed, Leaving
-from .link import canonical, digest
 
 if TYPE_CHECKING:
     from .agreement import Agreement
@@ -33,8 +32,7 @@ class Departure:
 
     def __init__(self, config: NodeConfig, identity: Identity, journal: Journal) -> None:
         self.config, self.journal, self.stages = config, journal, config.question.stages
-        parameters = digest(canonical(config.parameters()))
-        self.leaving = Leaving(identity, config.names, config.keys, parameters, self.stages)
+        self.leaving = Leaving(identity, config.names, config.keys, config.run_hash, self.stages)
         self.heard: dict[str, int] = {}  # to how many stages a neighbour has contributed
         self.kept: dict[str, tuple[int, Array]] = {}  # the newest escrow of a neighbour, and its stage
         self.news = False  # whether there are statements that were not acted on
@@ -188,10 +186,10 @@ class Departure:
         if decision is not None and stage == decision.stage and decision.kind in ("dropped", "adopted"):
             agreement.resume(decision.epoch)
 
-    def close(self) -> None:
-        """The run is over: nobody's escrow is needed any more."""
+    def close(self) -> list[str]:
+        """The run is over: nobody's escrow is needed any more, and these are the rows of all of them."""
         self.kept.clear()
-        self.journal.put({}, self.journal.under(ESCROW))
+        return self.journal.under(ESCROW)
 
     # What is told to the outside
 

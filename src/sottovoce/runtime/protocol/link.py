@@ -73,14 +73,14 @@ class Link:
         name: str,
         index: int,
         certificate: str,
-        parameters: Mapping[str, Any],
+        parameters: str,
         secrets: EdgeSecrets,
         *,
         authenticate: bool,
     ) -> None:
-        """``authenticate``: a MAC on every frame, where the transport does not authenticate by itself."""
-        self.me, self.name, self.index, self.certificate = me, name, index, certificate
-        self.parameters = canonical(parameters)
+        """``parameters`` of the run are ``canonical``. ``authenticate``: a MAC on every frame, where the transport does
+        not authenticate by itself."""
+        self.me, self.name, self.index, self.certificate, self.parameters = me, name, index, certificate, parameters
         self.secrets, self.authenticate = secrets, authenticate
         self.farewell: str | None = None
         self.pads: dict[int, bytes] = {}  # tags of the pads here: of the stage under way, and of the next

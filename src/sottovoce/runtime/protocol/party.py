@@ -20,41 +20,12 @@ from .escrow import guardians
 from .frames import Goodbye, Leave, Pads, Progress, Verdict
 from .leaving_state import Departure
 from .link import Complete, Link, News
+from .stages import Counts, Ended, Held
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
 HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
 NOTHING = Progress()
 SAID = ("verdict", "snapshot", "value")  # in the order of ``Link.next_frame``
-
-
-@dataclass(eq=False)
-class Held:
-    """The newest that a neighbour said about a stage which has not begun here."""
-
-    value: tuple[int, Array] | None = None
-    snapshot: tuple[int, Array] | None = None
-    verdict: Verdict | None = None
-
-
-@dataclass(eq=False)
-class Ended:
-    """How a stage ended: the epoch that everybody accepted."""
-
-    stage: int
-    epoch: int
-    proofs: Mapping[int, bytes]
-
-
-@dataclass(eq=False)
-class Counts:
-    """What has happened so far."""
-
-    sent: int = 0
-    received: int = 0
-    old: int = 0  # messages that came too late to matter
-    bytes_sent: int = 0
-    bytes_received: int = 0
-    refused: int = 0  # frames that broke the protocol
 
 
 @dataclass(eq=False)
@@ -185,6 +156,11 @@ class Party:
 
     # What comes in
 
+    def connected(self, neighbour: str, nonces: bytes) -> None:
+        """A neighbour is there, for the first time or again: it may wait for something."""
+        self.left.discard(neighbour)
+        self.links[neighbour].begin(nonces)
+
     def received(self, neighbour: str, frame: bytes) -> bool:
         """A frame of a neighbour; True where others should hear of what it changed. A value is for the next wake."""
         self.counts.received += 1
@@ -267,8 +243,7 @@ class Party:
         try:
             return self.departure.hear(said)
         except Contradiction as error:
-            self.contradictions[neighbour, "leave"] = named = Contradiction(f"{neighbour} {error}")
-            raise named from None
+            raise self._contradicted(neighbour, "leave", error) from None
 
     def _said(self, neighbour: str, link: Link, said: Complete | Verdict) -> bool:
         if isinstance(said, Verdict) and any(index >= self.n for index in said.acceptances):
@@ -400,7 +375,8 @@ class Party:
                 epoch = agreement.epoch
                 news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, NOBODY if epoch.no else epoch.proofs))
                 news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
-            if self.departure is not None and link.index in guardians(agreement.node.neighbours):
+            kept = not link.secrets.forgotten(self.stage)  # after it nobody has to be stood in for
+            if kept and self.departure is not None and link.index in guardians(agreement.node.neighbours):
                 news.escrow = self.departure.escrow(self.stage, agreement.node)
             if agreement.newest and not agreement.done:
                 news.value = (self.stage, agreement.node.sent, agreement.newest[link.index])

@@ -95,7 +95,7 @@ class GrpcTransport(Transport):
 
     # Those who call
 
-    async def _open(self) -> None:
+    async def open(self) -> None:
         if not self._callers:
             return
         await self._check_listen()
@@ -127,7 +127,7 @@ class GrpcTransport(Transport):
         except OSError as error:
             raise InvalidInput(f"cannot listen on {self._listen}: {error.strerror}. Choose another address.") from None
 
-    async def _close(self) -> None:
+    async def close(self) -> None:
         if self._server is not None:
             await self._server.stop(ENDING)
 
@@ -138,7 +138,7 @@ class GrpcTransport(Transport):
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, f"{self.name} does not expect a call of this party")
         await context.send_initial_metadata(())  # so that the caller knows that it is admitted
         try:
-            await self._converse(str(caller), _Called(context))
+            await self.converse(str(caller), _Called(context))
         except PeerError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error)[:LONGEST])
         except Lost:
@@ -156,7 +156,7 @@ class GrpcTransport(Transport):
     # Those who are called
 
     @asynccontextmanager
-    async def _connect(self, neighbour: str) -> AsyncIterator[Connection]:
+    async def connect(self, neighbour: str) -> AsyncIterator[Connection]:
         await self._check_called(self._neighbours[neighbour].address)
         async with self._channel(neighbour) as channel:
             call = channel.stream_stream(f"/{SERVICE}/{METHOD}")(metadata=((NAME_KEY, self.name),))

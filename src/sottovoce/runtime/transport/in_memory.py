@@ -142,7 +142,7 @@ class MemoryTransport(Transport):
 
     def answer(self, caller: str) -> _Pipe:
         """Take a call."""
-        if caller not in self._states:
+        if caller not in self.neighbours:
             raise Lost(f"{self.name} does not know {caller}")
         pipe = _Pipe(self._hub, caller, self.name)
         task = asyncio.create_task(self._answer(caller, pipe))
@@ -153,7 +153,7 @@ class MemoryTransport(Transport):
     async def _answer(self, caller: str, pipe: _Pipe) -> None:
         reason = CLOSED
         try:
-            await self._converse(caller, pipe.listener)
+            await self.converse(caller, pipe.listener)
         except PeerError as error:
             reason = f"it refused: {error}"
         except Lost:
@@ -167,16 +167,16 @@ class MemoryTransport(Transport):
         for task in (*self._dialling, *self._answering):
             task.cancel()
 
-    async def _open(self) -> None:
+    async def open(self) -> None:
         self._hub._listening[self.name] = self
 
-    async def _close(self) -> None:
+    async def close(self) -> None:
         if self._hub._listening.get(self.name) is self:
             del self._hub._listening[self.name]
         await asyncio.gather(*self._answering)
 
     @asynccontextmanager
-    async def _connect(self, neighbour: str) -> AsyncIterator[Connection]:
+    async def connect(self, neighbour: str) -> AsyncIterator[Connection]:
         pipe = self._hub._join(self.name, neighbour)
         try:
             yield pipe.caller

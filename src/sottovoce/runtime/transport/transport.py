@@ -33,7 +33,10 @@ INTERNAL = "an internal error of this party, which is in its log"
 
 
 class Greeting(Protocol):
-    """What two ends say to each other before they talk."""
+    """What two ends say to each other before they talk: who is there, and whether both mean the same run.
+
+    A transport carries it, and need not know what is in it.
+    """
 
     @property
     def done(self) -> bool:
@@ -47,7 +50,7 @@ class Greeting(Protocol):
 
 
 class Handler(Protocol):
-    """Whom a transport serves. All calls come from the event loop, and must not block."""
+    """Whom a transport serves: a party. All calls come from the event loop, and must not block."""
 
     def greet(self, neighbour: str) -> Greeting:
         """Somebody is there who may be this neighbour."""
@@ -70,11 +73,15 @@ class Handler(Protocol):
 
 
 class Lost(Exception):
-    """A connection that is no more, or never was; says why."""
+    """A connection that is no more, or never was; says why. It is not an error: the transport dials again."""
 
 
 class Connection(Protocol):
-    """One end of a stream. Every method raises ``Lost`` when the stream is."""
+    """One end of a stream, over which whole frames come in the order in which they were sent, none of them twice.
+
+    Every method raises ``Lost`` when the stream is. One task calls ``send`` while another one calls
+    ``receive``.
+    """
 
     async def send(self, frame: bytes) -> None:
         """Returns when there is room for another frame."""
@@ -99,10 +106,54 @@ class _Talk:
 
 
 class Transport(ABC):
-    """The streams of one party."""
+    """The streams of one party: a base for media of one's own (docs/guides/own-transport.md).
+
+    A subclass says how to listen and how to dial: ``open``, ``close`` and ``connect``. It hands whoever dials in to
+    ``converse``. With ``channels = "encrypted"`` a party relies on it for secrecy, and to notice changed frames.
+
+    Parameters
+    ----------
+    name : str
+        Of the party. It dials the neighbours whose names are larger, and is dialled by the others.
+    neighbours : iterable of str
+        Their names.
+    jitter : random.Random
+        Keeps parties that lost the same neighbour from dialling it all at once. Nothing secret hangs on it.
+
+    Examples
+    --------
+    Over queues, two parties that nod and then talk:
+
+    >>> import asyncio
+    >>> from sottovoce.runtime.transport.in_memory import Hub
+    >>> class Nod:
+    ...     done = True
+    ...     def next_frame(self): return None
+    >>> class Party:
+    ...     def __init__(self, words): self.words, self.heard = words, []
+    ...     def greet(self, neighbour): return Nod()
+    ...     def connected(self, neighbour, greeting): pass
+    ...     def disconnected(self, neighbour, reason): pass
+    ...     def received(self, neighbour, frame): self.heard.append((neighbour, frame))
+    ...     def next_frame(self, neighbour): return self.words.pop() if self.words else None
+    >>> async def talk():
+    ...     hub, ann, bob = Hub(), Party([b"hello"]), Party([])
+    ...     ends = [hub.transport("ann", ["bob"]), hub.transport("bob", ["ann"])]
+    ...     await ends[1].start(bob)
+    ...     await ends[0].start(ann)
+    ...     while not bob.heard:
+    ...         await asyncio.sleep(0.01)
+    ...     state = ends[0].state("bob")
+    ...     for end in ends:
+    ...         await end.stop()
+    ...     return bob.heard, state
+    >>> asyncio.run(talk())
+    ([('ann', b'hello')], 'up')
+    """
+
+    max_frame = MAX_FRAME  # bytes; a medium refuses more before it reads it
 
     def __init__(self, name: str, neighbours: Iterable[str], jitter: Random) -> None:
-        """``jitter`` keeps parties that lost the same neighbour from dialling it all at once."""
         self.name, self._jitter = name, jitter
         self._states = dict.fromkeys(sorted(neighbours), "down: not connected yet")
         self._talks: dict[str, _Talk] = {}
@@ -114,7 +165,7 @@ class Transport(ABC):
     async def start(self, handler: Handler) -> None:
         """Listen, and dial the neighbours whose names are larger, again and again until ``stop``."""
         self._handler = handler
-        await self._open()
+        await self.open()
         larger = [neighbour for neighbour in self._states if self.name < neighbour]
         self._dialling = [asyncio.create_task(self._dial(neighbour)) for neighbour in larger]
 
@@ -135,10 +186,15 @@ class Transport(ABC):
         for task in self._dialling:
             task.cancel()
         await asyncio.gather(*self._dialling, return_exceptions=True)
-        await self._close()
+        await self.close()
+
+    @property
+    def neighbours(self) -> list[str]:
+        """Their names, sorted."""
+        return list(self._states)
 
     def notify(self, neighbour: str) -> None:
-        """There may be something to send."""
+        """There may be something to send: ``Handler.next_frame`` is asked soon."""
         if neighbour in self._talks:
             self._talks[neighbour].wake.set()
 
@@ -149,15 +205,15 @@ class Transport(ABC):
     # The medium
 
     @abstractmethod
-    async def _open(self) -> None:
-        """Listen. Whoever dials in and is a neighbour goes to ``_converse``."""
+    async def open(self) -> None:
+        """Listen. Whoever dials in, and may be a neighbour, goes to ``converse``."""
 
     @abstractmethod
-    async def _close(self) -> None:
-        """Undo ``_open``."""
+    async def close(self) -> None:
+        """Undo ``open``, when all conversations are over."""
 
     @abstractmethod
-    def _connect(self, neighbour: str) -> AbstractAsyncContextManager[Connection]:
+    def connect(self, neighbour: str) -> AbstractAsyncContextManager[Connection]:
         """Dial once; closed on leaving the block. ``Lost`` where nobody answers."""
 
     # What does not depend on it
@@ -167,8 +223,8 @@ class Transport(ABC):
         while not self._stopping:
             began = now()
             try:
-                async with self._connect(neighbour) as connection:
-                    await self._converse(neighbour, connection)
+                async with self.connect(neighbour) as connection:
+                    await self.converse(neighbour, connection)
             except (Lost, PeerError) as reason:
                 self._states[neighbour] = f"down: {reason}"
             except Exception:  # a mistake in this program; the other neighbours go on
@@ -220,8 +276,9 @@ class Transport(ABC):
             said += 1
         return said
 
-    async def _converse(self, neighbour: str, connection: Connection) -> None:
-        """One connection from its beginning to its end, which is the ``Lost`` or ``PeerError`` that this raises."""
+    async def converse(self, neighbour: str, connection: Connection) -> None:
+        """One connection from its beginning to its end, which is the ``Lost`` or ``PeerError`` that this raises. The
+        medium closes it then; where it can, it tells the neighbour what a ``PeerError`` says."""
         try:
             greeting = await self._greet(neighbour, connection)
         except (Lost, PeerError) as error:

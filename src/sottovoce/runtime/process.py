@@ -39,12 +39,30 @@ Tell = Callable[[dict[str, Any]], None]  # what to do with the result, once it i
 
 
 def run_party(config: NodeConfig, tell: Tell) -> int:
-    """Run one party until it has its answer and its neighbours know; the exit status of ``sottovoce node``."""
+    """Run one party until it has its answer and its neighbours know; docs/guides/own-transport.md runs some.
+
+    Parameters
+    ----------
+    config : NodeConfig
+        As ``read_node_file`` gives it.
+    tell : callable
+        Called with the result, once it is written.
+
+    Returns
+    -------
+    int
+        The exit status of ``sottovoce node``: 0 with the answer, 130 or 1 for a party that was told to stop before.
+
+    Raises
+    ------
+    InvalidFile, JournalError, PeerError
+        Why there is no answer: data that cannot be used, a journal that cannot, or what others have said.
+    """
     return asyncio.run(serve(config, tell=tell))
 
 
 async def serve(config: NodeConfig, transport: Transport | None = None, tell: Tell = lambda result: None) -> int:
-    """The same on a running event loop, on another transport if one is given."""
+    """``run_party`` on a running event loop, over another ``transport`` than gRPC if one is given."""
     began = asyncio.get_running_loop().time()
     own = config.own_data()  # before anybody is called: others would see a party that stops, or that is slow to speak
     prepare(config, own)

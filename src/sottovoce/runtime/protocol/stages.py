@@ -1,0 +1,39 @@
+"""What a party keeps of stages that are not under way: those that are over, and the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...costs.base import Array
+from .frames import Verdict
+
+
+@dataclass(eq=False)
+class Held:
+    """The newest that a neighbour said about a stage which has not begun here."""
+
+    value: tuple[int, Array] | None = None
+    snapshot: tuple[int, Array] | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(eq=False)
+class Ended:
+    """How a stage ended: the epoch that everybody accepted."""
+
+    stage: int
+    epoch: int
+    proofs: Mapping[int, bytes]
+
+
+@dataclass(eq=False)
+class Counts:
+    """What has happened so far."""
+
+    sent: int = 0
+    received: int = 0
+    old: int = 0  # messages that came too late to matter
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    refused: int = 0  # frames that broke the protocol
