@@ -204,11 +204,11 @@ def test_huge_networks_need_nodes(monkeypatch):
 
 
 def test_large_encrypted_networks_get_a_bound_and_say_so(monkeypatch):
-    from sottovoce.privacy import case
+    from sottovoce.privacy import methods
 
     arguments = {"mask": MASK, "corrupt": {0}, "channels": "encrypted", **RUN}
     exact = audit(AVERAGING, **arguments)
-    monkeypatch.setattr(case, "UNKNOWNS", 10)
+    monkeypatch.setattr(methods, "UNKNOWNS", 10)
     bound = audit(AVERAGING, **arguments)
     assert (exact.guarantee, bound.guarantee) == ("exact", "upper bound")
     assert (bound.leakage[1:] >= exact.leakage[1:] - 1e-12).all()

@@ -183,7 +183,8 @@ def _largest_c(case: Case, variance: float, delta: float) -> float:
 
     Without that they see the sum as well, so that no mask does for all ``c`` where the sum itself tells ``delta``.
     """
-    view: OpenView = case.view(Eavesdropper())[0]
+    view = case.view(Eavesdropper()).view
+    assert isinstance(view, OpenView)
     low, high = view.c, 2 * view.c
     while high < LARGEST and replace(view, c=high).leaks(variance).excess.max() <= delta:
         low, high = high, high * 4
@@ -232,8 +233,8 @@ def _worst_excess(case: Case, listening: Sequence[Adversary]) -> tuple[Callable[
         views = [OpenView(secrets, adversary.corrupt, everybody, 1.0) for adversary in listening]
     else:
         found = [case.view(adversary) for adversary in listening]
-        exact = all(guarantee == "exact" for _, _, guarantee in found)
-        views = [view for view, _, _ in found]
+        exact = all(seen.guarantee == "exact" for seen in found)
+        views = [seen.view for seen in found]
 
     def excess(variance: float, some: Nodes) -> Array:
         if all(isinstance(view, OpenView) and view.is_stackable for view in views):

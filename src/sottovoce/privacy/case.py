@@ -19,23 +19,18 @@ from ..pdmm.schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Sync
 from ..pdmm.solve import settled_theta
 from .adversary import Adversary, Channels, honest_components, node_set
 from .closed_form import OpenView
-from .elimination import Elimination, first_sweep
-from .encrypted import Between, EncryptedRun
+from .encrypted import EncryptedRun
 from .indistinguishable import told_apart
+from .methods import Question, view_of
 from .pads import CorrelatedPads
-from .posterior import Posterior, condition, diagonal_blocks
-from .report import Guarantee, Report
+from .report import Report
 from .secrets_and_prior import GIVEN, Prior, Secrets
-from .snapshot import Snapshot
-from .views import Answer, Leaks
-from .views import leaks as leaks_of
+from .views import Guarantee, Leaks, Viewed
 
 View = Literal["transcript", "snapshot"]
 Method = Literal["auto", "closed form", "elimination"]
 
 DENSE = 3_000  # entries of secrets up to which all nodes are done at once
-UNKNOWNS = 1_200  # secrets and pads up to which the elimination takes seconds
-SWEEP = 1_000  # rounds in which every node must have woken
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +59,11 @@ class Setting:
         if self.view == "snapshot":
             return f"the snapshot of eq. 8 at iteration {self.iterations}"
         return "the whole transcript" if self.iterations is None else f"the first {self.iterations} iterations"
+
+    @property
+    def one_moment(self) -> bool:
+        """Whether one iteration is seen, and not those before it."""
+        return self.view == "snapshot"
 
     @property
     def random(self) -> bool:
@@ -126,51 +126,9 @@ class Case:
             return 0.0
         return self.mask.variance / self.runs
 
-    def view(self, adversary: Adversary) -> tuple[Any, str, Guarantee]:
-        """An object with ``leaks(variance)``, its method, and what its numbers are."""
-        secrets, setting, corrupt = self.secrets, self.setting, adversary.corrupt
-        network, factor = secrets.problem.network, None
-        if isinstance(self.mask, CorrelatedPads):
-            factor = self.mask.factor(secrets.problem)
-        if self.variance == 0:
-            factor = np.zeros((int(secrets.problem.rows[-1]), 0))
-        if setting.view == "snapshot":
-            assert setting.iterations is not None
-            if factor is not None:
-                raise Unsupported("the snapshot is implemented for independent Gaussian pads.")
-            snapshot = Snapshot(secrets, setting.schedule, iteration=setting.iterations, **self.play(corrupt))
-            return snapshot, "linear-Gaussian", "exact"
-        sees_all, public = adversary.sees_all(self.channels), self.published and not corrupt
-        simple = sees_all and (factor is None or not factor.shape[1])
-        if self.method == "closed form" and not simple:
-            raise Unsupported("the closed form is for open channels that are tapped, and independent pads.")
-        if simple and self.method != "elimination":
-            woken = self.woken()
-            # Where the coalition knows every x, c cancels.
-            c = 1.0 if corrupt and woken.all() else setting.c
-            return OpenView(secrets, corrupt, woken, c, public), "closed form", "exact"
-        if public:
-            raise Unsupported("answer='public' is for independent pads, by the closed form.")
-        rows, N = int(secrets.problem.rows[-1]), int(secrets.problem.columns[-1])
-        correlated = isinstance(self.mask, CorrelatedPads) and self.variance > 0
-        if rows + N > UNKNOWNS and (correlated or self.method == "elimination"):
-            raise Unsupported(f"{rows + N:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
-        if rows + N > UNKNOWNS:
-            bound = OpenView(secrets, corrupt, np.ones(secrets.n, dtype=bool), 1.0 if corrupt else setting.c)
-            return bound, "closed form of open channels, which show more", "upper bound"
-        singular = factor is not None and 0 < factor.shape[1] < rows  # pads that lie in a subspace
-        if not sees_all and not singular:
-            seen = self.encrypted(corrupt, factor).view(setting.iterations)
-            if isinstance(seen[0], Between) and self.runs > 1 and setting.random:  # each run has a sequence of its own
-                return seen[0].high, "closed form of open channels, which show more", "upper bound"
-            return seen
-        eliminated = Elimination(secrets, setting.schedule, sees_all=True, pads=factor, **self.play(corrupt))
-        if setting.iterations is not None:
-            eliminated.play(setting.iterations)
-        else:
-            first_sweep(eliminated, SWEEP * setting.schedule.round(network))
-        # Over encrypted channels a coalition sees less.
-        return eliminated, "linear-Gaussian elimination", "exact" if sees_all else "upper bound"
+    def view(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> Viewed:
+        """What an adversary sees, by the first method that applies."""
+        return view_of(Question(self, adversary, nodes))
 
     def encrypted(self, corrupt: frozenset[int], factor: Array | None = None) -> EncryptedRun:
         """The run, as those see it who see their own edges only."""
@@ -188,7 +146,7 @@ class Case:
     @property
     def shows_all(self) -> bool:
         """Whether taps see all there is: every node has spoken. A snapshot is one moment only."""
-        return self.setting.view == "transcript" and bool(self.woken().all())
+        return not self.setting.one_moment and bool(self.woken().all())
 
     def woken(self) -> npt.NDArray[np.bool_]:
         """Who has sent at least one message."""
@@ -207,27 +165,23 @@ class Case:
 
     def leaks(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> tuple[Leaks, str, Guarantee]:
         """What one adversary learns."""
-        if isinstance(self.mask, ModularMask) and self.pads == "fresh" and nodes is None:
-            return modular(self, adversary)
-        if not adversary.corrupt and not adversary.sees_all(self.channels):
-            if self.published:
-                return modular(self, adversary)[0], "the published result, and nothing else, is seen", "exact"
-            return nothing(self.secrets), "nothing is seen", "exact"
-        view, method, guarantee = self.view(adversary)
-        if nodes is None:
-            return self.bounded(view, method, guarantee)
-        if not isinstance(view, OpenView) or isinstance(self.mask, ModularMask):
+        seen = self.view(adversary, nodes)
+        if nodes is None or Question(self, adversary).deaf:
+            return self.bounded(seen)
+        if not isinstance(seen.view, OpenView) or isinstance(self.mask, ModularMask):
             raise Unsupported(
                 "nodes= is for the closed form of open channels; leave it out, all nodes are done at once."
             )
-        return view.leaks(self.variance, nodes), method + ", by sparse solves", guarantee
+        return seen.view.leaks(self.variance, nodes), seen.method + ", by sparse solves", seen.guarantee
 
-    def bounded(self, view: Any, method: str, guarantee: Guarantee) -> tuple[Leaks, str, Guarantee]:
+    def bounded(self, seen: Viewed) -> tuple[Leaks, str, Guarantee]:
         """What a view gives away; two bounds that meet are exact, and those that do not, are not."""
-        leaks = view.leaks(self.variance)
+        leaks = seen.view.leaks(self.variance)
         if leaks.least is None:
-            return leaks, method, guarantee
-        return (replace(leaks, least=None), method, "exact") if leaks.tight else (leaks, method, "between")
+            return leaks, seen.method, seen.guarantee
+        if leaks.tight:
+            return replace(leaks, least=None), seen.method, "exact"
+        return leaks, seen.method, "between"
 
     def report(self, adversary: Adversary, nodes: Iterable[int] | None = None) -> Report:
         """The report on one adversary."""
@@ -235,7 +189,7 @@ class Case:
         chosen = None if nodes is None else _chosen(nodes, adversary, n)
         if chosen is None and n * w > DENSE:
             too_many = {
-                "a snapshot": self.setting.view == "snapshot",
+                "a snapshot": self.setting.one_moment,
                 "modular pads": isinstance(self.mask, ModularMask),
                 "a published result": self.published and not adversary.corrupt,
             }
@@ -324,39 +278,6 @@ def check(problem: Problem, channels: Channels) -> None:
         raise InvalidInput(f"problem must be a problem such as sv.averaging(network, s); got {problem!r}.")
     if channels not in ("open", "encrypted"):
         raise InvalidInput(f"channels must be 'open' or 'encrypted'; got {channels!r}.")
-
-
-def nothing(secrets: Secrets) -> Leaks:
-    """What nobody learns."""
-    leakage, floor, excess = np.zeros((3, secrets.n))
-    return Leaks(leakage, floor, excess, np.sqrt(secrets.variances.reshape(secrets.n, -1)))
-
-
-def modular(case: Case, adversary: Adversary) -> tuple[Leaks, str, Guarantee]:
-    """Uniform pads modulo ``2^bits``: by construction the view is the sum over each honest part (``modular_mask``).
-
-    Masked values are public, and so is their sum: taps are told the answer. They are averaged from ``z(0) = 0``, so the
-    first message of ``i`` shows ``m_i``, and nothing depends on it before. The values of part of a component are
-    uniform whatever the secrets: a component shows its sum once all of it has spoken, and nothing before. (A coalition
-    without taps may then still not be able to resolve it: an upper bound.) The same is left of a run that nobody sees,
-    once its answer is published.
-    """
-    if case.setting.view == "snapshot":
-        raise Unsupported("the snapshot is for Gaussian pads; audit the transcript of a run under a ModularMask.")
-    answer = Answer(case.secrets, adversary.corrupt, public=adversary.sees_all(case.channels) or case.published)
-    given = diagonal_blocks(answer.given, case.secrets.width)
-    left = Posterior(given, given, np.zeros_like(given))
-    before = diagonal_blocks(answer.K, case.secrets.width)
-    woken = case.woken()
-    spoken = [case.published or bool(woken[group].all()) for group in answer.groups]
-    shown = condition(answer.K, answer.sums[np.repeat(spoken, case.secrets.width).astype(bool)])
-    after = diagonal_blocks(shown, case.secrets.width)
-    seen = Posterior(before, after, before - after)
-    told = case.published and not adversary.corrupt
-    found = leaks_of(answer, answer.honest, seen, left, complete=all(spoken), heard=woken, told=told)
-    sure = case.setting.iterations is None or not any(spoken) or adversary.sees_all(case.channels)
-    method = "by construction: masked values are uniform given the sums"
-    return found, method, "exact" if sure else "upper bound"
 
 
 def equal_curvatures(secrets: Secrets) -> bool:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -26,10 +25,9 @@ from .closed_form import OpenView
 from .elimination import Elimination, Heard
 from .field import PRIMES, Span, kernel
 from .field_run import FieldRun
-from .report import Guarantee
 from .secrets_and_prior import Secrets
 from .unseen import Unseen
-from .views import Leaks
+from .views import Leaks, Viewed
 
 FAINT = 1e-6  # functionals of unit unknowns above this are right to 1e-10 in direction
 ROUNDS = 1_000  # in which a whole transcript must have shown all
@@ -94,7 +92,7 @@ class EncryptedRun:
         how = {"theta": self.theta, "c": self.c, "seed": self.seed, "masked": self.masked}
         return FieldRun(self.secrets, self.schedule, corrupt=self.corrupt, p=p, **how)  # type: ignore[arg-type]
 
-    def view(self, iterations: int | None) -> tuple[Any, str, Guarantee]:
+    def view(self, iterations: int | None) -> Viewed:
         """What is seen of so many iterations, or of an endless run: a view, its method, and what its numbers are."""
         run = self.modulo(PRIMES[0])
         settled = True
@@ -150,7 +148,7 @@ def decided(
     half: bool,
     functionals: Callable[[], Array],
     learned: Callable[[int], Span],
-) -> tuple[Any, str, Guarantee]:
+) -> Viewed:
     """The view of a run that has been played modulo a prime: as a closed form, as directions, or between two bounds.
 
     ``functionals`` are those that were seen, as floats; ``learned`` is what they span modulo another prime.
@@ -170,7 +168,7 @@ def decided(
         if half and how.masked:
             high, most = Scaled(high, 2.0), most - len(run.pads)
         if rank == most:
-            return high, HALF if half and how.masked else SAME, "exact"
+            return Viewed(high, HALF if half and how.masked else SAME, "exact")
 
     def bounds(directions: Array, certain: bool) -> Between:
         factor = how.factor if correlated else None
@@ -178,11 +176,12 @@ def decided(
         return Between(low, high, certain)
 
     if settled and (simple := kernel(run.learned, *map(learned, PRIMES[1:]))) is not None:
-        return bounds(simple, True), UNSEEN, "exact"
+        return Viewed(bounds(simple, True), UNSEEN, "exact")
     _, sizes, right = np.linalg.svd(functionals())
     taken = int((sizes > FAINT).sum())
     certain = settled and taken == rank
-    return bounds(right[taken:].T, certain), UNSEEN if certain else BETWEEN, "exact" if certain else "between"
+    view = bounds(right[taken:].T, certain)
+    return Viewed(view, UNSEEN, "exact") if certain else Viewed(view, BETWEEN, "between")
 
 
 def loud(how: EncryptedRun, iterations: int) -> Array:

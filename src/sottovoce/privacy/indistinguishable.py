@@ -44,7 +44,7 @@ def told_apart(case: Case, adversary: Adversary) -> Array | None:
     known: snapshots, correlated or reused pads, networks too large."""
     secrets = case.secrets
     network = secrets.problem.network
-    if case.setting.view == "snapshot" or case.pads == "reused" or network.n > DENSE:
+    if case.setting.one_moment or case.pads == "reused" or network.n > DENSE:
         return None
     honest = np.setdiff1d(np.arange(network.n), list(adversary.corrupt))
     mu = np.full(network.n, np.nan)

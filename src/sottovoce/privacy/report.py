@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from ..network import Network
 from .adversary import Adversary, Channels, honest_components
 from .indistinguishable import best_guess, epsilon
 from .verdict import DELTA, Verdict, verdict
-from .views import Leaks
-
-Guarantee = Literal["exact", "between", "upper bound", "none"]
+from .views import Guarantee, Leaks
 
 LEAKS = ("leakage", "floor", "excess")
 NAMED = 12  # nodes that a sentence names before it says how many more there are

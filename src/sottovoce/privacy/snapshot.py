@@ -13,7 +13,7 @@ from .secrets_and_prior import Secrets
 from .views import Answer, Leaks, leaks
 
 
-class Snapshot:
+class SnapshotView:
     """``Y_i(k) = grad f_i(x_i) + sum_{j honest} A_ij' z_{i|j}(k)`` for every honest node, at one ``k``."""
 
     def __init__(

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InvalidInput
-from .report import Guarantee, Report
+from .report import Report
+from .views import Guarantee
 
 
 class Audited(Protocol):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from ..costs.base import Array
 from .adversary import Nodes, honest_components
 from .posterior import Posterior, condition, diagonal_blocks
 from .secrets_and_prior import Secrets, entries
+
+Guarantee = Literal["exact", "between", "upper bound", "none"]
 
 MEET = 1e-9  # relative difference below which two bounds are one number
 
@@ -44,6 +47,22 @@ class Leaks:
         assert self.least is not None
         pairs = ((self.leakage, self.least.leakage), (self.excess, self.least.excess))
         return all(np.allclose(low, high, rtol=MEET, atol=0, equal_nan=True) for high, low in pairs)
+
+
+class View(Protocol):
+    """What an adversary sees, whatever the method that found it."""
+
+    def leaks(self, variance: float) -> Leaks:
+        """What it gives away, for pads of this variance (divided by the number of runs)."""
+        ...
+
+
+class Viewed(NamedTuple):
+    """A view, the method that found it in words, and what its numbers are."""
+
+    view: View
+    method: str
+    guarantee: Guarantee
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,14 @@ from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported
 from ..pdmm.modular_mask import ModularMask
 from .adversary import Adversary, Coalition, Eavesdropper
-from .case import Case, nothing
+from .by_construction import NothingSeen
+from .case import Case
 from .closed_form import OpenView
 from .coalitions import whole_transcripts
 from .indistinguishable import worst_told_apart
-from .report import Guarantee, Report
+from .report import Report
 from .secrets_and_prior import Secrets
-from .views import Leaks
+from .views import Guarantee, Leaks
 
 WORK = 2e11  # multiplications that enumeration may take: some twenty seconds of one core
 
@@ -27,13 +28,13 @@ WORK = 2e11  # multiplications that enumeration may take: some twenty seconds of
 def worst_case(case: Case, t: int) -> Report:
     """For each node the coalition that learns most about it, and overall the one that learns most about anybody."""
     n = case.secrets.n
-    if case.setting.view == "snapshot":
+    if case.setting.one_moment:
         raise Unsupported("the worst case is over transcripts; name the corrupt nodes of a snapshot.")
     check_size(t, n)
     count = coalitions_up_to(n, t)
     if count * work(case) > WORK:
         return _bounded(case, t)
-    worst = nothing(case.secrets)
+    worst = NothingSeen(case.secrets).leaks()
     by: list[frozenset[int] | None] = [None] * n
     overall, most = frozenset[int](), 0.0
     guarantee: Guarantee = "exact"
@@ -75,7 +76,7 @@ def stackable(case: Case) -> OpenView | None:
     """What taps alone see, if of all coalitions it is a view that ``coalitions`` does, many at a time."""
     if case.channels != "open" or isinstance(case.mask, ModularMask):
         return None
-    view = replace(case, published=False).view(Eavesdropper())[0]
+    view = replace(case, published=False).view(Eavesdropper()).view
     return view if isinstance(view, OpenView) and view.is_stackable else None
 
 

@@ -26,13 +26,14 @@ from ...pdmm.node import Message, nodes_of
 from ...pdmm.problem import Problem, averaging
 from ...pdmm.schedules import Synchronous
 from ...privacy import Adversary, Coalition, Eavesdropper, Report
-from ...privacy.case import UNKNOWNS, Case, Setting
+from ...privacy.case import Case, Setting
 from ...privacy.elimination import Elimination
 from ...privacy.encrypted import decided
 from ...privacy.field import PRIMES
 from ...privacy.field_run import FieldRun
-from ...privacy.report import Guarantee
+from ...privacy.methods import UNKNOWNS
 from ...privacy.secrets_and_prior import secrets_of
+from ...privacy.views import Viewed
 from ..protocol.escrow import guardians
 from .replay import Holding, play, together
 from .trace import Began, Trace, numbers
@@ -60,14 +61,14 @@ def audit_trace(
     if found.sees_all(view.case.channels):
         for functional in functionals:
             view.known.told(functional)
-        seen: tuple[Any, str, Guarantee] = view.known, "linear-Gaussian elimination of what was recorded", "exact"
+        seen = Viewed(view.known, "linear-Gaussian elimination of what was recorded", "exact")
     else:
         run = view.modulo(PRIMES[0])
         columns = np.concatenate([run.own, len(run.q) + run.pads])
         loud = np.array(functionals).reshape(-1, len(view.known.W))[:, columns]
         how = view.case.encrypted(found.corrupt)
         seen = decided(how, run, True, False, lambda: loud, lambda p: view.modulo(p).learned)
-    leaks, method, guarantee = view.case.bounded(*seen)
+    leaks, method, guarantee = view.case.bounded(seen)
     report = view.case.assemble(leaks, method, guarantee, found)
     heard = bool(view.known.woken.all())
     return replace(report, view=told, holds_answer=heard, mu_bound=report.mu_bound or not heard)
