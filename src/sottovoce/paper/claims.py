@@ -17,6 +17,7 @@ from ..pdmm.schedules import Asynchronous, EdgeBernoulli, NodeSchedule, Schedule
 from ..pdmm.solve import solve
 from ..privacy.audit import audit
 from ..privacy.exact_moments import LinearRun, perp_covariance, perp_variance, play, psi_basis, random_variances
+from ..privacy.seen import Transcript
 from ..privacy.subspace import Subspace
 from .experiments import INFORMATION_ITERATIONS, VARIANCE, VARIANCES, Experiment, Progress, exact_curves
 
@@ -359,7 +360,7 @@ def transcript_order(bench: Bench) -> Claim:
     ):
         report = audit(
             bench.problem, mask=GaussianMask(1.0), corrupt=corrupt, method="elimination",
-            schedule=schedule, theta=1.0, c=bench.c, iterations=iterations,
+            schedule=schedule, theta=1.0, c=bench.c, seen=Transcript(iterations),
         )  # fmt: skip
         values[name] = float(report.leakage[bench.node])
     complete = values["asynchronous, all edges used"]

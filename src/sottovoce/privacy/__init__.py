@@ -1,6 +1,6 @@
 """What a run reveals: the auditor, its attacks and calibration; subspaces, exact moments, information."""
 
-from .adversary import Adversary, Coalition, Eavesdropper
+from .adversary import Adversary, Coalition, Eavesdropper, Worst
 from .attacks import (
     RecoveredChanges,
     RecoveredGradients,
@@ -13,7 +13,7 @@ from .attacks import (
 )
 from .audit import audit
 from .calibrate import CalibratedMask, calibrate
-from .eavesdropper import Transcript, gradient_differences, record_transcript
+from .eavesdropper import RecordedTranscript, gradient_differences, record_transcript
 from .edge_attack import edge_attack
 from .exact_moments import (
     LinearRun,
@@ -33,6 +33,7 @@ from .kinks import RecoveredKinks, kink_attack
 from .one_row import RecoveredRows, row_attack
 from .pads import CorrelatedPads
 from .report import Report
+from .seen import Snapshot, Transcript
 from .statement import statement, write_statement
 from .subspace import Subspace
 from .total import total
@@ -49,6 +50,7 @@ __all__ = [
     "Information",
     "LinearRun",
     "RandomMoments",
+    "RecordedTranscript",
     "RecoveredChanges",
     "RecoveredGradients",
     "RecoveredHessians",
@@ -56,12 +58,14 @@ __all__ = [
     "RecoveredRows",
     "Report",
     "SampledVariances",
+    "Snapshot",
     "Subspace",
     "Suggestion",
     "Transcript",
     "UniformLeak",
     "Variances",
     "Verdict",
+    "Worst",
     "audit",
     "calibrate",
     "changes_between",

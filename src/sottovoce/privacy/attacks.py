@@ -20,7 +20,7 @@ from ..pdmm.masks import Mask
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
 from ..pdmm.solve import positive_integer
-from .eavesdropper import EPS, C, Differences, Transcript, gradient_differences, gradient_moves, moves, overhear
+from .eavesdropper import EPS, C, Differences, RecordedTranscript, gradient_differences, gradient_moves, moves, overhear
 
 WAKES = 4  # times as many wakes as determine a Hessian: a short walk of x can be nearly flat
 DIGITS = 1e3  # a direction in which x moved by less than this many roundings is not determined
@@ -93,7 +93,7 @@ class RecoveredChanges:
         return np.asarray(np.abs(self.q - change).max(axis=1))
 
 
-def recover_hessians(transcript: Transcript) -> RecoveredHessians:
+def recover_hessians(transcript: RecordedTranscript) -> RecoveredHessians:
     """Quadratic costs: ``dgrad = Q_i dx`` at every wake, solved for a symmetric ``Q_i`` by least squares.
 
     About 1e-14 relative after a few ``d + 1`` wakes, whatever ``sigma``: rounding and differences both grow with it.
@@ -159,7 +159,7 @@ def gradient_attack(
     return gradients_in_traffic(problem, transcript, z0)
 
 
-def gradients_in_traffic(problem: Problem, transcript: Transcript, z0: Array) -> RecoveredGradients:
+def gradients_in_traffic(problem: Problem, transcript: RecordedTranscript, z0: Array) -> RecoveredGradients:
     """The same from a recorded run; the pads ``z0`` serve for the errors alone."""
     nodes = range(problem.network.n)
     differences = tuple(gradient_differences(transcript, i) for i in nodes)
@@ -170,7 +170,7 @@ def gradients_in_traffic(problem: Problem, transcript: Transcript, z0: Array) ->
     )
 
 
-def _distance(problem: Problem, transcript: Transcript, z0: Array, i: int, pairs: Differences) -> float:
+def _distance(problem: Problem, transcript: RecordedTranscript, z0: Array, i: int, pairs: Differences) -> float:
     """How far the recovered pairs are from the graph of the (sub)gradient, given the two constants that pads hide."""
     if not len(pairs.x):
         return float("nan")
@@ -212,7 +212,7 @@ def pad_reuse_attack(
     return changes_between(first, second)
 
 
-def changes_between(before: Transcript, after: Transcript) -> RecoveredChanges:
+def changes_between(before: RecordedTranscript, after: RecordedTranscript) -> RecoveredChanges:
     """``q_after - q_before`` from two transcripts with equal pads.
 
     Equal pads make equal ``e`` and ``nu``, so the differences of ``eavesdropper`` hold between a wake of one run and a

@@ -25,11 +25,12 @@ from .methods import Question, view_of
 from .pads import CorrelatedPads
 from .report import Report
 from .secrets_and_prior import GIVEN, Prior, Secrets
+from .seen import Seen, Snapshot, settled, whole_number
 from .views import Guarantee, Leaks, Viewed
 
-View = Literal["transcript", "snapshot"]
 Method = Literal["auto", "closed form", "elimination"]
 
+ONE_SEQUENCE = ", for one activation sequence"
 DENSE = 3_000  # entries of secrets up to which all nodes are done at once
 
 
@@ -42,8 +43,7 @@ class Setting:
     theta: float
     c_asked: float | Literal["auto"]
     seed: int  # of the activation sequence
-    view: View
-    iterations: int | None  # None is the whole transcript
+    seen: Seen
 
     @cached_property
     def c(self) -> float:
@@ -54,16 +54,15 @@ class Setting:
             return tune(self.problem, self.schedule, self.theta, 1e-9)
         return float(self.c_asked)
 
-    def describe(self) -> str:
-        """The view, in words."""
-        if self.view == "snapshot":
-            return f"the snapshot of eq. 8 at iteration {self.iterations}"
-        return "the whole transcript" if self.iterations is None else f"the first {self.iterations} iterations"
+    @property
+    def iterations(self) -> int | None:
+        """How many are seen, or before which one; None is the whole transcript."""
+        return self.seen.iterations
 
     @property
     def one_moment(self) -> bool:
         """Whether one iteration is seen, and not those before it."""
-        return self.view == "snapshot"
+        return isinstance(self.seen, Snapshot)
 
     @property
     def random(self) -> bool:
@@ -77,32 +76,19 @@ def setting_of(
     theta: float | None,
     c: float | Literal["auto"],
     seed: int | None,
-    view: View,
-    iterations: int | None,
+    seen: Seen,
 ) -> Setting:
     """The setting, with every argument checked."""
     schedule = Synchronous() if schedule is None else schedule
     if not isinstance(schedule, Schedule):
         raise InvalidInput(f"schedule must be a schedule such as sv.Asynchronous(); got {schedule!r}.")
     schedule.check(problem.network)
-    if view not in ("transcript", "snapshot"):
-        raise InvalidInput(f"view must be 'transcript' or 'snapshot'; got {view!r}.")
-    if view == "snapshot" and iterations is None:
-        raise InvalidInput("a snapshot is of one iteration: give iterations=.")
-    for name, value in (("iterations", iterations), ("seed", seed)):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= 0):
-            raise InvalidInput(f"{name} must be an integer >= 0, or None; got {value!r}.")
-    iterations = None if iterations is None else int(iterations)
-    length = schedule.length()
-    if length is not None and (iterations or 0) > length:
-        raise InvalidInput(f"the trace has {length} iterations; got iterations={iterations}. Ask for no more.")
-    if iterations is None and length is not None:
-        iterations = length
+    seen = settled(seen, schedule)
+    whole_number(seed, "seed")
     if c != "auto" and not (is_number(c) and 0 < c < np.inf):
         raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-    return Setting(problem, schedule, settled_theta(problem, theta), c, seed, view, iterations)
+    return Setting(problem, schedule, settled_theta(problem, theta), c, seed, seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +99,23 @@ class Case:
     mask: GaussianMask | CorrelatedPads | ModularMask | None
     channels: Channels
     setting: Setting
-    runs: int = 1
-    pads: Literal["fresh", "reused"] = "fresh"
     method: Method = "auto"
     prior: Prior = GIVEN
-    published: bool = False  # whether everybody is told the answer
+
+    @property
+    def runs(self) -> int:
+        """On the same data."""
+        return self.setting.seen.runs
+
+    @property
+    def pads(self) -> str:
+        """Fresh, or reused."""
+        return self.setting.seen.pads
+
+    @property
+    def published(self) -> bool:
+        """Whether everybody is told the answer."""
+        return self.setting.seen.answer == "public"
 
     @property
     def variance(self) -> float:
@@ -216,7 +214,7 @@ class Case:
             guarantee=guarantee,
             adversary=adversary,
             channels=self.channels,
-            view=self.setting.describe() + (", for one activation sequence" if self.of_one_sequence(sees_all) else ""),
+            view=self.setting.seen.describe() + (ONE_SEQUENCE if self.of_one_sequence(sees_all) else ""),
             mask=describe_mask(self.mask, self.runs),
             prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
             flags=flags(self, adversary),

@@ -16,7 +16,7 @@ therefore free of them:
     A_ij dx = (dr_{j|i} - dD_{i|j}) / (2c),        dgrad = -(1/2) sum_j A_ij' (dD_{i|j} + dr_{j|i})
 
 A corrupt node ``j`` sees its own edges over any channels, and knows their pads, hence ``e_ij``: of each neighbour ``i``
-it knows ``x_i`` itself at every wake, and the part ``A_ij' z_{i|j}`` of its gradient (``Transcript.on_edges``).
+it knows ``x_i`` itself at every wake, and the part ``A_ij' z_{i|j}`` of its gradient (``RecordedTranscript.on_edges``).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Differences(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Transcript:
+class RecordedTranscript:
     """The public traffic of a run. Wakes of one iteration are simultaneous: none has heard the others."""
 
     blocks: tuple[Array, ...]  # of each node: its A_ij over its neighbours, stacked
@@ -161,7 +161,7 @@ def record_transcript(
     z0: Any = None,
     seed: int | None = None,
     iterations: int,
-) -> Transcript:
+) -> RecordedTranscript:
     """Play ``iterations`` iterations of the run that ``solve`` makes of these arguments, and keep what is public."""
     run, pads = _start(problem, schedule, theta, c, mask, z0, seed)
     length = run.schedule.length()
@@ -181,7 +181,7 @@ def overhear(
     seed: int | None,
     wakes: int,
     iterations: int | None = None,
-) -> tuple[Transcript, Array]:
+) -> tuple[RecordedTranscript, Array]:
     """The traffic until every node has woken ``wakes`` times with something new to say, or the trace is over, or
     ``iterations`` are; and the pads, which a simulation knows."""
     run, pads = _start(problem, schedule, theta, c, mask, z0, seed)
@@ -202,7 +202,7 @@ def overhear(
     return _transcript(run, kept), pads
 
 
-def gradient_differences(transcript: Transcript, node: int) -> Differences:
+def gradient_differences(transcript: RecordedTranscript, node: int) -> Differences:
     """``dx`` and ``dgrad f_i`` from public traffic alone, exact to rounding at the size of the messages.
 
     Masking hides the constant of the gradient map and nothing else (theory: Public gradients).
@@ -277,10 +277,10 @@ def _who(run: Run, k: int) -> tuple[list[int], npt.NDArray[np.bool_]]:
     return awake, np.ones(2 * network.m, dtype=bool) if arrived is None else arrived
 
 
-def _transcript(run: Run, iterations: Iterable[tuple[Wake, ...]]) -> Transcript:
+def _transcript(run: Run, iterations: Iterable[tuple[Wake, ...]]) -> RecordedTranscript:
     problem, n = run.problem, run.problem.network.n
     ends = problem.rows[problem.network.indptr]
     blocks = tuple(
         problem.C[ends[i] : ends[i + 1], problem.columns[i] : problem.columns[i + 1]].toarray() for i in range(n)
     )
-    return Transcript(blocks, run.c, run.theta, tuple(iterations))
+    return RecordedTranscript(blocks, run.c, run.theta, tuple(iterations))

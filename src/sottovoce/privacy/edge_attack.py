@@ -31,7 +31,7 @@ from ..pdmm.schedules import NodeSchedule, Schedule, Synchronous
 from ..pdmm.solve import positive_integer
 from .adversary import Coalition
 from .attacks import RecoveredHessians, quadratic_terms, relative, symmetric_solution
-from .eavesdropper import C, OnEdges, Transcript, overhear
+from .eavesdropper import C, OnEdges, RecordedTranscript, overhear
 
 WAKES = 100  # of each node; by then most runs stand still
 SLACK = 32  # roundings that a move may be off: r, D and a step take a few each
@@ -80,7 +80,7 @@ def plans_of(schedule: Schedule | None) -> bool:
 
 
 def hessians_on_edges(
-    transcript: Transcript, coalitions: Iterable[Collection[int]], sequence_known: bool
+    transcript: RecordedTranscript, coalitions: Iterable[Collection[int]], sequence_known: bool
 ) -> RecoveredHessians:
     """The same from a recorded run; of several coalitions each node's Hessian by the first that gets it."""
     n, d = len(transcript.blocks), transcript.blocks[0].shape[1]

@@ -33,7 +33,7 @@ from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
 from ..pdmm.solve import positive_integer
 from .adversary import Coalition
-from .eavesdropper import EPS, C, Transcript, gradient_differences, moves, overhear
+from .eavesdropper import EPS, C, RecordedTranscript, gradient_differences, moves, overhear
 
 WAKES = 60  # of each node
 SLACK = 16  # roundings by which a value that is held may seem to move
@@ -139,7 +139,9 @@ def kink_attack(
     return kinks_on_edges(problem, transcript, pads, [members.corrupt])
 
 
-def kinks_in_traffic(problem: Problem, transcript: Transcript, pads: Array, corrupt: Collection[int]) -> RecoveredKinks:
+def kinks_in_traffic(
+    problem: Problem, transcript: RecordedTranscript, pads: Array, corrupt: Collection[int]
+) -> RecoveredKinks:
     """From every message; of the pads only those of corrupt nodes' edges are used, and with nobody corrupt none."""
     n, d = problem.network.n, problem.dim
     values, first = np.full((n, d), np.nan), _first_x(problem, transcript, pads, corrupt)
@@ -153,7 +155,7 @@ def kinks_in_traffic(problem: Problem, transcript: Transcript, pads: Array, corr
 
 
 def kinks_on_edges(
-    problem: Problem, transcript: Transcript, pads: Array, coalitions: Iterable[Collection[int]]
+    problem: Problem, transcript: RecordedTranscript, pads: Array, coalitions: Iterable[Collection[int]]
 ) -> RecoveredKinks:
     """From the own edges of corrupt nodes; of several coalitions each value by the first that gets it."""
     values = np.full((problem.network.n, problem.dim), np.nan)
@@ -194,7 +196,9 @@ def _held(x: Array, pull: Array, off_x: float, off_pull: float) -> Array:
     return held
 
 
-def _known_x(problem: Problem, transcript: Transcript, pads: Array, i: int, ends: Collection[int]) -> Array | None:
+def _known_x(
+    problem: Problem, transcript: RecordedTranscript, pads: Array, i: int, ends: Collection[int]
+) -> Array | None:
     """``x_i`` at each of its wakes, as those who know the pads of its edges to ``ends`` know it (eq. 3)."""
     rows = transcript.rows(i, ends)
     if not rows.any():
@@ -205,7 +209,7 @@ def _known_x(problem: Problem, transcript: Transcript, pads: Array, i: int, ends
     return moves(transcript.blocks[i][rows], transcript.c, (r - D - e)[:, rows], i)
 
 
-def _first_x(problem: Problem, transcript: Transcript, pads: Array, corrupt: Collection[int]) -> Array:
+def _first_x(problem: Problem, transcript: RecordedTranscript, pads: Array, corrupt: Collection[int]) -> Array:
     """``x`` of every node at its first wake: from a corrupt neighbour, else from edge to edge, else up to one shift."""
     network, d, c = problem.network, problem.dim, transcript.c
     first = np.full((network.n, d), np.nan)

@@ -30,7 +30,7 @@ from ..errors import Unsupported
 from ..pdmm.masks import Mask
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
-from .eavesdropper import EPS, C, Transcript, gradient_differences, overhear
+from .eavesdropper import EPS, C, RecordedTranscript, gradient_differences, overhear
 
 WAKES = 40  # of each node
 LINE = 1e-7  # second singular value over the first, above which differences are not on a line
@@ -101,7 +101,7 @@ def is_logistic(problem: Problem) -> bool:
     return problem.consensus and all(isinstance(cost, Logistic) for _, cost in problem.groups)
 
 
-def rows_in_traffic(problem: Problem, transcript: Transcript, corrupt: Collection[int] = ()) -> RecoveredRows:
+def rows_in_traffic(problem: Problem, transcript: RecordedTranscript, corrupt: Collection[int] = ()) -> RecoveredRows:
     """The same from a recorded run, but for corrupt nodes' own; of the problem only the public ridges are used."""
     n, d = problem.network.n, problem.dim
     rows, misfits = np.full((n, d), np.nan), np.full(n, np.nan)

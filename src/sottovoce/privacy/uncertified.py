@@ -18,7 +18,7 @@ from ..pdmm.schedules import Delayed
 from .adversary import Adversary, Channels
 from .attacks import RecoveredGradients, RecoveredHessians, gradients_in_traffic, recover_hessians
 from .case import Setting, describe_mask
-from .eavesdropper import Transcript, overhear
+from .eavesdropper import RecordedTranscript, overhear
 from .edge_attack import WAKES, hessians_on_edges, plans_of
 from .kinks import RecoveredKinks, has_kinks, kinks_in_traffic, kinks_on_edges
 from .one_row import RecoveredRows, is_logistic, rows_in_traffic
@@ -61,7 +61,7 @@ def uncertified(
         "guarantee": "none",
         "adversary": adversary,
         "channels": channels,
-        "view": setting.describe(),
+        "view": setting.seen.describe(),
         "prior": "any secrets",
         "mask": describe_mask(mask),
         "floor": np.full(n, np.nan),
@@ -188,7 +188,7 @@ def _played(problem: Problem, mask: Any, setting: Setting, tapped: bool, coaliti
 def _on_edges(
     problem: Problem,
     setting: Setting,
-    transcript: Transcript,
+    transcript: RecordedTranscript,
     pads: Array,
     coalitions: Iterable[Collection[int]],
     hessians: bool,

@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 
 from ..costs.base import Array
-from ..errors import InvalidInput, Unsupported
+from ..errors import Unsupported
 from ..pdmm.modular_mask import ModularMask
 from .adversary import Adversary, Coalition, Eavesdropper
 from .by_construction import NothingSeen
@@ -30,7 +30,6 @@ def worst_case(case: Case, t: int) -> Report:
     n = case.secrets.n
     if case.setting.one_moment:
         raise Unsupported("the worst case is over transcripts; name the corrupt nodes of a snapshot.")
-    check_size(t, n)
     count = coalitions_up_to(n, t)
     if count * work(case) > WORK:
         return _bounded(case, t)
@@ -76,14 +75,11 @@ def stackable(case: Case) -> OpenView | None:
     """What taps alone see, if of all coalitions it is a view that ``coalitions`` does, many at a time."""
     if case.channels != "open" or isinstance(case.mask, ModularMask):
         return None
-    view = replace(case, published=False).view(Eavesdropper()).view
-    return view if isinstance(view, OpenView) and view.is_stackable else None
-
-
-def check_size(t: int, n: int) -> None:
-    """Refuse coalitions that leave nobody."""
-    if isinstance(t, bool) or not isinstance(t, int | np.integer) or not 0 <= t < n:
-        raise InvalidInput(f"max_corrupt must be an integer in 0 .. {n - 1}; got {t!r}.")
+    view = case.view(Eavesdropper()).view
+    if not isinstance(view, OpenView):
+        return None
+    alone = replace(view, public=False)  # a coalition knows the answer anyway
+    return alone if alone.is_stackable else None
 
 
 def adversaries(n: int, t: int) -> Iterator[Adversary]:

@@ -25,7 +25,8 @@ from ...pdmm.masks import GaussianMask
 from ...pdmm.node import Message, nodes_of
 from ...pdmm.problem import Problem, averaging
 from ...pdmm.schedules import Synchronous
-from ...privacy import Adversary, Coalition, Eavesdropper, Report
+from ...privacy import Adversary, Coalition, Eavesdropper, Report, Transcript
+from ...privacy.adversary import listeners
 from ...privacy.case import Case, Setting
 from ...privacy.elimination import Elimination
 from ...privacy.encrypted import decided
@@ -44,7 +45,7 @@ def audit_trace(
     *,
     stage: int,
     corrupt: Iterable[int] = (),
-    adversary: Adversary | None = None,
+    against: Adversary | None = None,
     prior: npt.ArrayLike = 1.0,
 ) -> Report:
     """Exact leakage, in nats, of one number of every party's contribution to this stage, from the traces of all.
@@ -52,9 +53,9 @@ def audit_trace(
     Who listens is said as in ``privacy.audit``. A tap sees all that a wake had to say, also where a newer message
     overtook it on the way out.
     """
-    found = Coalition(corrupt) | Eavesdropper() if adversary is None else adversary
-    if adversary is not None and Coalition(corrupt).corrupt:
-        raise InvalidInput("give one of corrupt and adversary: each says who is corrupt.")
+    found = listeners(corrupt, against)
+    if not isinstance(found, Adversary):
+        raise InvalidInput(f"against must name who is corrupt in a recorded run; got {against!r}.")
     view = _View(traces, stage, found, prior)
     functionals = [functional for functional, _ in view.messages()] + view.entrusted()
     told = f"the recorded transcript of stage {stage}, one number of a contribution"
@@ -135,7 +136,7 @@ class _View:
         if secrets.width > 1:
             raise InvalidInput("prior must be that of one number per party.")
         self.c, self.theta = float(run["c"]), float(run["theta"])
-        setting = Setting(secrets.problem, Synchronous(), self.theta, self.c, 0, "transcript", None)
+        setting = Setting(secrets.problem, Synchronous(), self.theta, self.c, 0, Transcript())
         self.case = Case(secrets, GaussianMask(self.variance), run["channels"], setting)
         sees_all = adversary.sees_all(run["channels"])
         self.known = Elimination(
