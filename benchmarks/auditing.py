@@ -6,8 +6,8 @@ import numpy as np
 
 import sottovoce as sv
 from sottovoce import privacy
-from sottovoce.privacy.closed_form import OpenView, _dense
-from sottovoce.privacy.secrets_and_prior import secrets_of
+from sottovoce.privacy.methods.closed_form import OpenView, _dense
+from sottovoce.privacy.methods.secrets_and_prior import secrets_of
 
 from .measure import Group, Row, interleaved, ratio_row
 

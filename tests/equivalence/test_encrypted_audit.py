@@ -13,8 +13,8 @@ from situations import Situation, agree
 
 import sottovoce as sv
 from sottovoce.privacy import Transcript, Worst, audit, calibrate
-from sottovoce.privacy.encrypted import EncryptedRun
-from sottovoce.privacy.secrets_and_prior import secrets_of
+from sottovoce.privacy.encrypted.own_edges import EncryptedRun
+from sottovoce.privacy.methods.secrets_and_prior import secrets_of
 
 PATH = sv.Network.from_edges(8, [(i, i + 1) for i in range(7)])
 

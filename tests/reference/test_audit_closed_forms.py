@@ -15,10 +15,9 @@ from sottovoce.privacy import (
     Snapshot,
     Transcript,
     audit,
-    case,
-    large,
     snapshot_information,
 )
+from sottovoce.privacy.methods import case, sparse_estimators
 
 EPS = float(np.finfo(float).eps)
 GRAPH = sv.Network.from_edges(7, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (3, 5), (4, 5), (5, 6), (3, 6)])
@@ -238,8 +237,8 @@ def test_sparse_solves_where_groups_of_neighbours_are_merged(monkeypatch):
     """The coarse problem of the solver, which is there for long graphs, on a small one."""
     problem, arguments = averages(sv.Network.grid(4, 40)), {"mask": sv.GaussianMask(1e5), "corrupt": {0}}
     dense = audit(problem, **arguments)
-    monkeypatch.setattr(large, "GROUPS", 10)
-    label = large._aggregates(sv.Network.grid(4, 40).adjacency)
+    monkeypatch.setattr(sparse_estimators, "GROUPS", 10)
+    label = sparse_estimators._aggregates(sv.Network.grid(4, 40).adjacency)
     assert 1 < len(np.unique(label)) <= 10
     assert np.array_equal(np.unique(label), np.arange(label.max() + 1))
     sparse = audit(problem, nodes=[1, 80, 159], **arguments)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.pdmm.schedules import key_of
-from sottovoce.privacy.exact_moments import (
+from sottovoce.privacy.moments.exact_moments import (
     LinearRun,
     RandomMoments,
     covariance,

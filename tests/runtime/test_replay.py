@@ -16,8 +16,8 @@ import sottovoce as sv
 from sottovoce.errors import InvalidFile, InvalidInput, JournalError, Unsupported
 from sottovoce.pdmm.node import Link
 from sottovoce.privacy import Coalition, Transcript, audit
-from sottovoce.privacy.closed_form import OpenView
-from sottovoce.privacy.secrets_and_prior import secrets_of
+from sottovoce.privacy.methods.closed_form import OpenView
+from sottovoce.privacy.methods.secrets_and_prior import secrets_of
 from sottovoce.runtime.cluster import Cluster, free_ports
 from sottovoce.runtime.plan.plan import read_plan, write_plan
 from sottovoce.runtime.traces import trace_audit
@@ -336,7 +336,7 @@ def test_what_cannot_be_audited_is_refused(tmp_path):
         audit_trace(story.traces, stage=1)
     with pytest.raises(InvalidInput, match="names node 7"):
         audit_trace(story.traces, stage=0, corrupt={7})
-    with pytest.raises(InvalidInput, match="one of corrupt and adversary"):
+    with pytest.raises(InvalidInput, match="one of corrupt and against"):
         audit_trace(story.traces, stage=0, corrupt={1}, against=Coalition({1}))
     traces = [read_trace(path) for path in story.traces]
     costs = [replace(trace, run={k: v for k, v in trace.run.items() if k != "statistic"}) for trace in traces]

@@ -195,20 +195,20 @@ def test_huge_networks_need_nodes(monkeypatch):
     asked = {"schedule": sv.Asynchronous(), "seen": Transcript(1), "c": 0.4, "seed": 0}
     told = "3600 nodes need a prior of independent secrets, isotropic costs and the whole transcript"
     refused(Unsupported, told, audit, problem, mask=MASK, **asked)
-    from sottovoce.privacy import large
+    from sottovoce.privacy.methods import sparse_estimators
 
-    monkeypatch.setattr(large, "SOLVES", 1e6)
+    monkeypatch.setattr(sparse_estimators, "SOLVES", 1e6)
     told = "at most 1e+06 are tried. Name up to 1,000 nodes that you ask about"
     refused(Unsupported, told, audit, problem, mask=MASK, c=0.4)
     assert np.isfinite(audit(problem, mask=MASK, corrupt={0}, nodes=[1, 99]).leakage[[1, 99]]).all()
 
 
 def test_large_encrypted_networks_get_a_bound_and_say_so(monkeypatch):
-    from sottovoce.privacy import methods
+    from sottovoce.privacy.methods import in_order
 
     arguments = {"mask": MASK, "corrupt": {0}, "channels": "encrypted", **RUN}
     exact = audit(AVERAGING, **arguments)
-    monkeypatch.setattr(methods, "UNKNOWNS", 10)
+    monkeypatch.setattr(in_order, "UNKNOWNS", 10)
     bound = audit(AVERAGING, **arguments)
     assert (exact.guarantee, bound.guarantee) == ("exact", "upper bound")
     assert (bound.leakage[1:] >= exact.leakage[1:] - 1e-12).all()

@@ -13,9 +13,9 @@ import sottovoce as sv
 from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.privacy import Snapshot, Transcript, Verdict, audit, calibrate, statement, total
-from sottovoce.privacy.field import PRIMES
-from sottovoce.privacy.page import to_markdown
-from sottovoce.privacy.verdict import headline
+from sottovoce.privacy.answers.statement_page import to_markdown
+from sottovoce.privacy.answers.verdict import headline
+from sottovoce.privacy.encrypted.prime_field import PRIMES
 
 RING = sv.Network.ring(6)
 ZEROS = sv.averaging(RING, np.zeros(6))

@@ -21,8 +21,9 @@ from sottovoce.cli import terminal
 from sottovoce.cli.app import app
 from sottovoce.data.problem_file import MASKS, read_problem_file
 from sottovoce.pdmm.masks import UniformMask
-from sottovoce.privacy import Snapshot, Transcript, Worst, audit, pictures
-from sottovoce.privacy.verdict import headline
+from sottovoce.privacy import Snapshot, Transcript, Worst, audit
+from sottovoce.privacy.answers import report_picture
+from sottovoce.privacy.answers.verdict import headline
 
 # Two triangles that share Cem, and Fay who hangs on Eli alone.
 FILE = """[network]
@@ -498,7 +499,7 @@ def test_pictures_say_what_they_show(tmp_path: Path) -> None:
     file = tmp_path / "six.toml"
     file.write_text(FILE)
     problem, mask = read_problem_file(file).problem, sv.GaussianMask(VARIANCE)
-    bar, red = "added by the procedure (nats)", pictures.RED.lower()
+    bar, red = "added by the procedure (nats)", report_picture.RED.lower()
 
     cut = drawn(tmp_path, audit(problem, mask=mask, corrupt={2}))
     for words in (bar, ">honest<", ">corrupt<", "a group whose sum is disclosed", "Against corrupt party Cem", ">Fay<"):
@@ -538,9 +539,9 @@ def test_a_thousand_nodes_of_any_excess_can_be_drawn(tmp_path: Path, excess: np.
 
 
 def test_colours_span_the_excess_and_no_more_than_six_decades() -> None:
-    norm = pictures._log_norm(np.array([1e-3, 4e-3, 0.1]))
+    norm = report_picture._log_norm(np.array([1e-3, 4e-3, 0.1]))
     assert (norm.vmin, norm.vmax) == (1e-3, 0.1)
-    norm = pictures._log_norm(np.array([0.0, 1e-12, 2.0]))
+    norm = report_picture._log_norm(np.array([0.0, 1e-12, 2.0]))
     assert (norm.vmin, norm.vmax) == (2e-6, 2.0)
-    norm = pictures._log_norm(np.full(3, 0.5))
+    norm = report_picture._log_norm(np.full(3, 0.5))
     assert (norm.vmin, norm.vmax) == (0.25, 1.0)

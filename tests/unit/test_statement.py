@@ -16,8 +16,8 @@ import sottovoce as sv
 from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput
 from sottovoce.privacy import Snapshot, Transcript, Verdict, Worst, audit, statement, total, write_statement
-from sottovoce.privacy.page import to_html, to_markdown
-from sottovoce.privacy.verdict import headline
+from sottovoce.privacy.answers.statement_page import to_html, to_markdown
+from sottovoce.privacy.answers.verdict import headline
 
 RING = sv.Network.ring(6)
 SMALL = {"mask": sv.GaussianMask(1.0), "c": 0.5}

@@ -16,13 +16,14 @@ from situations import TOLERANCE, Situation, networks
 import sottovoce as sv
 from sottovoce.errors import BadlyHidden, NotCalibrated, Unsupported
 from sottovoce.privacy import Transcript, Worst, audit, calibrate
-from sottovoce.privacy.case import Case, setting_of
-from sottovoce.privacy.closed_form import OpenView, _dense
-from sottovoce.privacy.posterior import Posterior
-from sottovoce.privacy.secrets_and_prior import secrets_of
+from sottovoce.privacy.methods.case import Case, setting_of
+from sottovoce.privacy.methods.closed_form import OpenView, _dense
+from sottovoce.privacy.methods.posterior import Posterior
+from sottovoce.privacy.methods.secrets_and_prior import secrets_of
 
 worst_module, calibrate_module, coalitions_module = (
-    import_module(f"sottovoce.privacy.{name}") for name in ("worst", "calibrate", "coalitions")
+    import_module(f"sottovoce.privacy.{name}")
+    for name in ("methods.worst_coalition", "calibrate", "methods.many_coalitions")
 )
 KITE = sv.Network.from_edges(5, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)])
 RUN = {"c": 0.5, "seed": 0, "theta": 0.8, "hessians": "public"}
@@ -105,7 +106,7 @@ def test_stacks_of_coalitions_are_the_coalitions(monkeypatch):
 @settings(max_examples=60, deadline=None)
 @given(networks(9), st.integers(0, 5), st.floats(-12, 12), st.integers(0, 99))
 def test_stacked_coalitions_are_the_readable_ones(network, t, exponent, seed):
-    """The twin of ``coalitions`` is ``_dense``: equal to 1e-12, for cuts, isolated nodes and any size of the mask."""
+    """The twin of ``many_coalitions`` is ``_dense``: equal to 1e-12, for cuts, isolated nodes, any size of the mask."""
     rng, n, v = np.random.default_rng(seed), network.n, 10.0**exponent
     secrets = secrets_of(curved(network, rng.uniform(0.5, 3, n)), rng.uniform(0.3, 3, n))
     corrupt = frozenset(rng.permutation(n)[: min(t, n - 1)].tolist())

@@ -95,7 +95,7 @@ def audit(
     from ..errors import InvalidInput, Unsupported
     from ..privacy import Snapshot, Transcript, Verdict, Worst, calibrate
     from ..privacy import audit as run
-    from ..privacy.verdict import DELTA
+    from ..privacy.answers.verdict import DELTA
     from .audit_answer import audit_notes, audited_dict, enough, print_report
 
     if corrupt is not None and max_corrupt is not None:
@@ -109,7 +109,7 @@ def audit(
 
         check_plot_path(plot)
     if statement is not None:
-        from ..privacy.statement import check_statement_path
+        from ..privacy.answers.statement import check_statement_path
 
         check_statement_path(statement)
     solved = read_problem_file(problem, seed)
@@ -140,8 +140,8 @@ def audit(
         report.plot(plot)
     if statement is not None:
         from ..pdmm.solve import settled_theta
-        from ..privacy.statement import statement as state
-        from ..privacy.statement import write_statement
+        from ..privacy.answers.statement import statement as state
+        from ..privacy.answers.statement import write_statement
 
         page = state(
             report,

@@ -16,9 +16,9 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.schedules import Asynchronous, EdgeBernoulli, NodeSchedule, Schedule, Synchronous
 from ..pdmm.solve import solve
 from ..privacy.audit import audit
-from ..privacy.exact_moments import LinearRun, perp_covariance, perp_variance, play, psi_basis, random_variances
+from ..privacy.moments.exact_moments import LinearRun, perp_covariance, perp_variance, play, psi_basis, random_variances
+from ..privacy.moments.subspace import Subspace
 from ..privacy.seen import Transcript
-from ..privacy.subspace import Subspace
 from .experiments import INFORMATION_ITERATIONS, VARIANCE, VARIANCES, Experiment, Progress, exact_curves
 
 HOLDS, CONDITION, FAILS, OPEN = "holds", "holds with a condition", "does not hold", "undecided"

@@ -30,7 +30,7 @@ from ..pdmm.schedules import (
     key_of,
 )
 from ..pdmm.solve import positive_integer, solve
-from ..privacy.exact_moments import (
+from ..privacy.moments.exact_moments import (
     LinearRun,
     monte_carlo,
     perp_variance,
@@ -39,7 +39,7 @@ from ..privacy.exact_moments import (
     random_variances,
     sequence_variances,
 )
-from ..privacy.information import snapshot_information
+from ..privacy.moments.information import snapshot_information
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

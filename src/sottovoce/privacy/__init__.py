@@ -1,7 +1,15 @@
 """What a run reveals: the auditor, its attacks and calibration; subspaces, exact moments, information."""
 
 from .adversary import Adversary, Coalition, Eavesdropper, Worst
-from .attacks import (
+from .answers.report import Report
+from .answers.several_agreements import total
+from .answers.statement import statement, write_statement
+from .answers.verdict import Verdict
+from .attacks.edge_attack import edge_attack
+from .attacks.kink_attack import RecoveredKinks, kink_attack
+from .attacks.recorded_transcript import RecordedTranscript, gradient_differences, record_transcript
+from .attacks.row_attack import RecoveredRows, row_attack
+from .attacks.traffic import (
     RecoveredChanges,
     RecoveredGradients,
     RecoveredHessians,
@@ -11,11 +19,12 @@ from .attacks import (
     recover_hessians,
     regression_attack,
 )
+from .attacks.uniform_attack import UniformLeak, uniform_attack
 from .audit import audit
 from .calibrate import CalibratedMask, calibrate
-from .eavesdropper import RecordedTranscript, gradient_differences, record_transcript
-from .edge_attack import edge_attack
-from .exact_moments import (
+from .exposure import Exposure, Suggestion, exposure, suggest_edges
+from .methods.correlated_pads import CorrelatedPads
+from .moments.exact_moments import (
     LinearRun,
     RandomMoments,
     SampledVariances,
@@ -27,18 +36,9 @@ from .exact_moments import (
     random_variances,
     sequence_variances,
 )
-from .exposure import Exposure, Suggestion, exposure, suggest_edges
-from .information import Information, estimated_information, snapshot_information
-from .kinks import RecoveredKinks, kink_attack
-from .one_row import RecoveredRows, row_attack
-from .pads import CorrelatedPads
-from .report import Report
+from .moments.information import Information, estimated_information, snapshot_information
+from .moments.subspace import Subspace
 from .seen import Snapshot, Transcript
-from .statement import statement, write_statement
-from .subspace import Subspace
-from .total import total
-from .uniform import UniformLeak, uniform_attack
-from .verdict import Verdict
 
 __all__ = [
     "Adversary",

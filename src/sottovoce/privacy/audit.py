@@ -13,13 +13,13 @@ from ..pdmm.modular_mask import ModularMask, integer_secrets
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Worst, listeners
-from .case import Case, Method, check, setting_of
-from .pads import CorrelatedPads
-from .report import Report
-from .secrets_and_prior import prior_of, secrets_of
+from .answers.report import Report
+from .attacks.uncertified import Hessians, check_hessians, uncertified
+from .methods.case import Case, Method, check, setting_of
+from .methods.correlated_pads import CorrelatedPads
+from .methods.secrets_and_prior import prior_of, secrets_of
+from .methods.worst_coalition import worst_case
 from .seen import Snapshot, Transcript
-from .uncertified import Hessians, check_hessians, uncertified
-from .worst import worst_case
 
 
 def audit(

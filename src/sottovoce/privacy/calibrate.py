@@ -18,13 +18,12 @@ from ..pdmm.masks import DEVIATIONS, GaussianMask
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import NodeSchedule, Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Nodes, Worst, worst_of
-from .case import Case, Setting, check, describe_prior, setting_of
-from .closed_form import OpenView
-from .coalitions import whole_transcripts
-from .secrets_and_prior import prior_of, secrets_of
-from .seen import Transcript
-from .uncertified import Hessians, check_hessians, is_certifiable
-from .worst import (
+from .attacks.uncertified import Hessians, check_hessians, is_certifiable
+from .methods.case import Case, Setting, check, describe_prior, setting_of
+from .methods.closed_form import OpenView
+from .methods.many_coalitions import whole_transcripts
+from .methods.secrets_and_prior import prior_of, secrets_of
+from .methods.worst_coalition import (
     WORK,
     adversaries,
     bounded,
@@ -33,6 +32,7 @@ from .worst import (
     seen_by_taps,
     work,
 )
+from .seen import Transcript
 
 CLOSE = 1e-6  # relative width of the last bracket around the variance
 LARGEST = 1e30  # variance at which the search ends

@@ -17,8 +17,8 @@ from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.problem import Problem, averaging
 from ...privacy import Eavesdropper, Exposure, Report, Verdict, Worst, audit, calibrate, exposure, suggest_edges
 from ...privacy.adversary import Channels
-from ...privacy.case import describe_mask
-from ...privacy.verdict import DELTA
+from ...privacy.answers.verdict import DELTA
+from ...privacy.methods.case import describe_mask
 from ...statistics.agreements import resolution
 from .question import Question
 

@@ -27,14 +27,14 @@ from ...pdmm.problem import Problem, averaging
 from ...pdmm.schedules import Synchronous
 from ...privacy import Adversary, Coalition, Eavesdropper, Report, Transcript
 from ...privacy.adversary import listeners
-from ...privacy.case import Case, Setting
-from ...privacy.elimination import Elimination
-from ...privacy.encrypted import decided
-from ...privacy.field import PRIMES
-from ...privacy.field_run import FieldRun
-from ...privacy.methods import UNKNOWNS
-from ...privacy.secrets_and_prior import secrets_of
-from ...privacy.views import Viewed
+from ...privacy.encrypted.own_edges import decided
+from ...privacy.encrypted.prime_field import PRIMES
+from ...privacy.encrypted.run_modulo_prime import FieldRun
+from ...privacy.methods.case import Case, Setting
+from ...privacy.methods.elimination import Elimination
+from ...privacy.methods.in_order import UNKNOWNS
+from ...privacy.methods.leaks import Viewed
+from ...privacy.methods.secrets_and_prior import secrets_of
 from ..protocol.escrow import guardians
 from .replay import Holding, play, together
 from .trace import Began, Trace, numbers
