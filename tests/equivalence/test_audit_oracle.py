@@ -26,7 +26,8 @@ from situations import (
 
 import sottovoce as sv
 from sottovoce.errors import Unsupported
-from sottovoce.privacy import Coalition, CorrelatedPads, Snapshot, Transcript, audit
+from sottovoce.privacy import Coalition, Snapshot, Transcript, audit
+from sottovoce.privacy.research import CorrelatedPads
 
 EPS = float(np.finfo(float).eps)
 BOTH = ("closed form", "elimination")

@@ -13,8 +13,9 @@ from situations import TOLERANCE, Situation, situations
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy import CorrelatedPads, Snapshot, Transcript, Worst, audit
+from sottovoce.privacy import Snapshot, Transcript, Worst, audit
 from sottovoce.privacy.answers.indistinguishable import best_guess, epsilon, largest_resistances
+from sottovoce.privacy.research import CorrelatedPads
 
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3)])
 

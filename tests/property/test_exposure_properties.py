@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sottovoce as sv
 from sottovoce.privacy import Worst, exposure, suggest_edges
-from sottovoce.privacy.exposure import _separator
+from sottovoce.privacy.vertex_cuts import separator
 
 
 @st.composite
@@ -82,7 +82,7 @@ def test_disjoint_paths_against_maximum_flow(network, data):
     paths = nx.node_connectivity(graph, v, "sink")
     k = data.draw(st.integers(1, network.n))
     neighbours = [set(network.neighbours(i).tolist()) for i in range(network.n)]
-    cut = _separator(neighbours, v, set(targets), k)
+    cut = separator(neighbours, v, set(targets), k)
     event(f"{min(paths, 5)} paths, {'enough' if cut is None else 'too few'}")
     assert (cut is None) == (paths >= k)
     if cut is not None:

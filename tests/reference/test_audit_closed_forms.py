@@ -8,16 +8,9 @@ import pytest
 import rational as oracle
 
 import sottovoce as sv
-from sottovoce.privacy import (
-    Coalition,
-    Eavesdropper,
-    LinearRun,
-    Snapshot,
-    Transcript,
-    audit,
-    snapshot_information,
-)
+from sottovoce.privacy import Coalition, Eavesdropper, Snapshot, Transcript, audit
 from sottovoce.privacy.methods import case, sparse_estimators
+from sottovoce.privacy.research import LinearRun, snapshot_information
 
 EPS = float(np.finfo(float).eps)
 GRAPH = sv.Network.from_edges(7, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (3, 5), (4, 5), (5, 6), (3, 6)])

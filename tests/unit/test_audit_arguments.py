@@ -12,7 +12,8 @@ from helpers import shards
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy import Coalition, CorrelatedPads, Eavesdropper, Snapshot, Transcript, Worst, audit, calibrate
+from sottovoce.privacy import Coalition, Eavesdropper, Snapshot, Transcript, Worst, audit, calibrate
+from sottovoce.privacy.research import CorrelatedPads
 
 NETWORK = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3)])
 AVERAGING = sv.averaging(NETWORK, np.arange(5.0))

@@ -13,7 +13,7 @@ from scipy.sparse import csgraph
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.privacy import Worst, exposure, suggest_edges
-from sottovoce.privacy.exposure import _separator
+from sottovoce.privacy.vertex_cuts import separator
 
 
 def path(n):
@@ -155,7 +155,7 @@ def test_paths_that_have_to_give_way(rng):
         sources, targets = nodes[:ways], nodes[ways : 2 * ways]
         neighbours = [set(network.neighbours(i).tolist()) for i in range(n)] + [set(sources)]
         paths = disjoint_paths(network, sources, targets)
-        cut = _separator(neighbours, hub, set(targets), ways)
+        cut = separator(neighbours, hub, set(targets), ways)
         assert (ways if cut is None else len(cut)) == paths
 
 

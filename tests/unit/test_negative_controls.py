@@ -10,16 +10,8 @@ from helpers import shards
 
 import sottovoce as sv
 from sottovoce.pdmm.masks import UniformMask
-from sottovoce.privacy import (
-    Coalition,
-    CorrelatedPads,
-    Eavesdropper,
-    Subspace,
-    Transcript,
-    Worst,
-    audit,
-    pad_reuse_attack,
-)
+from sottovoce.privacy import Coalition, Eavesdropper, Transcript, Worst, audit
+from sottovoce.privacy.research import CorrelatedPads, Subspace, pad_reuse_attack
 
 # Two triangles that meet in 2, and a leaf at 5: the corrupt cut vertex 2 leaves {0, 1} and {3, 4, 5}; 4 isolates 5.
 NETWORK = sv.Network.from_edges(6, [(0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (3, 4), (4, 5)])

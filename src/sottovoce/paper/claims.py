@@ -108,7 +108,7 @@ class Bench:
     def snapshots(self, schedule: Schedule, theta: float, variance: float = 1.0) -> Array:
         """Information of eq. 8 for every half-edge ``(i, j)``, ``j`` the one honest neighbour of ``i``: ``(k, 2m)``.
 
-        The formula of ``privacy.snapshot_information`` for scalars, for all pairs in one run.
+        The formula of ``privacy.research.snapshot_information`` for scalars, for all pairs in one run.
         """
         run = LinearRun(self.problem, schedule, theta=theta, c=self.c, seed=self.experiment.seed)
         holders, rows = self.network.holders, run.rows

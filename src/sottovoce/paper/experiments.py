@@ -278,7 +278,9 @@ def figure3(
     experiment = replace(experiment or Experiment.paper(), **changes)
     problem, network = experiment.problem, experiment.problem.network
     if problem.quadratic is None:
-        raise Unsupported("Figure 3 needs quadratic costs; for others sample and use privacy.estimated_information.")
+        raise Unsupported(
+            "Figure 3 needs quadratic costs; for others sample and use privacy.research.estimated_information."
+        )
     node = int(network.degrees.argmax()) if node is None else node
     if not 0 <= node < network.n:
         raise InvalidInput(f"node must be in 0 .. {network.n - 1}; got {node}.")
