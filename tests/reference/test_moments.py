@@ -17,15 +17,14 @@ from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.pdmm.schedules import key_of
 from sottovoce.privacy.moments.exact_moments import (
     LinearRun,
-    RandomMoments,
     covariance,
     monte_carlo,
     perp_covariance,
     perp_variance,
     psi_basis,
-    random_variances,
     sequence_variances,
 )
+from sottovoce.privacy.moments.random_moments import RandomMoments, random_variances
 
 EPS = np.finfo(float).eps
 THETAS = [1.0, 0.8, 0.5, 0.3]

@@ -36,10 +36,10 @@ from ..privacy.moments.exact_moments import (
     perp_variance,
     play,
     psi_basis,
-    random_variances,
     sequence_variances,
 )
 from ..privacy.moments.information import snapshot_information
+from ..privacy.moments.random_moments import random_variances
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

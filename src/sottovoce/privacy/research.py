@@ -18,17 +18,16 @@ from .attacks.uniform_attack import UniformLeak, uniform_attack
 from .methods.correlated_pads import CorrelatedPads
 from .moments.exact_moments import (
     LinearRun,
-    RandomMoments,
     SampledVariances,
     Variances,
     covariance,
     monte_carlo,
     perp_covariance,
     perp_variance,
-    random_variances,
     sequence_variances,
 )
 from .moments.information import Information, estimated_information, snapshot_information
+from .moments.random_moments import RandomMoments, random_variances
 from .moments.subspace import Subspace
 
 __all__ = [

@@ -3,7 +3,7 @@
 With ``f_i(x) = x'Q_i x/2 + q_i'x`` everything is linear in ``(z(0), q)``, so no Monte Carlo is needed:
 
 * for a given activation sequence ``z(k) = M_k z(0) + L_k q + t_k``, hence ``Cov z(k) = sigma^2 M_k M_k'``;
-* for a random schedule the expectation of that over ``U`` obeys ``Sigma <- E_U[T_U Sigma T_U']``.
+* for a random schedule the expectation of that over ``U`` obeys ``Sigma <- E_U[T_U Sigma T_U']`` (``random_moments``).
 
 Other costs have ``monte_carlo``: the same variances from draws of ``z(0)``, with their standard errors.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from ...errors import InvalidInput, Unsupported
 from ...pdmm.masks import GaussianMask
 from ...pdmm.problem import Problem
 from ...pdmm.reference import Party, Reference, Run
-from ...pdmm.schedules import Asynchronous, EdgeBernoulli, NodeBernoulli, Schedule, Synchronous, key_of
+from ...pdmm.schedules import Schedule, key_of
 from ...pdmm.solve import positive_integer, start
 from .subspace import Subspace
 
@@ -68,7 +67,7 @@ class AffineRun(Reference):
         c: float,
         seed: int | None = None,
     ) -> None:
-        _check(theta=theta, c=c)
+        check_run(theta=theta, c=c)
         self.blocks = inverse_penalised(problem, c, q.dtype)
         inverse = sparse.csr_array(sparse.block_diag(list(self.blocks)))
         self.q = q
@@ -161,7 +160,7 @@ def sequence_variances(
 
     ``dtype=np.longdouble`` keeps the relative precision of what has decayed by many orders of magnitude.
     """
-    _check(variance=variance)
+    check_run(variance=variance)
     run = LinearRun(problem, schedule, theta=theta, c=c, seed=seed, dtype=dtype)
     basis = psi_basis(problem, dtype)
     seen = [(k, *_mean_variances(run.M.copy(), basis, variance)) for k in play(run, iterations, every)]
@@ -184,117 +183,6 @@ def _mean_variances(M: Array, basis: Array, variance: float) -> tuple[float, flo
 def covariance(run: LinearRun, variance: float) -> Array:
     """``Cov z(k) = sigma^2 M_k M_k'`` for the sequence played so far."""
     return variance * run.M @ run.M.T
-
-
-class RandomMoments:
-    """``Sigma_k = E_U[Cov(z(k) | U)]`` for a random schedule, propagated exactly.
-
-    ``T_U = I + diag(U) B`` with ``B = theta (S - I)`` and ``S = P (I + 2 c C X)`` the synchronous map, so
-
-        E[T Sigma T'] = Sigma + diag(mu) B Sigma + (diag(mu) B Sigma)' + (B Sigma B') o E[U U'].
-
-    ``E[U U']`` is ``mu_i`` where both entries are written by ``i`` and wake together, else the product or, if one node
-    wakes at a time, 0. ``B`` is applied through ``C`` and ``X``, never formed.
-    """
-
-    def __init__(self, problem: Problem, schedule: Schedule, *, theta: float, c: float, variance: float) -> None:
-        _check(theta=theta, c=c, variance=variance)
-        self.problem, self.schedule, self.theta, self.c = problem, schedule, theta, c
-        schedule.check(problem.network)
-        network = problem.network
-        self.Sigma = variance * np.eye(int(problem.rows[-1]))
-        self.C, self.P = problem.C, problem.P
-        self.X = -sparse.csr_array(sparse.block_diag(list(inverse_penalised(problem, c))) @ self.C.T)
-        self.push = 2 * c * self.C[self.P]
-        self.iteration = 0
-        writer = np.repeat(network.indices, np.diff(problem.rows))
-        self.written = [np.flatnonzero(writer == i) for i in range(network.n)]
-        self.held = [self.P[rows] for rows in self.written]
-        S = sparse.csr_array(sparse.eye_array(len(writer)) + 2 * c * (self.C @ self.X))
-        self.local = [S[held][:, held].toarray().T for held in self.held]  # what i writes, from what it holds
-        if isinstance(schedule, Asynchronous):
-            rates = np.ones(network.n) if schedule.rates is None else np.asarray(schedule.rates)
-            self.mu = (rates / rates.sum())[writer]
-        elif isinstance(schedule, NodeBernoulli | EdgeBernoulli | Synchronous):
-            self.mu = np.full(len(writer), 1.0 if isinstance(schedule, Synchronous) else schedule.p)
-        else:
-            raise Unsupported(f"no exact moments for {type(schedule).__name__}; a trace has sequence_variances.")
-
-    def apply_B(self, S: Array) -> Array:
-        """``B S = theta (P (S + 2 c C X S) - S)``."""
-        F = self.push @ (self.X @ S)
-        F += S[self.P]
-        F -= S
-        F *= self.theta
-        return np.asarray(F)
-
-    def advance(self, count: int) -> None:
-        network, form = self.problem.network, quadratic_of(self.problem)
-        if isinstance(self.schedule, Asynchronous) and self.problem.consensus and self.problem.dim == 1:
-            from ._moment_kernels import advance
-
-            gain = 1 / (form.Q + self.c * network.degrees)
-            edges = (network.indptr, network.indices, network.twin, network.C.data)
-            advance(count, self.Sigma, *edges, gain, self.mu, self.c, self.theta)
-        else:
-            self.advance_readable(count)
-        self.iteration += count
-
-    def advance_readable(self, count: int) -> None:
-        """The formula as it stands; any cost and schedule."""
-        # Sigma is symmetric in exact arithmetic, and every sum below keeps it so to the bit: F' stands for Sigma B',
-        # and an antisymmetric rounding error would be multiplied instead of carried along.
-        for _ in range(count):
-            F = self.apply_B(self.Sigma)
-            twice = self._twice(F)
-            F *= self.mu[:, None]
-            self.Sigma += F + F.T
-            for rows, block in twice:
-                self.Sigma[np.ix_(rows, rows)] += (block + block.T) / 2
-
-    def _twice(self, F: Array) -> list[tuple[npt.NDArray[np.intp], Array]]:
-        """``(B Sigma B') o E[U U']`` with ``F = B Sigma``, as blocks to add."""
-        if isinstance(self.schedule, Asynchronous):
-            # Only rows written by one node wake together: B' is needed on the entries that it holds or writes.
-            parts = zip(self.written, self.held, self.local, strict=True)
-            return [
-                (rows, self.theta * self.mu[rows[0]] * (F[np.ix_(rows, held)] @ local - F[np.ix_(rows, rows)]))
-                for rows, held, local in parts
-            ]
-        both, p = self.apply_B(F.T).T, self.mu[0]
-        # What is decided by one coin: the entries written by one node, or those of one message.
-        messages = [np.arange(*span) for span in pairwise(self.problem.rows)]
-        together = self.written if isinstance(self.schedule, NodeBernoulli) else messages
-        everything, scaled = np.arange(len(F)), p * p * both
-        if together is messages and self.problem.rows[-1] == len(messages):  # messages of one number: the diagonal
-            scaled[everything, everything] = p * np.diag(both)
-            return [(everything, scaled)]
-        return [(everything, scaled)] + [(rows, (p - p * p) * both[np.ix_(rows, rows)]) for rows in together]
-
-
-def random_variances(
-    problem: Problem,
-    schedule: Schedule,
-    *,
-    theta: float,
-    c: float,
-    variance: float,
-    iterations: int,
-    every: int = 1,
-) -> Variances:
-    """``sequence_variances``, in expectation over a random schedule."""
-    moments = RandomMoments(problem, schedule, theta=theta, c=c, variance=variance)
-    basis = psi_basis(problem)
-    complete = basis.shape[1] == len(basis)
-    seen = []
-    for k in range(0, iterations + 1, positive_integer(every, "every")):
-        moments.advance(k - moments.iteration)
-        total = float(np.trace(moments.Sigma))
-        inside = max(0.0, float(np.sum(basis * (moments.Sigma @ basis))))  # all rounding, once it has decayed
-        outside = 0.0 if complete else total - inside
-        seen.append((k, total / len(basis), inside / len(basis), outside / len(basis)))
-    k_, z, psi, perp = (np.array(column) for column in zip(*seen, strict=True))
-    return Variances(k_, z, psi, perp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +239,7 @@ def perp_covariance(problem: Problem, *, theta: float, mu: float, variance: floa
     For ``mu = 1`` this is the covariance of ``Z_perp(k)`` of a synchronous run (paper, section 4); for a random
     schedule with uniform ``mu`` its diagonal bounds that of the second moment from below (section 5).
     """
-    _check(theta=theta, mu=mu, variance=variance)
+    check_run(theta=theta, mu=mu, variance=variance)
     size = int(problem.rows[-1])
     basis = psi_basis(problem)
     perp = np.eye(size) - basis @ basis.T
@@ -363,7 +251,7 @@ def perp_variance(
     problem: Problem, *, theta: float, mu: float, variance: float, k: npt.NDArray[np.integer] | int
 ) -> Array:
     """Mean of the diagonal of ``perp_covariance`` at every ``k``; needs the two ranks only, no matrix."""
-    _check(theta=theta, mu=mu, variance=variance)
+    check_run(theta=theta, mu=mu, variance=variance)
     subspace = Subspace(problem.network)
     rows = subspace.C.shape[0]
     symmetric, antisymmetric = rows / 2 - subspace.rank_plus, rows / 2 - subspace.rank_minus
@@ -371,7 +259,8 @@ def perp_variance(
     return np.asarray(variance * (symmetric + decay * antisymmetric) / rows)
 
 
-def _check(theta: float = 1.0, mu: float = 1.0, c: float = 1.0, variance: float = 1.0) -> None:
+def check_run(theta: float = 1.0, mu: float = 1.0, c: float = 1.0, variance: float = 1.0) -> None:
+    """Refuse what is no such number."""
     if not 0 < theta <= 1:
         raise InvalidInput(f"theta must be in (0, 1]; got {theta}. Use theta=1 for PDMM, 0.5 for ADMM.")
     if not 0 < mu <= 1:
