@@ -27,7 +27,20 @@ Nodes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Adversary:
-    """Corrupt nodes, and whether channels are tapped. Made by ``Eavesdropper``, ``Coalition``, and ``|``."""
+    """Corrupt nodes, and whether channels are tapped. Made by ``Eavesdropper``, ``Coalition``, and ``|``.
+
+    Parameters
+    ----------
+    corrupt
+        The nodes that pool what they hold.
+    taps
+        Whether every message over open channels is read besides.
+
+    Examples
+    --------
+    >>> print(Eavesdropper() | Coalition({0, 3}))
+    corrupt nodes 0, 3 and taps
+    """
 
     corrupt: frozenset[int]
     taps: bool
@@ -56,15 +69,43 @@ class Adversary:
 
 
 def Eavesdropper() -> Adversary:
-    """Taps every channel, and holds no secret of its own."""
+    """Taps every channel, and holds no secret of its own.
+
+    Returns
+    -------
+    Adversary
+        Without corrupt nodes.
+
+    Examples
+    --------
+    >>> print(Eavesdropper())
+    eavesdropper
+    """
     return Adversary(frozenset(), True)
 
 
 def Coalition(nodes: Iterable[int]) -> Adversary:
     """Corrupt nodes that follow the protocol and pool what they see; they tap no channel between honest nodes.
 
-    >>> (Coalition({3, 0}) | Eavesdropper()).taps
-    True
+    Parameters
+    ----------
+    nodes
+        Their numbers.
+
+    Returns
+    -------
+    Adversary
+        Without taps; ``Coalition(nodes) | Eavesdropper()`` has them.
+
+    Raises
+    ------
+    InvalidInput
+        For what is no set of node numbers.
+
+    Examples
+    --------
+    >>> Coalition({3, 0}).taps, (Coalition({3, 0}) | Eavesdropper()).taps
+    (False, True)
     """
     return Adversary(node_set(nodes, "Coalition"), False)
 

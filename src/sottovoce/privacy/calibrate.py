@@ -45,6 +45,15 @@ class CalibratedMask(GaussianMask):
 
     It holds for one network, and for ``c`` in ``c_range``: the larger ``c``, the better do taps see a shift of all
     ``x``, and in the limit the answer. ``theta`` and ``schedule`` are None where the guarantee does not hang on them.
+    Made by ``calibrate``; a run that does not fit warns.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(5), [3.0, 1.0, 4.0, 1.0, 5.0])
+    >>> mask = sv.privacy.calibrate(problem, delta=0.01)
+    >>> mask.against
+    'all 6 coalitions of at most 1, open channels'
     """
 
     delta: float = 0.0

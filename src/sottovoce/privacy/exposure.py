@@ -27,7 +27,15 @@ NAMED = 10  # nodes that a summary names before it says how many more there are
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """What coalitions of at most ``t`` nodes can do to each node, and where the graph is thin."""
+    """What coalitions of at most ``t`` nodes can do to each node, and where the graph is thin. Made by ``exposure``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> found = sv.privacy.exposure(sv.Network.ring(6), sv.privacy.Worst(2))
+    >>> found.exposed == (0, 1, 2, 3, 4, 5), found.connectivity, sorted(found.coalition[0])
+    (True, 2, [1, 5])
+    """
 
     network: Network
     t: int

@@ -15,7 +15,15 @@ from .vertex_cuts import Neighbours, check_graph, cuts, neighbours_of, outwards,
 
 @dataclass(frozen=True, eq=False)
 class Suggestion:
-    """Edges that raise the vertex connectivity from ``before`` to ``after``, or the ``reason`` why there are none."""
+    """Edges that raise the vertex connectivity from ``before`` to ``after``, or the ``reason`` why there are none.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> found = sv.privacy.suggest_edges(sv.Network.complete(3))
+    >>> found.edges, found.reason
+    ((), 'The graph is complete: every edge is there.')
+    """
 
     edges: tuple[tuple[int, int], ...]
     before: int
@@ -25,10 +33,30 @@ class Suggestion:
 
 
 def suggest_edges(network: Network, *, most: int = 5) -> Suggestion:
-    """At most ``most`` new edges after which one node more must be corrupt to cut the graph.
+    """New edges after which one node more must be corrupt to cut the graph.
 
     One edge if one suffices, exactly. Otherwise a greedy search: none of its edges can be left out, but fewer others
     may do, and where it finds nothing there may be something; ``reason`` then says how many are needed at least.
+
+    Parameters
+    ----------
+    network
+        Who talks to whom.
+    most
+        How many edges are tried at most.
+
+    Returns
+    -------
+    Suggestion
+        The edges, and the network with them.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> path = sv.Network.from_edges(4, [(0, 1), (1, 2), (2, 3)])
+    >>> found = sv.privacy.suggest_edges(path)
+    >>> found.edges, found.before, found.after
+    (((0, 3),), 1, 2)
     """
     check_graph(network)
     positive_integer(most, "most")

@@ -24,7 +24,7 @@ EPSILON_AT = 1e-6  # the delta of differential privacy at which epsilon is state
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What each node gives away, to whom, by which method.
+    """What each node gives away, to whom, by which method. Made by ``audit``.
 
     ``leakage``, ``floor`` and ``excess`` are in nats, one entry per node: ``nan`` for corrupt nodes (and where there is
     no certificate), ``inf`` for disclosed ones. ``guarantee`` says what the numbers are: exact, an upper bound, or
@@ -32,6 +32,16 @@ class Report:
     In a worst case each of the three is the largest over all coalitions, not all three of one.
 
     In words: ``floor`` is told by the result itself, ``excess`` added by the procedure, ``leakage`` is both.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(5), [3.0, 1.0, 4.0, 1.0, 5.0])
+    >>> report = sv.privacy.audit(problem, sv.GaussianMask(variance=1e6), corrupt={3})
+    >>> print(report.against())
+    Against corrupt party 3 and taps on every channel, open channels, the whole transcript
+    >>> report.guarantee, bool(report.excess[0] < 1e-4)
+    ('exact', True)
     """
 
     network: Network

@@ -26,10 +26,35 @@ class Audited(Protocol):
 
 
 def total(statistics: Audited | Sequence[Audited], **arguments: Any) -> Report:
-    """One report on all agreements of one statistic, or of several on the same data, against the same adversary: sums
-    of what the results tell and of what the procedure adds, which are upper bounds. ``arguments``: of ``audit``.
+    """One report on all agreements of one statistic, or of several on the same data, against the same adversary.
 
-    Leave ``prior`` out, and every agreement takes it from its own numbers: a square is not of the size of its root.
+    Sums of what the results tell and of what the procedure adds, which are upper bounds.
+
+    Parameters
+    ----------
+    statistics
+        What ``private_mean`` and its like return, one or several.
+    **arguments
+        Of ``audit``. Leave ``prior`` out, and every agreement takes it from its own numbers: a square is not of the
+        size of its root.
+
+    Returns
+    -------
+    Report
+        On all of them together.
+
+    Raises
+    ------
+    InvalidInput
+        For agreements on different networks.
+
+    Examples
+    --------
+    >>> import numpy as np, sottovoce as sv
+    >>> rows = [np.array([1.0, 2.0]), np.array([3.0]), np.array([2.0, 5.0])]
+    >>> result = sv.private_mean(sv.Network.complete(3), rows, mask=sv.GaussianMask(1e6), seed=1)
+    >>> sv.privacy.total(result, corrupt={0}).guarantee
+    'upper bound'
     """
     if not isinstance(statistics, Sequence):
         statistics = [statistics]

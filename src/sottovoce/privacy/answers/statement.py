@@ -49,7 +49,28 @@ def check_statement_path(path: Path) -> None:
 
 
 def write_statement(path: str | Path, page: Page) -> None:
-    """As HTML or Markdown, by the ending of the name; whole or not at all."""
+    """Write a statement as HTML or Markdown, by the ending of the name; whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Ends in ``.html``, or in ``.md`` for one without a picture.
+    page
+        From ``statement``.
+
+    Raises
+    ------
+    InvalidInput
+        For another ending, or a folder that cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile, sottovoce as sv
+    >>> report = sv.privacy.audit(sv.averaging(sv.Network.ring(5), [3, 1, 4, 1, 5]), sv.GaussianMask(1e6), corrupt={3})
+    >>> page = sv.privacy.statement(report, subject="Mean salary of five firms")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sv.privacy.write_statement(f"{folder}/salaries.md", page)
+    """
     path = Path(path)
     check_statement_path(path)
     text = WRITERS[path.suffix.lower()](page)
@@ -66,8 +87,38 @@ def statement(
     delta: float = DELTA,
     today: datetime.date | None = None,
 ) -> Page:
-    """The statement on a report. ``revealed``: what the sums are of, by the names of columns; ``parameters``: what else
-    was agreed on, such as ``c`` and ``theta``."""
+    """The statement on a report, for the file.
+
+    Parameters
+    ----------
+    report
+        What an audit found.
+    subject
+        What the run is about.
+    revealed
+        What the sums are of, by the names of columns.
+    parameters
+        What else was agreed on, such as ``c`` and ``theta``.
+    notes
+        More sentences.
+    delta
+        Nats that the procedure may add.
+    today
+        The date on the page.
+
+    Returns
+    -------
+    Page
+        For ``write_statement``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(5), [3.0, 1.0, 4.0, 1.0, 5.0])
+    >>> report = sv.privacy.audit(problem, sv.GaussianMask(variance=1e6), corrupt={3})
+    >>> sv.privacy.statement(report, subject="Mean salary of five firms").verdict
+    'safe'
+    """
     told = report.sentences()
     wrong = [sentence for flag, sentence in report.flags.items() if flag not in ("isolated", "cut")]
     exactly = (*report.disclosures(), *_sums(report, revealed))

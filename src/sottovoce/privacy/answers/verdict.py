@@ -18,7 +18,15 @@ LEFT = 0.01  # of an attacker's interval: with less than that left, a value is d
 
 
 class Verdict(StrEnum):
-    """What to think of a run."""
+    """What to think of a run; ``Report.verdict`` gives it.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(5), [3.0, 1.0, 4.0, 1.0, 5.0])
+    >>> sv.privacy.audit(problem, mask=None, corrupt={0}).verdict() is sv.privacy.Verdict.DISCLOSED
+    True
+    """
 
     SAFE = "safe"
     WEAK = "weak"

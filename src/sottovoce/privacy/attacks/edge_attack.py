@@ -54,7 +54,32 @@ def edge_attack(
 ) -> RecoveredHessians:
     """``Q_i`` of the neighbours of corrupt nodes, from these nodes' own edges: over encrypted channels.
 
-    ``nan`` where no set of pairs agrees; what it does return it is sure of.
+    Parameters
+    ----------
+    problem
+        Network and quadratic costs.
+    corrupt
+        Whose edges are seen.
+    mask
+        Of the run.
+    wakes
+        Of each node, that are waited for.
+    schedule, theta, c, seed
+        How the run goes, as for ``solve``.
+
+    Returns
+    -------
+    RecoveredHessians
+        ``nan`` where no set of pairs agrees; what it does return it is sure of.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.from_edges(3, [(0, 1), (1, 2)]), [1, 2, 3])
+    >>> run = {"mask": sv.GaussianMask(100.0), "schedule": sv.Asynchronous(), "seed": 1, "c": 0.5}
+    >>> found = sv.privacy.research.edge_attack(problem, corrupt={0}, **run)
+    >>> round(float(found.matrices[1, 0, 0]), 6)
+    2.0
     """
     quadratic_terms(problem)
     members = Coalition(corrupt)

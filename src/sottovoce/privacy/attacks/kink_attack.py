@@ -45,7 +45,7 @@ APART = 1e5  # times that, by which it must differ from the coalition's own last
 class RecoveredKinks:
     """``values[i, a]``: where coordinate ``a`` of node ``i`` was held, the last such value; ``nan`` where it never was.
 
-    ``shifted`` says that all values are off by one common unknown vector: nobody is corrupt.
+    ``shifted`` says that all values are off by one common unknown vector: nobody is corrupt. Made by ``kink_attack``.
     """
 
     values: Array
@@ -126,8 +126,36 @@ def kink_attack(
     theta: float | None = None,
     c: C = "auto",
 ) -> RecoveredKinks:
-    """The values at which parties are held: with ``taps`` over open channels, of all; without, of corrupt nodes'
-    neighbours, from their own edges alone."""
+    """The values at which parties are held: of a median, their data.
+
+    Parameters
+    ----------
+    problem
+        Network, and costs with kinks or boxes.
+    mask
+        Of the run.
+    corrupt
+        The nodes that collude.
+    taps
+        True: over open channels, of all. False: of corrupt nodes' neighbours, from their own edges alone.
+    wakes
+        Of each node, that are listened to.
+    schedule, theta, c, seed
+        How the run goes, as for ``solve``.
+
+    Returns
+    -------
+    RecoveredKinks
+        Data, where ``found``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.Problem(sv.Network.ring(4), [sv.AbsoluteDeviation(float(s)) for s in (1, 2, 3, 9)])
+    >>> found = sv.privacy.research.kink_attack(problem, mask=sv.GaussianMask(100.0), corrupt={0}, seed=1, c=0.5)
+    >>> bool(found.found.any()), found.shifted
+    (True, False)
+    """
     if not has_kinks(problem):
         raise Unsupported(f"this attack is for consensus on costs with kinks, such as medians; got {problem!r}.")
     members = Coalition(corrupt)

@@ -82,7 +82,18 @@ class Differences(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RecordedTranscript:
-    """The public traffic of a run. Wakes of one iteration are simultaneous: none has heard the others."""
+    """The public traffic of a run. Wakes of one iteration are simultaneous: none has heard the others.
+
+    Made by ``record_transcript``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> transcript = sv.privacy.research.record_transcript(problem, c=0.5, iterations=3)
+    >>> len(transcript.iterations), [wake.node for wake in transcript.iterations[0]]
+    (3, [0, 1, 2, 3])
+    """
 
     blocks: tuple[Array, ...]  # of each node: its A_ij over its neighbours, stacked
     c: float
@@ -162,7 +173,29 @@ def record_transcript(
     seed: int | None = None,
     iterations: int,
 ) -> RecordedTranscript:
-    """Play ``iterations`` iterations of the run that ``solve`` makes of these arguments, and keep what is public."""
+    """Play ``iterations`` iterations of the run that ``solve`` makes of these arguments, and keep what is public.
+
+    Parameters
+    ----------
+    problem
+        Network and costs.
+    schedule, theta, c, mask, z0, seed
+        As for ``solve``.
+    iterations
+        How many are played.
+
+    Returns
+    -------
+    RecordedTranscript
+        Every message, lost ones included.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> sv.privacy.research.record_transcript(problem, c=0.5, mask=sv.GaussianMask(9.0), seed=1, iterations=3).c
+    0.5
+    """
     run, pads = _start(problem, schedule, theta, c, mask, z0, seed)
     length = run.schedule.length()
     if length is not None and length < positive_integer(iterations, "iterations"):
@@ -206,6 +239,28 @@ def gradient_differences(transcript: RecordedTranscript, node: int) -> Differenc
     """``dx`` and ``dgrad f_i`` from public traffic alone, exact to rounding at the size of the messages.
 
     Masking hides the constant of the gradient map and nothing else (theory: Public gradients).
+
+    Parameters
+    ----------
+    transcript
+        What a tap keeps.
+    node
+        Whose.
+
+    Returns
+    -------
+    Differences
+        ``x`` and ``gradient`` at its later wakes, less those at its first one.
+
+    Examples
+    --------
+    >>> import numpy as np, sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = {"c": 0.5, "mask": sv.GaussianMask(9.0), "seed": 1, "iterations": 3}
+    >>> transcript = sv.privacy.research.record_transcript(problem, **run)
+    >>> dx, gradient = sv.privacy.research.gradient_differences(transcript, 0)
+    >>> np.allclose(gradient, 2 * dx)
+    True
     """
     if isinstance(node, bool) or not isinstance(node, int | np.integer) or not 0 <= node < len(transcript.blocks):
         raise InvalidInput(f"node must be in 0 .. {len(transcript.blocks) - 1}; got {node!r}.")

@@ -41,7 +41,8 @@ class RecoveredHessians:
     """``Q_i`` of every node as ``(n, d, d)``, ``nan`` where its wakes do not determine it.
 
     ``residuals`` are what the attacker sees of its own error: ``||dgrad - Q_i dx|| / ||dgrad||``. They are at rounding
-    if the cost is quadratic, and are not if it is not.
+    if the cost is quadratic, and are not if it is not. Made by ``regression_attack``, ``edge_attack`` and
+    ``recover_hessians``.
     """
 
     matrices: Array
@@ -60,7 +61,7 @@ class RecoveredHessians:
 
 @dataclass(frozen=True, eq=False)
 class RecoveredGradients:
-    """Pairs ``(dx, dgrad f_i)`` of every node, at its later wakes against its first one.
+    """Pairs ``(dx, dgrad f_i)`` of every node, at its later wakes against its first one. Made by ``gradient_attack``.
 
     ``errors`` are against the cost itself: given the constants of the first wake, how far each pair is from optimality
     in a step other than the run's own, ``rho (x - step(-(grad + rho x), rho))``, the largest of a node in the unit of
@@ -92,7 +93,10 @@ class RecoveredGradients:
 
 @dataclass(frozen=True, eq=False)
 class RecoveredChanges:
-    """``q_after - q_before`` of every node, ``(n, d)``; ``nan`` where its Hessian changed too, or is not determined."""
+    """``q_after - q_before`` of every node, ``(n, d)``; ``nan`` where its Hessian changed too, or is not determined.
+
+    Made by ``pad_reuse_attack`` and ``changes_between``.
+    """
 
     q: Array
 
@@ -106,6 +110,25 @@ def recover_hessians(transcript: RecordedTranscript) -> RecoveredHessians:
     """Quadratic costs: ``dgrad = Q_i dx`` at every wake, solved for a symmetric ``Q_i`` by least squares.
 
     About 1e-14 relative after a few ``d + 1`` wakes, whatever ``sigma``: rounding and differences both grow with it.
+
+    Parameters
+    ----------
+    transcript
+        What a tap keeps.
+
+    Returns
+    -------
+    RecoveredHessians
+        Those of the nodes that woke often enough.
+
+    Examples
+    --------
+    >>> import numpy as np, sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = {"c": 0.5, "mask": sv.GaussianMask(9.0), "seed": 1, "iterations": 3}
+    >>> transcript = sv.privacy.research.record_transcript(problem, **run)
+    >>> np.allclose(sv.privacy.research.recover_hessians(transcript).matrices, 2.0)
+    True
     """
     widths = {A.shape[1] for A in transcript.blocks}
     if len(widths) > 1:
@@ -145,7 +168,30 @@ def regression_attack(
     theta: float | None = None,
     c: C = "auto",
 ) -> RecoveredHessians:
-    """Every ``Q_i`` of quadratic costs from a masked run, which is played as long as the attack needs."""
+    """Every ``Q_i`` of quadratic costs from a masked run, which is played as long as the attack needs.
+
+    Parameters
+    ----------
+    problem
+        Network and quadratic costs.
+    mask
+        Of the run; none is large enough.
+    schedule, theta, c, seed
+        How the run goes, as for ``solve``.
+
+    Returns
+    -------
+    RecoveredHessians
+        Of a regression these are its ``2 A_i'A_i``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> found = sv.privacy.research.regression_attack(problem, mask=sv.GaussianMask(1e8), seed=1, c=0.5)
+    >>> bool(found.errors(problem).max() < 1e-9)
+    True
+    """
     quadratic_terms(problem)
     wakes = WAKES * (problem.dim + 1)
     transcript, _ = overhear(problem, schedule=schedule, theta=theta, c=c, mask=mask, seed=seed, wakes=wakes)
@@ -162,7 +208,32 @@ def gradient_attack(
     theta: float | None = None,
     c: C = "auto",
 ) -> RecoveredGradients:
-    """Any cost: the gradients of every node, up to a constant, at the points that ``wakes`` wakes visit."""
+    """Any cost: the gradients of every node, up to a constant, at the points that ``wakes`` wakes visit.
+
+    Parameters
+    ----------
+    problem
+        Network and costs.
+    mask
+        Of the run.
+    wakes
+        Of each node, that are listened to.
+    schedule, theta, c, seed
+        How the run goes, as for ``solve``.
+
+    Returns
+    -------
+    RecoveredGradients
+        With their errors, and a ``sentence``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.Problem(sv.Network.ring(4), [sv.Huber(float(i), 1.0) for i in range(4)])
+    >>> found = sv.privacy.research.gradient_attack(problem, mask=sv.GaussianMask(100.0), seed=1, c=0.5)
+    >>> bool(found.errors.max() < 1e-9)
+    True
+    """
     positive_integer(wakes, "wakes")
     transcript, z0 = overhear(problem, schedule=schedule, theta=theta, c=c, mask=mask, seed=seed, wakes=wakes)
     return gradients_in_traffic(problem, transcript, z0)
@@ -210,7 +281,30 @@ def pad_reuse_attack(
     theta: float | None = None,
     c: C = "auto",
 ) -> RecoveredChanges:
-    """The change of every node's data between two runs with the same pads, the same ``c`` and ``theta``."""
+    """The change of every node's data between two runs with the same pads, the same ``c`` and ``theta``.
+
+    Parameters
+    ----------
+    before, after
+        The problem of the first run, and that of the second.
+    mask
+        Whose pads are used twice.
+    schedule, theta, c, seed
+        How the run goes, as for ``solve``.
+
+    Returns
+    -------
+    RecoveredChanges
+        Exact to rounding, at any variance.
+
+    Examples
+    --------
+    >>> import numpy as np, sottovoce as sv
+    >>> before, after = (sv.averaging(sv.Network.ring(4), s) for s in ([1, 2, 3, 4], [1, 2, 8, 4]))
+    >>> found = sv.privacy.research.pad_reuse_attack(before, after, mask=sv.GaussianMask(100.0), seed=1, c=0.5)
+    >>> np.round(found.q[:, 0] / -2, 6) + 0.0
+    array([0., 0., 5., 0.])
+    """
     for problem in (before, after):
         quadratic_terms(problem)
     if before.dim != after.dim or not np.array_equal(before.network.half_edges, after.network.half_edges):
@@ -228,6 +322,16 @@ def changes_between(before: RecordedTranscript, after: RecordedTranscript) -> Re
     and a wake of the other: ``x' - x`` and ``grad f'(x') - grad f(x)`` are known exactly, and with them
     ``q' - q = dgrad - Q (x' - x)``. No corrupt node is needed. Where the Hessian changed too, ``q' - q`` is known up to
     ``(Q' - Q) x``: moving every ``x`` by one vector, and pads and ``q`` with it, gives the same two transcripts.
+
+    Parameters
+    ----------
+    before, after
+        What a tap kept of either run.
+
+    Returns
+    -------
+    RecoveredChanges
+        As of ``pad_reuse_attack``.
     """
     Q, Q_after = (recover_hessians(transcript).matrices for transcript in (before, after))
     q = np.full(Q.shape[:2], np.nan)

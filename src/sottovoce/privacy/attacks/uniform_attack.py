@@ -46,7 +46,7 @@ NODES = 32  # of that integral, per neighbour
 class UniformLeak:
     """A lower bound on ``I(S_node; view)`` under uniform pads, and the same quantity under Gaussian ones, in nats.
 
-    ``stderr`` is that of the mean over draws, 0 where it was integrated.
+    ``stderr`` is that of the mean over draws, 0 where it was integrated. Made by ``uniform_attack``.
     """
 
     node: int
@@ -79,6 +79,32 @@ def uniform_attack(
     """What a coalition learns of ``S_node ~ N(0, prior_variance)`` at least, under ``UniformMask(variance)``.
 
     With one or two honest neighbours the mean over ``e`` is an integral; with more it is that of ``draws`` draws.
+
+    Parameters
+    ----------
+    problem
+        Averaging of numbers.
+    variance, prior_variance
+        Of a pad, and of the secret.
+    corrupt
+        The coalition, which taps open channels.
+    node
+        About whom.
+    draws, seed
+        Of pads, where there are more than two honest neighbours.
+
+    Returns
+    -------
+    UniformLeak
+        Beside what Gaussian pads would leak.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [0, 0, 0, 0])
+    >>> found = sv.privacy.research.uniform_attack(problem, variance=100.0, corrupt={0}, node=1)
+    >>> found.nats > found.gaussian
+    True
     """
     mask = UniformMask(variance)
     a = _curvature(problem, node, corrupt, prior_variance)

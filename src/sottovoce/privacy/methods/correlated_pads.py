@@ -13,9 +13,22 @@ from ...pdmm.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class CorrelatedPads:
-    """``z(0) ~ N(0, covariance)`` over ``network.half_edges``, the same for every entry of ``x``.
+    """``z(0) ~ N(0, covariance)`` over ``network.half_edges``, the same for every entry of ``x``; for ``audit`` only.
 
     ``CorrelatedPads(v * Pi_perp)`` is noise projected on ``Psi_perp``, which hides nothing (theory: Bad pads).
+
+    Parameters
+    ----------
+    covariance
+        ``(2m, 2m)``, symmetric and positive semidefinite.
+
+    Examples
+    --------
+    >>> import numpy as np, sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> pads = sv.privacy.research.CorrelatedPads(100 * np.eye(8))
+    >>> sv.privacy.audit(problem, pads, corrupt={0}, c=0.5).method
+    'linear-Gaussian elimination'
     """
 
     covariance: Array

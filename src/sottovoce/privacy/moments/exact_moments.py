@@ -83,9 +83,27 @@ class AffineRun(Reference):
 
 
 class LinearRun(AffineRun):
-    """One column per entry of ``z(0)``, of ``q``, and one for 1.
+    """A run as a map: one column per entry of ``z(0)``, of ``q``, and one for 1.
 
     The state is ``z(k) = M z(0) + L q + t`` as the matrix ``[M, L, t]``, and likewise for ``x(k)``.
+
+    Parameters
+    ----------
+    problem
+        Network and quadratic costs.
+    schedule, theta, c, seed
+        How the run goes; a seed fixes the sequence of a random schedule.
+    dtype
+        ``np.longdouble`` for what decays by many orders of magnitude.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = sv.privacy.research.LinearRun(problem, sv.Synchronous(), theta=1.0, c=0.5)
+    >>> run.advance(3)
+    >>> run.M.shape, run.L.shape
+    ((8, 8), (8, 4))
     """
 
     def __init__(
@@ -125,7 +143,10 @@ class LinearRun(AffineRun):
 
 @dataclass(frozen=True, eq=False)
 class Variances:
-    """Variance over the draws of ``z(0)``, mean over the entries: of ``z``, ``Z_Psi`` and ``Z_perp`` at each ``k``."""
+    """Variance over the draws of ``z(0)``, mean over the entries: of ``z``, ``Z_Psi`` and ``Z_perp`` at each ``k``.
+
+    Made by ``sequence_variances`` and ``random_variances``.
+    """
 
     iterations: npt.NDArray[np.int64]
     z: Array
@@ -158,7 +179,32 @@ def sequence_variances(
 ) -> Variances:
     """Exact variances for one activation sequence: that of a trace, of the synchronous schedule, or of a seed.
 
-    ``dtype=np.longdouble`` keeps the relative precision of what has decayed by many orders of magnitude.
+    Parameters
+    ----------
+    problem
+        Network and quadratic costs.
+    schedule, theta, c, seed
+        How the run goes.
+    variance
+        Of an entry of ``z(0)``.
+    iterations, every
+        They are computed at 0, ``every``, .. up to ``iterations``.
+    dtype
+        ``np.longdouble`` keeps the relative precision of what has decayed by many orders of magnitude.
+
+    Returns
+    -------
+    Variances
+        Of ``z``, and of its parts in ``Psi`` and ``Psi_perp``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = {"theta": 0.5, "c": 0.5, "variance": 4.0, "iterations": 20}
+    >>> found = sv.privacy.research.sequence_variances(problem, sv.Synchronous(), **run)
+    >>> float(found.z[0]), bool(found.z_psi[-1] < 1e-3 * found.z_psi[0])
+    (4.0, True)
     """
     check_run(variance=variance)
     run = LinearRun(problem, schedule, theta=theta, c=c, seed=seed, dtype=dtype)
@@ -181,13 +227,34 @@ def _mean_variances(M: Array, basis: Array, variance: float) -> tuple[float, flo
 
 
 def covariance(run: LinearRun, variance: float) -> Array:
-    """``Cov z(k) = sigma^2 M_k M_k'`` for the sequence played so far."""
+    """``Cov z(k) = sigma^2 M_k M_k'`` for the sequence played so far.
+
+    Parameters
+    ----------
+    run
+        Played up to ``k``.
+    variance
+        Of an entry of ``z(0)``.
+
+    Returns
+    -------
+    Array
+        Over the stacked ``z``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = sv.privacy.research.LinearRun(problem, sv.Synchronous(), theta=1.0, c=0.5)
+    >>> sv.privacy.research.covariance(run, 4.0).trace()
+    np.float64(32.0)
+    """
     return variance * run.M @ run.M.T
 
 
 @dataclass(frozen=True, eq=False)
 class SampledVariances(Variances):
-    """``Variances`` from draws of ``z(0)``, each with its standard error."""
+    """``Variances`` from draws of ``z(0)``, each with its standard error. Made by ``monte_carlo``."""
 
     z_stderr: Array
     z_psi_stderr: Array
@@ -208,7 +275,32 @@ def monte_carlo(
 ) -> SampledVariances:
     """``sequence_variances`` for any cost and schedule, estimated from ``draws`` of ``z(0)`` under one sequence.
 
-    ``seed`` fixes the sequence and the pads, as in ``solve``.
+    Parameters
+    ----------
+    problem
+        Network and costs.
+    schedule, theta, c, seed
+        How the run goes; the seed fixes the sequence and the pads, as in ``solve``.
+    variance
+        Of an entry of ``z(0)``.
+    draws
+        At least 2.
+    iterations, every
+        They are estimated at 0, ``every``, .. up to ``iterations``.
+
+    Returns
+    -------
+    SampledVariances
+        With standard errors.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = {"theta": 0.5, "c": 0.5, "variance": 4.0, "iterations": 5, "draws": 200, "seed": 1}
+    >>> found = sv.privacy.research.monte_carlo(problem, sv.Synchronous(), **run)
+    >>> bool(abs(found.z[0] - 4) < 5 * found.z_stderr[0])
+    True
     """
     if positive_integer(draws, "draws") < 2:
         raise InvalidInput("draws must be at least 2: one draw has no variance.")
@@ -238,6 +330,25 @@ def perp_covariance(problem: Problem, *, theta: float, mu: float, variance: floa
 
     For ``mu = 1`` this is the covariance of ``Z_perp(k)`` of a synchronous run (paper, section 4); for a random
     schedule with uniform ``mu`` its diagonal bounds that of the second moment from below (section 5).
+
+    Parameters
+    ----------
+    problem
+        Its network alone matters.
+    theta, mu, variance, k
+        As in the paper.
+
+    Returns
+    -------
+    Array
+        Over the stacked ``z``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> sv.privacy.research.perp_covariance(problem, theta=1.0, mu=1.0, variance=1.0, k=3).shape
+    (8, 8)
     """
     check_run(theta=theta, mu=mu, variance=variance)
     size = int(problem.rows[-1])
@@ -250,7 +361,27 @@ def perp_covariance(problem: Problem, *, theta: float, mu: float, variance: floa
 def perp_variance(
     problem: Problem, *, theta: float, mu: float, variance: float, k: npt.NDArray[np.integer] | int
 ) -> Array:
-    """Mean of the diagonal of ``perp_covariance`` at every ``k``; needs the two ranks only, no matrix."""
+    """Mean of the diagonal of ``perp_covariance`` at every ``k``; needs the two ranks only, no matrix.
+
+    Parameters
+    ----------
+    problem
+        Its network alone matters.
+    theta, mu, variance, k
+        As in the paper; ``k`` may be an array.
+
+    Returns
+    -------
+    Array
+        One entry for each ``k``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> sv.privacy.research.perp_variance(problem, theta=1.0, mu=1.0, variance=1.0, k=3)
+    array(0.25)
+    """
     check_run(theta=theta, mu=mu, variance=variance)
     subspace = Subspace(problem.network)
     rows = subspace.C.shape[0]

@@ -26,7 +26,7 @@ from .exact_moments import LinearRun, play, quadratic_of
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """``I(S_i; Y_i(k))`` in nats at each ``k``; ``stderr`` is 0 where it is exact."""
+    """``I(S_i; Y_i(k))`` in nats at each ``k``; ``stderr`` is 0 where it is exact. Made by ``snapshot_information``."""
 
     iterations: npt.NDArray[np.int64]
     nats: Array
@@ -58,6 +58,33 @@ def snapshot_information(
     """Exact information of eq. 8 about ``S_node`` for one activation sequence, with the given honest neighbours.
 
     Secrets are i.i.d. ``N(0, secret_variance)`` with ``q_i = -Q_i s_i``, as for averaging, and pads ``N(0, variance)``.
+
+    Parameters
+    ----------
+    problem
+        Network and quadratic costs.
+    schedule, theta, c, seed
+        How the run goes; a seed fixes the sequence of a random schedule.
+    node, honest
+        About whom, and which of its neighbours are honest.
+    variance, secret_variance
+        Of a pad, and of a secret.
+    iterations, every
+        It is computed at 0, ``every``, .. up to ``iterations``.
+
+    Returns
+    -------
+    Information
+        In nats, at each of these.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [0, 0, 0, 0])
+    >>> run = {"node": 0, "honest": [1], "theta": 1.0, "c": 0.5, "variance": 1.0, "iterations": 4}
+    >>> found = sv.privacy.research.snapshot_information(problem, sv.Synchronous(), **run)
+    >>> found.iterations.tolist(), bool((found.nats > 0).all())
+    ([0, 1, 2, 3, 4], True)
     """
     form = quadratic_of(problem)
     _check(problem, node, honest)
@@ -130,6 +157,18 @@ def estimated_information(
     For what has no closed form. The estimate is that of the whole sample, the standard error comes from the spread
     over ``folds`` disjoint parts of it. That leaves out the bias: at 10,000 samples within 0.02 nats for Gaussian
     pairs, down to -0.04 for densities with edges. Estimates are cut off at 0.
+
+    Parameters
+    ----------
+    secrets, observations
+        Samples, in pairs.
+    folds
+        Parts of them, for the standard error.
+
+    Returns
+    -------
+    tuple
+        The estimate, and its standard error.
     """
     try:
         from sklearn.feature_selection import mutual_info_regression

@@ -25,6 +25,24 @@ class RandomMoments:
 
     ``E[U U']`` is ``mu_i`` where both entries are written by ``i`` and wake together, else the product or, if one node
     wakes at a time, 0. ``B`` is applied through ``C`` and ``X``, never formed.
+
+    Parameters
+    ----------
+    problem
+        Network and quadratic costs.
+    schedule, theta, c
+        How the run goes.
+    variance
+        Of an entry of ``z(0)``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> moments = sv.privacy.research.RandomMoments(problem, sv.NodeBernoulli(0.5), theta=0.5, c=0.5, variance=1.0)
+    >>> moments.advance(2)
+    >>> moments.Sigma.shape
+    (8, 8)
     """
 
     def __init__(self, problem: Problem, schedule: Schedule, *, theta: float, c: float, variance: float) -> None:
@@ -112,7 +130,38 @@ def random_variances(
     iterations: int,
     every: int = 1,
 ) -> Variances:
-    """``sequence_variances``, in expectation over a random schedule."""
+    """``sequence_variances``, in expectation over a random schedule.
+
+    Parameters
+    ----------
+    problem
+        Network and quadratic costs.
+    schedule, theta, c
+        How the run goes.
+    variance
+        Of an entry of ``z(0)``.
+    iterations, every
+        They are computed at 0, ``every``, .. up to ``iterations``.
+
+    Returns
+    -------
+    Variances
+        Exact.
+
+    Raises
+    ------
+    Unsupported
+        For a schedule that is not random, or whose messages are late.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = {"theta": 0.5, "c": 0.5, "variance": 4.0, "iterations": 4}
+    >>> found = sv.privacy.research.random_variances(problem, sv.NodeBernoulli(0.5), **run)
+    >>> float(found.z[0]), bool(found.z[4] < found.z[0])
+    (4.0, True)
+    """
     moments = RandomMoments(problem, schedule, theta=theta, c=c, variance=variance)
     basis = psi_basis(problem)
     complete = basis.shape[1] == len(basis)

@@ -38,6 +38,13 @@ SHIFT = 1e-8  # share of the diagonal that makes a system with an unknown null s
 class Subspace:
     """Projections onto ``Psi`` and ``Psi_perp`` of a network, for vectors ``z`` with leading batch axes.
 
+    Parameters
+    ----------
+    network
+        With or without general constraints.
+
+    Examples
+    --------
     >>> Subspace(Network.ring(4)).dim_psi, Subspace(Network.ring(5)).dim_psi
     (6, 9)
     """
