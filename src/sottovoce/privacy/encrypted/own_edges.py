@@ -2,10 +2,10 @@
 
 Its view is part of what open channels show, so two facts decide most cases without any rounding:
 
-* Ranks modulo a prime (``run_modulo_prime``). Where the view has the rank of the open one it *is* the open one, and the
-  closed form holds. With ``theta = 1`` and one node awake at a time the first wake on an edge overwrites one of its
-  pads unread: then a whole transcript is at most the open one with pads of twice the variance (theory: Encrypted
-  channels), and equal to it where the rank is.
+* Ranks modulo a prime (``run_modulo_prime``). Where the view has the rank of the open one it *is* the open one, and
+  the closed form holds. With ``theta = 1`` and one node awake at a time the first wake on an edge overwrites one of
+  its pads unread: then a whole transcript is at most the open one with pads of twice the variance
+  (theory: Encrypted channels), and equal to it where the rank is.
 * Where the directions that were not seen are simple fractions (symmetric parts of a network, say), they are known.
 
 Else the functionals are taken as floats. Those that are not faint are a lower bound, and all there is if their number
