@@ -19,11 +19,10 @@ from sottovoce.privacy.moments.exact_moments import (
     LinearRun,
     covariance,
     monte_carlo,
-    perp_covariance,
-    perp_variance,
     psi_basis,
     sequence_variances,
 )
+from sottovoce.privacy.moments.perp_formulas import perp_covariance, perp_variance
 from sottovoce.privacy.moments.random_moments import RandomMoments, random_variances
 
 EPS = np.finfo(float).eps

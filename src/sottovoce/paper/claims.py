@@ -16,7 +16,8 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.schedules import Asynchronous, EdgeBernoulli, NodeSchedule, Schedule, Synchronous
 from ..pdmm.solve import solve
 from ..privacy.audit import audit
-from ..privacy.moments.exact_moments import LinearRun, perp_covariance, perp_variance, play, psi_basis
+from ..privacy.moments.exact_moments import LinearRun, play, psi_basis
+from ..privacy.moments.perp_formulas import perp_covariance, perp_variance
 from ..privacy.moments.random_moments import random_variances
 from ..privacy.moments.subspace import Subspace
 from ..privacy.seen import Transcript

@@ -33,12 +33,12 @@ from ..pdmm.solve import positive_integer, solve
 from ..privacy.moments.exact_moments import (
     LinearRun,
     monte_carlo,
-    perp_variance,
     play,
     psi_basis,
     sequence_variances,
 )
 from ..privacy.moments.information import snapshot_information
+from ..privacy.moments.perp_formulas import perp_variance
 from ..privacy.moments.random_moments import random_variances
 
 if TYPE_CHECKING:

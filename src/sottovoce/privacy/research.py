@@ -22,11 +22,10 @@ from .moments.exact_moments import (
     Variances,
     covariance,
     monte_carlo,
-    perp_covariance,
-    perp_variance,
     sequence_variances,
 )
 from .moments.information import Information, estimated_information, snapshot_information
+from .moments.perp_formulas import perp_covariance, perp_variance
 from .moments.random_moments import RandomMoments, random_variances
 from .moments.subspace import Subspace
 

@@ -46,6 +46,13 @@ class RecoveredKinks:
     """``values[i, a]``: where coordinate ``a`` of node ``i`` was held, the last such value; ``nan`` where it never was.
 
     ``shifted`` says that all values are off by one common unknown vector: nobody is corrupt. Made by ``kink_attack``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.Problem(sv.Network.ring(4), [sv.AbsoluteDeviation(float(s)) for s in (1, 2, 3, 9)])
+    >>> sv.privacy.research.kink_attack(problem, mask=sv.GaussianMask(100.0), seed=1, c=0.5).shifted
+    True
     """
 
     values: Array

@@ -47,6 +47,12 @@ class RecoveredRows:
 
     ``misfits`` are what the attacker sees of its own error, relative to the largest difference of gradients. Made by
     ``row_attack``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> RecoveredRows(np.array([[1.0, 2.0], [np.nan, np.nan]]), np.zeros(2)).found.tolist()
+    [True, False]
     """
 
     rows: Array

@@ -43,6 +43,14 @@ class RecoveredHessians:
     ``residuals`` are what the attacker sees of its own error: ``||dgrad - Q_i dx|| / ||dgrad||``. They are at rounding
     if the cost is quadratic, and are not if it is not. Made by ``regression_attack``, ``edge_attack`` and
     ``recover_hessians``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> found = sv.privacy.research.regression_attack(problem, mask=sv.GaussianMask(1e8), seed=1, c=0.5)
+    >>> found.matrices.shape
+    (4, 1, 1)
     """
 
     matrices: Array
@@ -66,6 +74,14 @@ class RecoveredGradients:
     ``errors`` are against the cost itself: given the constants of the first wake, how far each pair is from optimality
     in a step other than the run's own, ``rho (x - step(-(grad + rho x), rho))``, the largest of a node in the unit of
     its gradient. ``ranges`` are the largest gradient differences, in that unit.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> found = sv.privacy.research.gradient_attack(problem, mask=sv.GaussianMask(9.0), seed=1, c=0.5)
+    >>> found.ranges.shape
+    (4,)
     """
 
     differences: tuple[Differences, ...]
@@ -96,6 +112,14 @@ class RecoveredChanges:
     """``q_after - q_before`` of every node, ``(n, d)``; ``nan`` where its Hessian changed too, or is not determined.
 
     Made by ``pad_reuse_attack`` and ``changes_between``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> found = sv.privacy.research.pad_reuse_attack(problem, problem, mask=sv.GaussianMask(9.0), seed=1, c=0.5)
+    >>> bool(abs(found.q).max() < 1e-9)
+    True
     """
 
     q: Array
@@ -332,6 +356,15 @@ def changes_between(before: RecordedTranscript, after: RecordedTranscript) -> Re
     -------
     RecoveredChanges
         As of ``pad_reuse_attack``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = {"c": 0.5, "mask": sv.GaussianMask(9.0), "seed": 1, "iterations": 6}
+    >>> once, again = (sv.privacy.research.record_transcript(problem, **run) for _ in range(2))
+    >>> bool(abs(sv.privacy.research.changes_between(once, again).q).max() < 1e-9)
+    True
     """
     Q, Q_after = (recover_hessians(transcript).matrices for transcript in (before, after))
     q = np.full(Q.shape[:2], np.nan)

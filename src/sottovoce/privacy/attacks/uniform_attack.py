@@ -47,6 +47,13 @@ class UniformLeak:
     """A lower bound on ``I(S_node; view)`` under uniform pads, and the same quantity under Gaussian ones, in nats.
 
     ``stderr`` is that of the mean over draws, 0 where it was integrated. Made by ``uniform_attack``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> sv.privacy.research.uniform_attack(problem, variance=100.0, corrupt={0}, node=1).honest_neighbours
+    1
     """
 
     node: int

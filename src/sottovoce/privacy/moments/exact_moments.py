@@ -146,6 +146,14 @@ class Variances:
     """Variance over the draws of ``z(0)``, mean over the entries: of ``z``, ``Z_Psi`` and ``Z_perp`` at each ``k``.
 
     Made by ``sequence_variances`` and ``random_variances``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = {"theta": 0.5, "c": 0.5, "variance": 4.0, "iterations": 4, "every": 2}
+    >>> sv.privacy.research.sequence_variances(problem, sv.Synchronous(), **run).iterations.tolist()
+    [0, 2, 4]
     """
 
     iterations: npt.NDArray[np.int64]
@@ -254,7 +262,16 @@ def covariance(run: LinearRun, variance: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class SampledVariances(Variances):
-    """``Variances`` from draws of ``z(0)``, each with its standard error. Made by ``monte_carlo``."""
+    """``Variances`` from draws of ``z(0)``, each with its standard error. Made by ``monte_carlo``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = {"theta": 0.5, "c": 0.5, "variance": 4.0, "iterations": 1, "draws": 9, "seed": 1}
+    >>> sv.privacy.research.monte_carlo(problem, sv.Synchronous(), **run).z_stderr.shape
+    (2,)
+    """
 
     z_stderr: Array
     z_psi_stderr: Array
@@ -323,71 +340,6 @@ def _sampled(stacked: Array, subspace: Subspace, draws: int) -> list[float]:
         shares = np.mean(part.reshape(-1, draws, part.shape[1]) ** 2, axis=(0, 2)) * draws / (draws - 1)
         found += [float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(draws))]
     return found
-
-
-def perp_covariance(problem: Problem, *, theta: float, mu: float, variance: float, k: int) -> Array:
-    """``Pi_perp (sigma^2/2) ((I + P) + |1 - 2 theta mu|^{2k} (I - P))``.
-
-    For ``mu = 1`` this is the covariance of ``Z_perp(k)`` of a synchronous run (paper, section 4); for a random
-    schedule with uniform ``mu`` its diagonal bounds that of the second moment from below (section 5).
-
-    Parameters
-    ----------
-    problem
-        Its network alone matters.
-    theta, mu, variance, k
-        As in the paper.
-
-    Returns
-    -------
-    Array
-        Over the stacked ``z``.
-
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
-    >>> sv.privacy.research.perp_covariance(problem, theta=1.0, mu=1.0, variance=1.0, k=3).shape
-    (8, 8)
-    """
-    check_run(theta=theta, mu=mu, variance=variance)
-    size = int(problem.rows[-1])
-    basis = psi_basis(problem)
-    perp = np.eye(size) - basis @ basis.T
-    swapped = perp[:, problem.P]
-    return np.asarray((variance / 2) * ((perp + swapped) + abs(1 - 2 * theta * mu) ** (2 * k) * (perp - swapped)))
-
-
-def perp_variance(
-    problem: Problem, *, theta: float, mu: float, variance: float, k: npt.NDArray[np.integer] | int
-) -> Array:
-    """Mean of the diagonal of ``perp_covariance`` at every ``k``; needs the two ranks only, no matrix.
-
-    Parameters
-    ----------
-    problem
-        Its network alone matters.
-    theta, mu, variance, k
-        As in the paper; ``k`` may be an array.
-
-    Returns
-    -------
-    Array
-        One entry for each ``k``.
-
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
-    >>> sv.privacy.research.perp_variance(problem, theta=1.0, mu=1.0, variance=1.0, k=3)
-    array(0.25)
-    """
-    check_run(theta=theta, mu=mu, variance=variance)
-    subspace = Subspace(problem.network)
-    rows = subspace.C.shape[0]
-    symmetric, antisymmetric = rows / 2 - subspace.rank_plus, rows / 2 - subspace.rank_minus
-    decay = np.abs(1 - 2 * theta * mu) ** (2.0 * np.asarray(k))
-    return np.asarray(variance * (symmetric + decay * antisymmetric) / rows)
 
 
 def check_run(theta: float = 1.0, mu: float = 1.0, c: float = 1.0, variance: float = 1.0) -> None:

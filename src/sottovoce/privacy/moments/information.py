@@ -26,7 +26,16 @@ from .exact_moments import LinearRun, play, quadratic_of
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """``I(S_i; Y_i(k))`` in nats at each ``k``; ``stderr`` is 0 where it is exact. Made by ``snapshot_information``."""
+    """``I(S_i; Y_i(k))`` in nats at each ``k``; ``stderr`` is 0 where it is exact. Made by ``snapshot_information``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4])
+    >>> run = {"node": 0, "honest": [1], "theta": 1.0, "c": 0.5, "variance": 1.0, "iterations": 2}
+    >>> sv.privacy.research.snapshot_information(problem, sv.Synchronous(), **run).stderr.tolist()
+    [0.0, 0.0, 0.0]
+    """
 
     iterations: npt.NDArray[np.int64]
     nats: Array
@@ -169,6 +178,14 @@ def estimated_information(
     -------
     tuple
         The estimate, and its standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> s, noise = np.random.default_rng(1).normal(size=(2, 1000))
+    >>> estimate, stderr = estimated_information(s, s + noise)
+    >>> bool(abs(estimate - 0.5 * np.log(2)) < 0.1)
+    True
     """
     try:
         from sklearn.feature_selection import mutual_info_regression
