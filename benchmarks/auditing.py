@@ -6,8 +6,8 @@ import numpy as np
 
 import sottovoce as sv
 from sottovoce import privacy
-from sottovoce.privacy.closed_form import OpenView, _dense
-from sottovoce.privacy.secrets_and_prior import secrets_of
+from sottovoce.privacy.methods.closed_form import OpenView, _dense
+from sottovoce.privacy.methods.secrets_and_prior import secrets_of
 
 from .measure import Group, Row, interleaved, ratio_row
 
@@ -45,7 +45,7 @@ def _worst(quick: bool) -> list[Row]:
     everybody = np.ones(n, dtype=bool)
     tasks = {
         "one by one": lambda: [_dense(OpenView(secrets, frozenset({i}), everybody, 0.4), 1e4) for i in range(n)],
-        "stacked": lambda: privacy.audit(problem, mask=MASK, max_corrupt=1, c=0.4),
+        "stacked": lambda: privacy.audit(problem, mask=MASK, against=privacy.Worst(1), c=0.4),
     }
     times = interleaved(2 if quick else 5, tasks)
     title = f"coalitions one by one, readably / all stacked, and the report: n = {n}, {n + 1} coalitions"

@@ -16,7 +16,7 @@ from situations import TOLERANCE, Situation, holds, longer
 
 import sottovoce as sv
 from sottovoce.pdmm.schedules import key_of
-from sottovoce.privacy import Report, audit
+from sottovoce.privacy import Report, Transcript, audit
 
 PRIME = 1_000_003  # not one of the auditor's
 THETAS = (F(1), F(9, 10), F(4, 5), F(1, 2))
@@ -136,7 +136,8 @@ def against_ranks(seed: int) -> str:
     def ask(**more: object) -> Report:
         return audit(problem, **arguments, **more)  # type: ignore[arg-type]
 
-    seen, opened = ask(channels="encrypted", iterations=iterations), ask(iterations=iterations)
+    prefix = Transcript(iterations)
+    seen, opened = ask(channels="encrypted", seen=prefix), ask(seen=prefix)
     whole = ask(channels="encrypted")
     for report, larger in ((seen, opened), (seen, whole), (whole, ask())):
         low = report if report.least is None else report.least

@@ -15,7 +15,7 @@ from rational import Iteration, Model
 
 import sottovoce as sv
 from sottovoce.pdmm.schedules import MaskSchedule, NodeSchedule, key_of
-from sottovoce.privacy import Report, audit
+from sottovoce.privacy import Report, Transcript, audit
 
 TOLERANCE = 1e-9  # nats; measured: below 1e-13 wherever nothing that is seen is fainter than 1e-6 (see ``faintest``)
 
@@ -51,7 +51,10 @@ class Situation:
         }
 
     def audit(self, **more: Any) -> Report:
-        return audit(self.problem, **(self.arguments | {"iterations": self.iterations} | more))
+        """With arguments of ``audit``, and of ``Transcript`` besides."""
+        own = {name: more.pop(name) for name in ("iterations", "runs", "answer") if name in more}
+        seen = Transcript(**({"iterations": self.iterations} | own))
+        return audit(self.problem, **(self.arguments | {"seen": seen} | more))
 
     def played(self) -> list[Iteration]:
         """The schedule as the oracle wants it."""

@@ -19,7 +19,7 @@ report = sv.privacy.audit(problem, mask=mask, corrupt={number["Medici"]})
 exposed = {network.name(i) for i in report.exposed}
 assert exposed == {"Acciaiuoli"}
 assert report.verdict() == "disclosed"
-weak = {network.name(i) for i in sv.privacy.exposure(network, t=1).exposed}
+weak = {network.name(i) for i in sv.privacy.exposure(network, sv.privacy.Worst(1)).exposed}
 
 colours = {"Medici": "#222222"} | dict.fromkeys(weak, "#fdae6b") | dict.fromkeys(exposed, "#D55E00")
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")

@@ -26,7 +26,8 @@ from situations import (
 
 import sottovoce as sv
 from sottovoce.errors import Unsupported
-from sottovoce.privacy import Coalition, CorrelatedPads, audit
+from sottovoce.privacy import Coalition, Snapshot, Transcript, audit
+from sottovoce.privacy.research import CorrelatedPads
 
 EPS = float(np.finfo(float).eps)
 BOTH = ("closed form", "elimination")
@@ -72,7 +73,7 @@ def test_encrypted_channels(situation):
 @settings(max_examples=40, deadline=None)
 @given(situations(fewest=1, most=5))
 def test_a_coalition_without_taps_sees_its_own_edges(situation):
-    untapped = situation.audit(corrupt=(), adversary=Coalition(situation.corrupt))
+    untapped = situation.audit(corrupt=(), against=Coalition(situation.corrupt))
     compare(situation, untapped, "encrypted")
 
 
@@ -93,7 +94,7 @@ def test_isolated_nodes(model, data):
 @pytest.mark.parametrize("prior", [0.2, [2.4, 1.7, 1.3, 0.6], np.eye(4) + 0.3])
 def test_isolated_nodes_whatever_the_prior(prior):
     problem = sv.Problem(sv.Network.star(4), sv.Quadratic.many(np.array([2.0, 2.0, 1.1, 0.7]), np.zeros((4, 1))))
-    for more in ({}, {"method": "elimination"}, {"channels": "encrypted"}, {"view": "snapshot", "iterations": 1}):
+    for more in ({}, {"method": "elimination"}, {"channels": "encrypted"}, {"seen": Snapshot(1)}):
         more |= {"hessians": "public"}
         report = audit(problem, mask=sv.GaussianMask(10.0), corrupt={0}, prior=prior, c=0.5, seed=0, **more)
         assert report.exposed == (1, 2, 3)
@@ -261,7 +262,7 @@ def test_units_of_the_costs_do_not_matter(scale, method):
     alike = house()
     a = scale * np.array(alike.model.a, dtype=float)
     problem = sv.Problem(HOUSE, sv.Quadratic.many(a, np.zeros((5, 1))))
-    more = {"mask": sv.GaussianMask(10 * scale**2), "c": 0.7 * scale, "corrupt": {0}, "iterations": 2}
+    more = {"mask": sv.GaussianMask(10 * scale**2), "c": 0.7 * scale, "corrupt": {0}, "seen": Transcript(2)}
     agree(audit(problem, method=method, hessians="public", **more), alike.expected("open"))
 
 
@@ -328,5 +329,5 @@ def test_the_methods_agree_on_larger_networks(seed):
         "hessians": "public",
     }
     for iterations in (n // 2, None):
-        one, other = (audit(problem, method=method, iterations=iterations, **arguments) for method in BOTH)
+        one, other = (audit(problem, method=method, seen=Transcript(iterations), **arguments) for method in BOTH)
         agree(one, np.array([other.leakage, other.floor, other.excess]))

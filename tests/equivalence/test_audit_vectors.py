@@ -11,7 +11,7 @@ import pytest
 from situations import TOLERANCE
 
 import sottovoce as sv
-from sottovoce.privacy import audit
+from sottovoce.privacy import Transcript, audit
 
 BOWTIE = sv.Network.from_edges(6, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (3, 5), (4, 5)])  # 2 cuts it
 EVERYBODY = range(6)
@@ -117,7 +117,7 @@ def test_vector_secrets(rng, d, wakes, name):
                 continue
             report = audit(
                 problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, schedule=schedule, theta=theta, c=c,
-                iterations=iterations, channels=channels, method=method, hessians="public",
+                seen=Transcript(iterations), channels=channels, method=method, hessians="public",
             )  # fmt: skip
             V = functionals(BOWTIE, Q, c, theta, awake, corrupt, channels == "open")
             seen, both = (information(K, rows, n, d)[honest] for rows in (V, np.vstack([V, told])))

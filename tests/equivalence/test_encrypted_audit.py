@@ -12,9 +12,9 @@ import rational as oracle
 from situations import Situation, agree
 
 import sottovoce as sv
-from sottovoce.privacy import audit, calibrate
-from sottovoce.privacy.encrypted import EncryptedRun
-from sottovoce.privacy.secrets_and_prior import secrets_of
+from sottovoce.privacy import Transcript, Worst, audit, calibrate
+from sottovoce.privacy.encrypted.own_edges import EncryptedRun
+from sottovoce.privacy.methods.secrets_and_prior import secrets_of
 
 PATH = sv.Network.from_edges(8, [(i, i + 1) for i in range(7)])
 
@@ -52,14 +52,14 @@ def test_long_networks_hide_nothing_in_the_end(network):
 def test_a_prefix_shows_no_more_than_the_whole():
     """It leaked 0.883 of 0.434 nats."""
     how = {"c": 0.3, "theta": 0.5}
-    prefix, whole = (both(PATH, iterations=iterations, **how)[1] for iterations in (40, None))
+    prefix, whole = (both(PATH, seen=Transcript(iterations), **how)[1] for iterations in (40, None))
     assert prefix.guarantee == whole.guarantee == "exact"
     np.testing.assert_allclose(prefix.leakage, whole.leakage, rtol=0, atol=1e-12)
 
 
 def test_calibration_over_encrypted_channels_is_that_over_open_ones():
     """The mask was 28 times too large."""
-    how = {"delta": 1e-3, "max_corrupt": 1, "theta": 0.8, "c": 0.4, "prior": 1.0}
+    how = {"delta": 1e-3, "against": Worst(1), "theta": 0.8, "c": 0.4, "prior": 1.0}
     problem = sv.averaging(chords(20), np.zeros(20))
     tapped, own = (calibrate(problem, channels=channels, **how) for channels in ("open", "encrypted"))
     assert own.variance == pytest.approx(tapped.variance, rel=1e-5) == pytest.approx(1841.2, rel=1e-4)

@@ -13,11 +13,13 @@ from situations import TOLERANCE, Situation, situations
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy import CorrelatedPads, audit
-from sottovoce.privacy.indistinguishable import best_guess, epsilon, largest_resistances
+from sottovoce.privacy import Snapshot, Transcript, Worst, audit
+from sottovoce.privacy.answers.indistinguishable import best_guess, epsilon, largest_resistances
+from sottovoce.privacy.research import CorrelatedPads
 
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3)])
 
+PUBLISHED = Transcript(answer="public")
 
 # The result is published
 
@@ -47,7 +49,7 @@ def test_eavesdroppers_who_are_told_the_result(situation):
 def test_the_figures_of_six_parties():
     """A mask that leaves an eavesdropper 2e-6 nats: the published mean tells 0.091."""
     problem, setting = sv.averaging(sv.Network.ring(6), np.zeros(6)), {"mask": sv.GaussianMask(1e6), "c": 0.5}
-    private, public = audit(problem, **setting), audit(problem, **setting, answer="public")
+    private, public = audit(problem, **setting), audit(problem, **setting, seen=PUBLISHED)
     assert private.leakage.max() == pytest.approx(2e-6, rel=0.01)
     assert public.leakage.max() == pytest.approx(0.0912, rel=1e-3)
     assert public.groups == [[0, 1, 2, 3, 4, 5]]
@@ -59,37 +61,36 @@ def test_the_figures_of_six_parties():
 @pytest.mark.parametrize("mask", [sv.GaussianMask(7.0), sv.ModularMask(), None])
 def test_over_encrypted_channels_the_published_result_is_all(mask):
     problem = sv.averaging(HOUSE, np.arange(5))
-    report = audit(problem, mask=mask, channels="encrypted", answer="public")
+    report = audit(problem, mask=mask, channels="encrypted", seen=PUBLISHED)
     np.testing.assert_allclose(report.leakage, -0.5 * np.log(1 - 1 / 5), rtol=1e-12)
     np.testing.assert_allclose(report.posterior_std[:, 0], report.prior_std[:, 0] * np.sqrt(4 / 5), rtol=1e-12)
     assert np.all(report.floor == report.leakage)
     assert np.all(report.excess == 0)
-    worst = audit(problem, mask=mask, channels="encrypted", answer="public", max_corrupt=0)
+    worst = audit(problem, mask=mask, channels="encrypted", seen=PUBLISHED, against=Worst(0))
     np.testing.assert_array_equal(worst.leakage, report.leakage)
 
 
 def test_a_coalition_knows_the_result_anyway():
     problem, setting = sv.averaging(HOUSE, np.zeros(5)), {"mask": sv.GaussianMask(7.0), "corrupt": {1}}
-    private, public = audit(problem, **setting), audit(problem, **setting, answer="public")
+    private, public = audit(problem, **setting), audit(problem, **setting, seen=PUBLISHED)
     np.testing.assert_array_equal(private.leakage, public.leakage)
 
 
 def test_without_a_mask_everything_is_disclosed_published_or_not():
-    report = audit(sv.averaging(HOUSE, np.zeros(5)), answer="public", c=1.0)
+    report = audit(sv.averaging(HOUSE, np.zeros(5)), seen=PUBLISHED, c=1.0)
     assert report.exposed == (0, 1, 2, 3, 4)
 
 
 def test_questions_about_published_results_that_have_no_answer():
     problem, mask = sv.averaging(HOUSE, np.zeros(5)), sv.GaussianMask(7.0)
     with pytest.raises(InvalidInput, match="answer must be 'private' or 'public'; got 'secret'"):
-        audit(problem, mask=mask, answer="secret")
-    for more in ({"view": "snapshot", "iterations": 1}, {"corrupt": {0}, "iterations": 0}):
-        with pytest.raises(InvalidInput, match="of a whole run: leave snapshots and iterations out"):
-            audit(problem, mask=mask, answer="public", **more)
+        audit(problem, mask=mask, seen=Transcript(answer="secret"))
+    with pytest.raises(InvalidInput, match="of a whole run: leave iterations out"):
+        audit(problem, mask=mask, corrupt={0}, seen=Transcript(iterations=0, answer="public"))
     with pytest.raises(Unsupported, match="leave nodes out"):
-        audit(problem, mask=mask, answer="public", nodes=[0], c=1.0)
+        audit(problem, mask=mask, seen=PUBLISHED, nodes=[0], c=1.0)
     with pytest.raises(Unsupported, match="for independent pads, by the closed form"):
-        audit(problem, mask=CorrelatedPads(np.eye(12)), answer="public", c=1.0)
+        audit(problem, mask=CorrelatedPads(np.eye(12)), seen=PUBLISHED, c=1.0)
 
 
 # Two sets of data with the same result
@@ -133,7 +134,7 @@ def test_mu_of_vectors_matrices_runs_and_numbers():
     np.testing.assert_allclose(one[1:], np.sqrt(8 * R[1:]) / 10, rtol=1e-12)  # the review's formula
     three = audit(sv.averaging(HOUSE, np.zeros((5, 3))), mask=mask, corrupt=corrupt, prior=1.0)
     np.testing.assert_allclose(three.mu, np.sqrt(3) * one, rtol=1e-12)  # all three move
-    four = audit(sv.averaging(HOUSE, np.zeros(5)), mask=mask, corrupt=corrupt, prior=1.0, runs=4)
+    four = audit(sv.averaging(HOUSE, np.zeros(5)), mask=mask, corrupt=corrupt, prior=1.0, seen=Transcript(runs=4))
     np.testing.assert_allclose(four.mu, 2 * one, rtol=1e-12)
     Q = np.broadcast_to(np.diag([2.0, 1.0]), (5, 2, 2))
     problem = sv.Problem(HOUSE, sv.Quadratic.many(Q, np.zeros((5, 2))))
@@ -142,12 +143,12 @@ def test_mu_of_vectors_matrices_runs_and_numbers():
     assert audit(sv.averaging(HOUSE, np.arange(5)), mask=sv.ModularMask(), corrupt={0}).mu[1:].tolist() == [0.0] * 4
     assert np.isinf(audit(sv.averaging(HOUSE, np.zeros(5)), c=1.0).mu).all()  # no mask
     assert audit(sv.averaging(HOUSE, np.zeros(5)), mask=mask, channels="encrypted").mu.tolist() == [0.0] * 5
-    assert audit(sv.averaging(HOUSE, np.zeros(5)), mask=mask, view="snapshot", iterations=1, corrupt={0}).mu is None
+    assert audit(sv.averaging(HOUSE, np.zeros(5)), mask=mask, seen=Snapshot(1), corrupt={0}).mu is None
 
 
 def test_mu_of_the_worst_coalition_is_the_largest_of_all():
     problem, mask = sv.averaging(sv.Network.complete(5), np.zeros(5)), sv.GaussianMask(100.0)
-    worst = audit(problem, mask=mask, max_corrupt=2, prior=1.0, c=1.0).mu
+    worst = audit(problem, mask=mask, against=Worst(2), prior=1.0, c=1.0).mu
     pairs = [{i, j} for i in range(5) for j in range(i)]
     every = [
         audit(problem, mask=mask, corrupt=pair, prior=1.0).mu for pair in [set(), *({i} for i in range(5)), *pairs]

@@ -10,8 +10,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.privacy import exposure, suggest_edges
-from sottovoce.privacy.exposure import _separator
+from sottovoce.privacy import Worst, exposure, suggest_edges
+from sottovoce.privacy.vertex_cuts import separator
 
 
 @st.composite
@@ -48,7 +48,7 @@ def closest(network, t):
 def test_groups_and_coalitions_against_all_coalitions(network, data):
     t = data.draw(st.integers(0, network.n - 1))
     largest = data.draw(st.integers(1, network.n + 1))
-    found = exposure(network, t, largest=largest)
+    found = exposure(network, Worst(t), largest=largest)
     for i, (size, _, corrupt) in enumerate(closest(network, t)):
         within = size <= largest
         event(f"group of {min(size, 4)}{'' if within else ', not searched'}")
@@ -63,7 +63,7 @@ def test_groups_and_coalitions_against_all_coalitions(network, data):
 @settings(max_examples=150, deadline=None)
 def test_cuts_against_all_sets_of_nodes(network):
     n = network.n
-    found = exposure(network, 0)
+    found = exposure(network, Worst(0))
     cuts = [set(C) for size in range(n - 1) for C in combinations(range(n), size) if len(components(network, C)) > 1]
     event(f"connectivity {found.connectivity}{', complete' if not cuts else ''}")
     assert found.connectivity == (len(cuts[0]) if cuts else n - 1)
@@ -82,7 +82,7 @@ def test_disjoint_paths_against_maximum_flow(network, data):
     paths = nx.node_connectivity(graph, v, "sink")
     k = data.draw(st.integers(1, network.n))
     neighbours = [set(network.neighbours(i).tolist()) for i in range(network.n)]
-    cut = _separator(neighbours, v, set(targets), k)
+    cut = separator(neighbours, v, set(targets), k)
     event(f"{min(paths, 5)} paths, {'enough' if cut is None else 'too few'}")
     assert (cut is None) == (paths >= k)
     if cut is not None:
@@ -95,8 +95,8 @@ def test_disjoint_paths_against_maximum_flow(network, data):
 @settings(max_examples=60, deadline=None)
 def test_fewer_corrupt_than_the_connectivity_split_nobody_off(network):
     """Up to there the smallest group is all honest nodes; from there on somebody is in a smaller one."""
-    groups = [exposure(network, t, largest=network.n).group for t in range(network.n)]
-    connectivity = exposure(network, 0).connectivity
+    groups = [exposure(network, Worst(t), largest=network.n).group for t in range(network.n)]
+    connectivity = exposure(network, Worst(0)).connectivity
     for t, group in enumerate(groups):
         assert (min(group) < network.n - t) == (connectivity <= t < network.n - 1)
     assert all(b <= a for before, after in pairwise(groups) for a, b in zip(before, after, strict=True))

@@ -8,7 +8,9 @@ import pytest
 import rational as oracle
 
 import sottovoce as sv
-from sottovoce.privacy import Coalition, Eavesdropper, LinearRun, audit, case, large, snapshot_information
+from sottovoce.privacy import Coalition, Eavesdropper, Snapshot, Transcript, audit
+from sottovoce.privacy.methods import case, sparse_estimators
+from sottovoce.privacy.research import LinearRun, snapshot_information
 
 EPS = float(np.finfo(float).eps)
 GRAPH = sv.Network.from_edges(7, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (3, 5), (4, 5), (5, 6), (3, 6)])
@@ -67,7 +69,7 @@ def test_a_coalition_that_taps(schedule, a, corrupt):
 def test_a_pure_eavesdropper(c, v):
     """``I = -1/2 ln(1 - [(I + rho L)^{-1}]_ii + 1/n - (1/n) kappa/(1 + kappa))``: it knows ``x`` up to a shift."""
     prior, n, m = 3.0, GRAPH.n, GRAPH.m
-    report = audit(averages(GRAPH), mask=sv.GaussianMask(v), adversary=Eavesdropper(), prior=prior, c=c)
+    report = audit(averages(GRAPH), mask=sv.GaussianMask(v), against=Eavesdropper(), prior=prior, c=c)
     _, L = honest_laplacian(GRAPH, ())
     kappa = 2 * c**2 * m * prior / (n * v)
     # Without the constant eigenvector, which is the 1/n of the formula: 1/n + share - 1/n would cancel.
@@ -132,8 +134,8 @@ def test_encrypted_channels_hide_nothing_more_from_a_whole_transcript_with_avera
 @pytest.mark.parametrize("adversary", [Eavesdropper(), Coalition({0}) | Eavesdropper(), Coalition({0})], ids=str)
 @pytest.mark.parametrize("runs", [2, 5])
 def test_runs_divide_the_noise(runs, adversary):
-    arguments = {"adversary": adversary, "c": 0.37, "seed": 0}
-    several = audit(averages(GRAPH), mask=sv.GaussianMask(30.0), runs=runs, **arguments)
+    arguments = {"against": adversary, "c": 0.37, "seed": 0}
+    several = audit(averages(GRAPH), mask=sv.GaussianMask(30.0), seen=Transcript(runs=runs), **arguments)
     weaker = audit(averages(GRAPH), mask=sv.GaussianMask(30.0 / runs), **arguments)
     np.testing.assert_allclose(several.leakage, weaker.leakage, rtol=1e-13)
     assert (several.leakage > audit(averages(GRAPH), mask=sv.GaussianMask(30.0), **arguments).leakage)[1:].all()
@@ -153,8 +155,8 @@ def test_the_snapshot_is_that_of_eq_8(rng, d, iterations, schedule):
     corrupt, v, prior = {1, 3}, 5.0, 2.0
     run = {"theta": 0.8, "c": 0.6, "seed": 4}
     report = audit(
-        problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, schedule=schedule, view="snapshot",
-        iterations=iterations, hessians="public", **run,
+        problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, schedule=schedule,
+        seen=Snapshot(iterations), hessians="public", **run,
     )  # fmt: skip
     assert report.view.startswith(f"the snapshot of eq. 8 at iteration {iterations}")
     for i in {0, 2, 4, 5, 6}:
@@ -170,7 +172,7 @@ def test_the_snapshot_beyond_the_answer(rng):
     a, prior, corrupt, v, n = rng.uniform(0.5, 3, GRAPH.n), rng.uniform(0.5, 3, GRAPH.n), {0, 3}, 5.0, GRAPH.n
     problem = sv.Problem(GRAPH, sv.Quadratic.many(a, np.zeros((n, 1))))
     report = audit(
-        problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, view="snapshot", iterations=4, theta=0.8, c=0.6,
+        problem, mask=sv.GaussianMask(v), corrupt=corrupt, prior=prior, seen=Snapshot(4), theta=0.8, c=0.6,
         hessians="public",
     )  # fmt: skip
     run = LinearRun(problem, sv.Synchronous(), theta=0.8, c=0.6)
@@ -194,8 +196,8 @@ def test_the_snapshot_beyond_the_answer(rng):
 def test_a_snapshot_shows_less_than_the_transcript():
     arguments = {"mask": sv.GaussianMask(5.0), "corrupt": {0}, "schedule": sv.Asynchronous(), "c": 0.5, "seed": 1}
     for iterations in (1, 10, 60):
-        snapshot = audit(averages(GRAPH), view="snapshot", iterations=iterations, **arguments)
-        transcript = audit(averages(GRAPH), iterations=iterations + 100, **arguments)  # in which all have woken
+        snapshot = audit(averages(GRAPH), seen=Snapshot(iterations), **arguments)
+        transcript = audit(averages(GRAPH), seen=Transcript(iterations + 100), **arguments)  # in which all have woken
         assert (snapshot.leakage[1:] <= transcript.leakage[1:] + 1e-12).all()
         assert (snapshot.excess[1:] <= transcript.excess[1:] + 1e-12).all()
 
@@ -228,8 +230,8 @@ def test_sparse_solves_where_groups_of_neighbours_are_merged(monkeypatch):
     """The coarse problem of the solver, which is there for long graphs, on a small one."""
     problem, arguments = averages(sv.Network.grid(4, 40)), {"mask": sv.GaussianMask(1e5), "corrupt": {0}}
     dense = audit(problem, **arguments)
-    monkeypatch.setattr(large, "GROUPS", 10)
-    label = large._aggregates(sv.Network.grid(4, 40).adjacency)
+    monkeypatch.setattr(sparse_estimators, "GROUPS", 10)
+    label = sparse_estimators._aggregates(sv.Network.grid(4, 40).adjacency)
     assert 1 < len(np.unique(label)) <= 10
     assert np.array_equal(np.unique(label), np.arange(label.max() + 1))
     sparse = audit(problem, nodes=[1, 80, 159], **arguments)

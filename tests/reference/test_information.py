@@ -11,7 +11,12 @@ from helpers import shards
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, MissingExtra, Unsupported
 from sottovoce.pdmm.schedules import key_of
-from sottovoce.privacy.information import Information, estimated_information, gaussian_information, snapshot_information
+from sottovoce.privacy.moments.information import (
+    Information,
+    estimated_information,
+    gaussian_information,
+    snapshot_information,
+)
 
 RING = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2)])  # a ring with a chord
 EPS = np.finfo(float).eps

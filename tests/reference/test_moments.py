@@ -15,17 +15,15 @@ from hypothesis import strategies as st
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.pdmm.schedules import key_of
-from sottovoce.privacy.exact_moments import (
+from sottovoce.privacy.moments.exact_moments import (
     LinearRun,
-    RandomMoments,
     covariance,
     monte_carlo,
-    perp_covariance,
-    perp_variance,
     psi_basis,
-    random_variances,
     sequence_variances,
 )
+from sottovoce.privacy.moments.perp_formulas import perp_covariance, perp_variance
+from sottovoce.privacy.moments.random_moments import RandomMoments, random_variances
 
 EPS = np.finfo(float).eps
 THETAS = [1.0, 0.8, 0.5, 0.3]

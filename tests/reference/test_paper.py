@@ -186,7 +186,7 @@ def test_claims_snapshots_are_snapshot_information():
     bench = __import__("sys").modules["sottovoce.paper.claims"].Bench(experiment)
     network = experiment.problem.network
     h = int(network.indptr[4]) + 1
-    one = sv.privacy.snapshot_information(
+    one = sv.privacy.research.snapshot_information(
         experiment.problem, sv.Synchronous(), node=4, honest=[int(network.indices[h])], theta=0.8, c=experiment.c,
         variance=0.5, iterations=INFORMATION_ITERATIONS,
     )  # fmt: skip

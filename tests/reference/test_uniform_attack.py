@@ -13,8 +13,8 @@ from scipy.special import entr, ndtr
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.pdmm.masks import UniformMask
-from sottovoce.privacy.eavesdropper import record_transcript
-from sottovoce.privacy.uniform import (
+from sottovoce.privacy.attacks.recorded_transcript import record_transcript
+from sottovoce.privacy.attacks.uniform_attack import (
     _entropy,
     behind_many,
     behind_one,

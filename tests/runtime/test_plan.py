@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.pdmm.masks import GaussianMask
+from sottovoce.privacy import Worst
 from sottovoce.runtime.keys import identity
 from sottovoce.runtime.plan import plan
 from sottovoce.runtime.plan.node_file import read_node_file
@@ -179,7 +180,7 @@ def test_the_variance_of_what_travels_is_no_less_than_that_of_gaussian_rows(tmp_
 def test_more_coalitions_than_can_be_tried_get_a_bound():
     problem = sv.averaging(sv.Network.complete(60), np.zeros((60, 1)))
     setting = {"channels": "open", "prior": 1.0, "theta": 1.0, "c": 0.1}
-    many = sv.privacy.audit(problem, mask=GaussianMask(1e4), max_corrupt=6, **setting).excess  # 56 million of them
+    many = sv.privacy.audit(problem, mask=GaussianMask(1e4), against=Worst(6), **setting).excess  # 56 million of them
     one = sv.privacy.audit(problem, mask=GaussianMask(1e4), corrupt=range(6), **setting).excess
     assert (many >= np.nanmax(one)).all()
     assert np.isfinite(many).all()
@@ -252,8 +253,8 @@ def test_edges_that_help_against_two(tmp_path):
     network = sv.Network.ring(7)
     edges = helpful_edges(network, 2)
     better = sv.Network.from_edges(7, [*map(tuple, network.edges.tolist()), *edges])
-    assert sv.privacy.exposure(network, 2).exposed
-    assert not sv.privacy.exposure(better, 2).exposed
+    assert sv.privacy.exposure(network, Worst(2)).exposed
+    assert not sv.privacy.exposure(better, Worst(2)).exposed
 
 
 def test_where_everybody_talks_to_everybody_no_edge_helps(tmp_path):

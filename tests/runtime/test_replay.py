@@ -15,9 +15,9 @@ import pytest
 import sottovoce as sv
 from sottovoce.errors import InvalidFile, InvalidInput, JournalError, Unsupported
 from sottovoce.pdmm.node import Link
-from sottovoce.privacy import Coalition, audit
-from sottovoce.privacy.closed_form import OpenView
-from sottovoce.privacy.secrets_and_prior import secrets_of
+from sottovoce.privacy import Coalition, Transcript, audit
+from sottovoce.privacy.methods.closed_form import OpenView
+from sottovoce.privacy.methods.secrets_and_prior import secrets_of
 from sottovoce.runtime.cluster import Cluster, free_ports
 from sottovoce.runtime.plan.plan import read_plan, write_plan
 from sottovoce.runtime.traces import trace_audit
@@ -284,11 +284,11 @@ def test_encrypted_channels_show_what_the_schedule_says(tmp_path):
     for i in wakes:
         for message in story.wake(i):
             story.hear(message)
-    whom = {"adversary": Coalition({0}), "channels": "encrypted"}
-    schedule = {"schedule": sv.Trace(wakes), "iterations": len(wakes), "c": C, "theta": 1.0}
+    whom = {"against": Coalition({0}), "channels": "encrypted"}
+    schedule = {"schedule": sv.Trace(wakes), "seen": Transcript(len(wakes)), "c": C, "theta": 1.0}
     expected = audit(sv.averaging(HOUSE, np.zeros(5)), mask=MASK, **whom, **schedule)
     same(audit_trace(story.traces, stage=0, corrupt={0}), expected)  # taps see nothing
-    same(audit_trace(story.traces, stage=0, adversary=Coalition({0})), expected)
+    same(audit_trace(story.traces, stage=0, against=Coalition({0})), expected)
 
 
 @pytest.mark.parametrize("theta", [1.0, 0.7])
@@ -336,8 +336,8 @@ def test_what_cannot_be_audited_is_refused(tmp_path):
         audit_trace(story.traces, stage=1)
     with pytest.raises(InvalidInput, match="names node 7"):
         audit_trace(story.traces, stage=0, corrupt={7})
-    with pytest.raises(InvalidInput, match="one of corrupt and adversary"):
-        audit_trace(story.traces, stage=0, corrupt={1}, adversary=Coalition({1}))
+    with pytest.raises(InvalidInput, match="one of corrupt and against"):
+        audit_trace(story.traces, stage=0, corrupt={1}, against=Coalition({1}))
     traces = [read_trace(path) for path in story.traces]
     costs = [replace(trace, run={k: v for k, v in trace.run.items() if k != "statistic"}) for trace in traces]
     with pytest.raises(Unsupported, match="where it is of a statistic"):

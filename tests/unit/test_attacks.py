@@ -11,7 +11,8 @@ from scipy.special import expit
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy.attacks import (
+from sottovoce.privacy.attacks.recorded_transcript import gradient_differences, record_transcript
+from sottovoce.privacy.attacks.traffic import (
     changes_between,
     gradient_attack,
     pad_reuse_attack,
@@ -19,7 +20,6 @@ from sottovoce.privacy.attacks import (
     regression_attack,
     symmetric_solution,
 )
-from sottovoce.privacy.eavesdropper import gradient_differences, record_transcript
 
 # Masks are small here on purpose: what is compared is arithmetic, and small masks leave it more digits.
 pytestmark = pytest.mark.filterwarnings("ignore::sottovoce.errors.BadlyHidden")
@@ -285,7 +285,7 @@ def test_gradients_under_general_constraints(network, rng, sigma):
 
 
 def test_the_error_of_a_wrong_pair_shows(network, rng):
-    from sottovoce.privacy.attacks import _distance
+    from sottovoce.privacy.attacks.traffic import _distance
 
     problem = family("logistic", network, rng)
     z0 = 10 * rng.normal(size=int(problem.rows[-1]))

@@ -12,7 +12,8 @@ from helpers import shards
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy import Coalition, CorrelatedPads, Eavesdropper, audit, calibrate
+from sottovoce.privacy import Coalition, Eavesdropper, Snapshot, Transcript, Worst, audit, calibrate
+from sottovoce.privacy.research import CorrelatedPads
 
 NETWORK = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3)])
 AVERAGING = sv.averaging(NETWORK, np.arange(5.0))
@@ -38,27 +39,27 @@ REFUSED = {
     "corrupt is a number": ({"corrupt": 3}, "such as {0, 3}; got 3"),
     "corrupt is fractional": ({"corrupt": [1.0]}, "such as {0, 3}; got 1.0 in it"),
     "everybody is corrupt": ({"corrupt": range(5)}, "all 5 nodes are corrupt: nobody is left to protect"),
-    "adversary is a word": ({"adversary": "eve"}, "adversary must be Eavesdropper(), Coalition(...), or both with |"),
-    "adversary beyond the network": ({"adversary": Coalition({7})}, "corrupt names node 7"),
-    "adversary and corrupt": ({"adversary": Eavesdropper(), "corrupt": {0}}, "give one of corrupt, adversary and max"),
-    "corrupt and max_corrupt": ({"corrupt": {0}, "max_corrupt": 1}, "give one of corrupt, adversary and max_corrupt"),
-    "max_corrupt is everybody": ({"max_corrupt": 5}, "max_corrupt must be an integer in 0 .. 4; got 5"),
-    "max_corrupt is negative": ({"max_corrupt": -1}, "max_corrupt must be an integer in 0 .. 4; got -1"),
-    "max_corrupt is a bool": ({"max_corrupt": True}, "max_corrupt must be an integer in 0 .. 4; got True"),
-    "max_corrupt is fractional": ({"max_corrupt": 1.0}, "max_corrupt must be an integer in 0 .. 4; got 1.0"),
+    "against is a word": ({"against": "eve"}, "against must be Eavesdropper(), Coalition(...), both with |, or Worst("),
+    "against beyond the network": ({"against": Coalition({7})}, "corrupt names node 7"),
+    "against and corrupt": ({"against": Eavesdropper(), "corrupt": {0}}, "give one of corrupt and against"),
+    "corrupt and max_corrupt": ({"corrupt": {0}, "against": Worst(1)}, "give one of corrupt and against"),
+    "max_corrupt is everybody": ({"against": Worst(5)}, "max_corrupt must be an integer in 0 .. 4; got 5"),
+    "max_corrupt is negative": ({"against": Worst(-1)}, "max_corrupt must be an integer in 0 .. 4; got -1"),
+    "max_corrupt is a bool": ({"against": Worst(True)}, "max_corrupt must be an integer in 0 .. 4; got True"),
+    "max_corrupt is fractional": ({"against": Worst(1.0)}, "max_corrupt must be an integer in 0 .. 4; got 1.0"),
     # what they hear
     "channels": ({"channels": "closed"}, "channels must be 'open' or 'encrypted'; got 'closed'"),
-    "view": ({"view": "glimpse"}, "view must be 'transcript' or 'snapshot'; got 'glimpse'"),
-    "a snapshot of when": ({"view": "snapshot", "corrupt": {0}}, "a snapshot is of one iteration: give iterations="),
-    "a snapshot for nobody": ({"view": "snapshot", "iterations": 3}, "which needs a corrupt node"),
-    "iterations are negative": ({"iterations": -1}, "iterations must be an integer >= 0, or None; got -1"),
-    "iterations are fractional": ({"iterations": 2.0}, "iterations must be an integer >= 0, or None; got 2.0"),
-    "iterations are a bool": ({"iterations": True}, "iterations must be an integer >= 0, or None; got True"),
+    "view": ({"seen": "glimpse"}, "seen must be Transcript(...) or Snapshot(iteration); got 'glimpse'"),
+    "a snapshot of when": ({"seen": Snapshot(None), "corrupt": {0}}, "a snapshot is of one iteration: give its number"),
+    "a snapshot for nobody": ({"seen": Snapshot(3)}, "which needs a corrupt node"),
+    "iterations are negative": ({"seen": Transcript(-1)}, "iterations must be an integer >= 0, or None; got -1"),
+    "iterations are fractional": ({"seen": Transcript(2.0)}, "iterations must be an integer >= 0, or None; got 2.0"),
+    "iterations are a bool": ({"seen": Transcript(True)}, "iterations must be an integer >= 0, or None; got True"),
     "iterations beyond a trace": (
-        {"schedule": sv.Trace([0, 1]), "iterations": 3}, "the trace has 2 iterations; got iterations=3",
+        {"schedule": sv.Trace([0, 1]), "seen": Transcript(3)}, "the trace has 2 iterations; got iterations=3",
     ),
     "iterations beyond a trace of sets": (
-        {"schedule": sv.Trace(node_sets=[[0]]), "iterations": 2}, "the trace has 1 iterations; got iterations=2",
+        {"schedule": sv.Trace(node_sets=[[0]]), "seen": Transcript(2)}, "the trace has 1 iterations; got iterations=2",
     ),
     "a trace of another network": ({"schedule": sv.Trace([0, 9])}, "the trace names node 9, but there are 5"),
     "rates of another network": ({"schedule": sv.Asynchronous(rates=[1.0, 2.0])}, "rates must have one entry per node"),
@@ -70,15 +71,15 @@ REFUSED = {
     "c is 0": ({"c": 0.0}, "c must be a positive number or 'auto'; got 0.0"),
     "c is infinite": ({"c": np.inf}, "c must be a positive number or 'auto'; got inf"),
     "c is a word": ({"c": "tuned"}, "c must be a positive number or 'auto'; got 'tuned'"),
-    "runs is 0": ({"runs": 0}, "runs must be"),
-    "runs is fractional": ({"runs": 1.5}, "runs must be"),
+    "runs is 0": ({"seen": Transcript(runs=0)}, "runs must be"),
+    "runs is fractional": ({"seen": Transcript(runs=1.5)}, "runs must be"),
     "runs of a random prefix": (
-        {"runs": 2, "schedule": sv.Asynchronous(), "iterations": 9},
+        {"seen": Transcript(9, runs=2), "schedule": sv.Asynchronous()},
         "runs=2 of a random schedule wake different nodes, so the first 9 iterations of one of them does not stand for",
     ),
     "hessians": ({"hessians": "known"}, "hessians must be 'private' or 'public'; got 'known'"),
-    "pads": ({"pads": "old"}, "pads must be 'fresh' or 'reused'; got 'old'"),
-    "pads reused once": ({"pads": "reused"}, "pads='reused' compares two runs; give runs=2 or more"),
+    "pads": ({"seen": Transcript(pads="old")}, "pads must be 'fresh' or 'reused'; got 'old'"),
+    "pads reused once": ({"seen": Transcript(pads="reused")}, "pads='reused' compares two runs; give runs=2 or more"),
     "pads of another network": ({"mask": CorrelatedPads(np.eye(3))}, "over the 12 half-edges of the network; got (3,"),
     # the prior
     "prior is too small": ({"prior": np.eye(4)}, "prior must have the shape a number, (5,), (5, 5); got (4, 4)"),
@@ -111,23 +112,23 @@ UNSUPPORTED = {
     "a closed form of encrypted channels": (
         {"method": "closed form", "channels": "encrypted", "corrupt": {0}}, "the closed form is for open channels",
     ),
-    "a closed form without taps": ({"method": "closed form", "adversary": Coalition({0})}, "that are tapped"),
+    "a closed form without taps": ({"method": "closed form", "against": Coalition({0})}, "that are tapped"),
     "a closed form of correlated pads": (
         {"method": "closed form", "mask": CorrelatedPads(np.eye(12) + 1)}, "and independent pads",
     ),
     "some nodes over encrypted channels": (
-        {"nodes": [1], "channels": "encrypted", "corrupt": {0}, "iterations": 1}, "nodes= is for the closed form",
+        {"nodes": [1], "channels": "encrypted", "corrupt": {0}, "seen": Transcript(1)}, "nodes= is for the closed form",
     ),
     "some nodes of a prefix": ({"nodes": [1], "schedule": sv.Trace([0, 1])}, "and the whole transcript"),
     "some nodes under a covariance": ({"nodes": [1], "prior": np.eye(5) + 1}, "need a prior of independent secrets"),
     "a snapshot without pads": (
-        {"view": "snapshot", "iterations": 1, "corrupt": {0}, "mask": None}, "for independent Gaussian pads",
+        {"seen": Snapshot(1), "corrupt": {0}, "mask": None}, "for independent Gaussian pads",
     ),
     "a snapshot of modular pads": (
-        {"view": "snapshot", "iterations": 1, "corrupt": {0}, "mask": sv.ModularMask()}, "is for Gaussian pads; audit",
+        {"seen": Snapshot(1), "corrupt": {0}, "mask": sv.ModularMask()}, "is for Gaussian pads; audit",
     ),
     "a snapshot of the worst case": (
-        {"view": "snapshot", "iterations": 1, "max_corrupt": 1}, "name the corrupt nodes of a snapshot",
+        {"seen": Snapshot(1), "against": Worst(1)}, "name the corrupt nodes of a snapshot",
     ),
 }  # fmt: skip
 
@@ -166,11 +167,11 @@ def test_prefixes_in_which_no_honest_node_has_woken(more, iterations, corrupt, c
         problem = sv.averaging(NETWORK, np.zeros((5, 2)))
     schedule = sv.Trace(node_sets=[list(corrupt)])
     for method in ("auto", "elimination"):
-        arguments = {"mask": MASK, "corrupt": corrupt, "iterations": iterations, "schedule": schedule, "c": 0.4}
+        arguments = {"mask": MASK, "corrupt": corrupt, "seen": Transcript(iterations), "schedule": schedule, "c": 0.4}
         report = audit(problem, channels=channels, method=method, **arguments, **more)
         assert np.nanmax(report.leakage) <= 4 * np.finfo(float).eps
         assert report.guarantee == "exact"
-    snapshot = {"view": "snapshot", "iterations": 0, "schedule": schedule, "mask": MASK, "c": 0.4}
+    snapshot = {"seen": Snapshot(0), "schedule": schedule, "mask": MASK, "c": 0.4}
     if corrupt:
         assert np.isfinite(audit(problem, corrupt=corrupt, **snapshot, **more).leakage[1:]).all()
 
@@ -190,25 +191,25 @@ def test_all_nodes_of_a_large_network():
 def test_huge_networks_need_nodes(monkeypatch):
     problem = sv.averaging(sv.Network.grid(60, 60), np.zeros(3600))
     refused(Unsupported, "3,600 nodes are too many for modular pads", audit, problem, mask=sv.ModularMask())
-    asked = {"view": "snapshot", "iterations": 1, "c": 0.4}
+    asked = {"seen": Snapshot(1), "c": 0.4}
     refused(Unsupported, "3,600 nodes are too many for a snapshot", audit, problem, mask=MASK, **asked)
-    asked = {"schedule": sv.Asynchronous(), "iterations": 1, "c": 0.4, "seed": 0}
+    asked = {"schedule": sv.Asynchronous(), "seen": Transcript(1), "c": 0.4, "seed": 0}
     told = "3600 nodes need a prior of independent secrets, isotropic costs and the whole transcript"
     refused(Unsupported, told, audit, problem, mask=MASK, **asked)
-    from sottovoce.privacy import large
+    from sottovoce.privacy.methods import sparse_estimators
 
-    monkeypatch.setattr(large, "SOLVES", 1e6)
+    monkeypatch.setattr(sparse_estimators, "SOLVES", 1e6)
     told = "at most 1e+06 are tried. Name up to 1,000 nodes that you ask about"
     refused(Unsupported, told, audit, problem, mask=MASK, c=0.4)
     assert np.isfinite(audit(problem, mask=MASK, corrupt={0}, nodes=[1, 99]).leakage[[1, 99]]).all()
 
 
 def test_large_encrypted_networks_get_a_bound_and_say_so(monkeypatch):
-    from sottovoce.privacy import case
+    from sottovoce.privacy.methods import in_order
 
     arguments = {"mask": MASK, "corrupt": {0}, "channels": "encrypted", **RUN}
     exact = audit(AVERAGING, **arguments)
-    monkeypatch.setattr(case, "UNKNOWNS", 10)
+    monkeypatch.setattr(in_order, "UNKNOWNS", 10)
     bound = audit(AVERAGING, **arguments)
     assert (exact.guarantee, bound.guarantee) == ("exact", "upper bound")
     assert (bound.leakage[1:] >= exact.leakage[1:] - 1e-12).all()
@@ -245,11 +246,11 @@ def test_a_problem_that_is_a_network():
 @pytest.mark.parametrize("seed", [-1, "a", 1.5, True])
 @pytest.mark.parametrize("schedule", [None, sv.Asynchronous()], ids=["synchronous", "asynchronous"])
 def test_seeds(schedule, seed):
-    refused(InvalidInput, "seed", audit, AVERAGING, mask=MASK, schedule=schedule, iterations=3, c=0.4, seed=seed)
+    refused(InvalidInput, "seed", audit, AVERAGING, mask=MASK, schedule=schedule, seen=Transcript(3), c=0.4, seed=seed)
 
 
 def test_nodes_of_a_worst_case():
-    refused(InvalidInput, "nodes", audit, AVERAGING, mask=MASK, max_corrupt=1, nodes=[99], **RUN)
+    refused(InvalidInput, "nodes", audit, AVERAGING, mask=MASK, against=Worst(1), nodes=[99], **RUN)
 
 
 @pytest.mark.parametrize(
@@ -266,13 +267,15 @@ def test_channels_of_a_calibration():
 
 def test_integers_of_numpy_are_integers():
     """As elsewhere: ``corrupt``, ``nodes``, ``runs`` and ``max_corrupt`` take them."""
-    report = audit(AVERAGING, mask=MASK, corrupt={np.int64(0)}, nodes=[np.int32(1)], runs=np.int64(2), **RUN)
+    report = audit(
+        AVERAGING, mask=MASK, corrupt={np.int64(0)}, nodes=[np.int32(1)], seen=Transcript(runs=np.int64(2)), **RUN
+    )
     assert np.isfinite(report.leakage[1])
-    assert audit(AVERAGING, mask=MASK, max_corrupt=np.int64(1), **RUN).coalitions is not None
+    assert audit(AVERAGING, mask=MASK, against=Worst(np.int64(1)), **RUN).coalitions is not None
 
 
 def test_iterations_of_numpy_are_integers():
-    assert audit(AVERAGING, mask=MASK, iterations=np.int64(3), **RUN).view == "the first 3 iterations"
+    assert audit(AVERAGING, mask=MASK, seen=Transcript(np.int64(3)), **RUN).view == "the first 3 iterations"
 
 
 # Calibration
@@ -285,7 +288,7 @@ def test_delta(delta):
 
 def test_calibration_where_no_mask_helps(rng):
     words = "no mask can do it: node 0 has 2 neighbour(s), and if all of them are among the 2 corrupt nodes"
-    refused(Unsupported, words, calibrate, AVERAGING, delta=0.1, max_corrupt=2)
+    refused(Unsupported, words, calibrate, AVERAGING, delta=0.1, against=Worst(2))
     named = sv.Network.star(4).with_labels(["hub", "north", "east", "west"])
     words = "node north has 1 neighbour(s)"
     refused(Unsupported, words, calibrate, sv.averaging(named, np.zeros(4)), delta=0.1)
@@ -307,9 +310,14 @@ def test_calibration_that_is_too_much_work(monkeypatch):
 
 def test_calibration_for_nobody():
     words = "nobody listens: over encrypted channels with max_corrupt=0"
-    refused(InvalidInput, words, calibrate, AVERAGING, delta=0.1, max_corrupt=0, channels="encrypted")
+    refused(InvalidInput, words, calibrate, AVERAGING, delta=0.1, against=Worst(0), channels="encrypted")
     refused(
-        InvalidInput, "max_corrupt must be an integer in 0 .. 4; got 5", calibrate, AVERAGING, delta=0.1, max_corrupt=5
+        InvalidInput,
+        "max_corrupt must be an integer in 0 .. 4; got 5",
+        calibrate,
+        AVERAGING,
+        delta=0.1,
+        against=Worst(5),
     )
 
 
@@ -318,7 +326,7 @@ def test_calibration_for_nobody():
 
 @pytest.mark.parametrize(
     "more",
-    [{}, {"corrupt": {0}}, {"corrupt": {0, 2, 4}}, {"max_corrupt": 2}, {"mask": None}, {"iterations": 0}],
+    [{}, {"corrupt": {0}}, {"corrupt": {0, 2, 4}}, {"against": Worst(2)}, {"mask": None}, {"seen": Transcript(0)}],
     ids=str,
 )
 def test_a_report_is_json(more):

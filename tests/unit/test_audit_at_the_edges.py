@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 import sottovoce as sv
 from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy import Verdict, audit, calibrate, statement, total
-from sottovoce.privacy.field import PRIMES
-from sottovoce.privacy.page import to_markdown
-from sottovoce.privacy.verdict import headline
+from sottovoce.privacy import Snapshot, Transcript, Verdict, audit, calibrate, statement, total
+from sottovoce.privacy.answers.statement_page import to_markdown
+from sottovoce.privacy.answers.verdict import headline
+from sottovoce.privacy.encrypted.prime_field import PRIMES
 
 RING = sv.Network.ring(6)
 ZEROS = sv.averaging(RING, np.zeros(6))
@@ -27,17 +27,17 @@ RUN = {"mask": sv.GaussianMask(100.0), "c": 0.5}
 
 def test_modular_pads_that_nobody_has_seen_tell_nothing_to_taps():
     """The answer that taps will be told is a floor, not yet part of the view."""
-    report = audit(ZEROS, mask=sv.ModularMask(), iterations=0)
+    report = audit(ZEROS, mask=sv.ModularMask(), seen=Transcript(0))
     assert report.leakage.max() == 0
     assert report.floor.min() > 0
-    told = audit(ZEROS, mask=sv.ModularMask(), iterations=0, answer="public")
+    told = audit(ZEROS, mask=sv.ModularMask(), seen=Transcript(0, answer="public"))
     np.testing.assert_array_equal(told.leakage, told.floor)
 
 
 def test_a_prefix_that_the_answer_completes_discloses_later():
     """Without a mask 0 gives itself away; with the sum over {0, 1} so does 1, although it has said nothing."""
     path = sv.averaging(sv.Network.from_edges(3, [(0, 1), (1, 2)]), np.zeros(3))
-    report = audit(path, corrupt={2}, schedule=sv.Trace([0]), c=0.5, adversary=None)
+    report = audit(path, corrupt={2}, schedule=sv.Trace([0]), c=0.5)
     assert np.isinf(report.leakage[0])
     assert report.verdict() is Verdict.DISCLOSED
     half = audit(path, mask=sv.GaussianMask(1.0), corrupt={2}, schedule=sv.Trace([0]), c=0.5)
@@ -48,7 +48,7 @@ def test_a_prefix_that_the_answer_completes_discloses_later():
     assert late.disclosures()[0] == "DISCLOSED once the answer is there, by what was seen: 1."
 
 
-@pytest.mark.parametrize("more", [{"iterations": 0}, {"iterations": 2, "view": "snapshot"}], ids=["prefix", "snapshot"])
+@pytest.mark.parametrize("more", [{"seen": Transcript(0)}, {"seen": Snapshot(2)}], ids=["prefix", "snapshot"])
 def test_a_view_without_the_answer_does_not_speak_of_both_together(more):
     early = audit(ZEROS, corrupt={0}, **RUN, **more)
     assert early.leakage[3] < early.floor[3]
@@ -65,7 +65,7 @@ def test_mu_is_called_a_bound_where_it_is_one():
     assert "the best guess is right in at most" not in exact.summary()
     matrices = np.tile([[2.0, 1], [1, 3]], (6, 1, 1))
     general = sv.Problem(RING, sv.Quadratic.many(matrices, np.zeros((6, 2))))
-    for problem, more in ((ZEROS, {"iterations": 0}), (ZEROS, {"channels": "encrypted"}), (general, {})):
+    for problem, more in ((ZEROS, {"seen": Transcript(0)}), (ZEROS, {"channels": "encrypted"}), (general, {})):
         report = audit(problem, corrupt={0}, **RUN, **more)
         assert report.mu_bound
         assert "the best guess is right in at most " in report.summary()
@@ -114,7 +114,7 @@ def test_a_published_result_of_a_large_network_is_refused_in_its_own_words(chann
     """Nobody gave ``nodes``; and over encrypted channels it took matrices of all nodes."""
     large = sv.averaging(sv.Network.ring(3_001), np.zeros(3_001))
     with pytest.raises(Unsupported, match="3,001 nodes are too many for a published result"):
-        audit(large, channels=channels, answer="public", **RUN)
+        audit(large, channels=channels, seen=Transcript(answer="public"), **RUN)
 
 
 # Calibration

@@ -21,8 +21,9 @@ from sottovoce.cli import terminal
 from sottovoce.cli.app import app
 from sottovoce.data.problem_file import MASKS, read_problem_file
 from sottovoce.pdmm.masks import UniformMask
-from sottovoce.privacy import audit, pictures
-from sottovoce.privacy.verdict import headline
+from sottovoce.privacy import Snapshot, Transcript, Worst, audit
+from sottovoce.privacy.answers import report_picture
+from sottovoce.privacy.answers.verdict import headline
 
 # Two triangles that share Cem, and Fay who hangs on Eli alone.
 FILE = """[network]
@@ -132,10 +133,10 @@ def test_the_prior_is_in_the_squared_units_of_the_data(problem: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "setting"),
     [
-        (["--iterations", 7, "--channels", "encrypted"], {"iterations": 7, "channels": "encrypted"}),
-        (["--iterations", 3], {"iterations": 3}),
-        (["--snapshot", 6], {"iterations": 6, "view": "snapshot"}),
-        (["--runs", 3], {"runs": 3}),
+        (["--iterations", 7, "--channels", "encrypted"], {"seen": Transcript(7), "channels": "encrypted"}),
+        (["--iterations", 3], {"seen": Transcript(3)}),
+        (["--snapshot", 6], {"seen": Snapshot(6)}),
+        (["--runs", 3], {"seen": Transcript(runs=3)}),
     ],
 )
 def test_schedule_theta_c_and_seed_are_those_of_the_file(
@@ -147,7 +148,7 @@ def test_schedule_theta_c_and_seed_are_those_of_the_file(
     expected = audit(file.problem, mask=sv.GaussianMask(VARIANCE), corrupt={1}, **own, **setting).to_dict()
     out = found(problem, "--corrupt", "Bo", *arguments)
     assert {name: out[name] for name in expected} == expected
-    if "runs" not in setting and setting["iterations"] != 3:
+    if setting["seen"].iterations in (6, 7):
         for other in ({"theta": 0.5}, {"c": 0.3}, {"seed": 5}, {"schedule": sv.Synchronous()}):
             changed = audit(file.problem, mask=sv.GaussianMask(VARIANCE), corrupt={1}, **{**own, **other}, **setting)
             assert changed.to_dict()["leakage"] != expected["leakage"]
@@ -293,6 +294,7 @@ def test_delta_that_no_mask_can_keep_is_a_finding(problem: Path) -> None:
             "give one of --corrupt and --max-corrupt: each says who is corrupt.",
         ),
         (["--max-corrupt", "6"], "max_corrupt must be an integer in 0 .. 5; got 6."),
+        (["--published", "--snapshot", "1"], "--published is of a whole run: leave --snapshot out."),
         (["--iterations", "1", "--snapshot", "1"], "give one of --iterations and --snapshot: each says what is seen."),
         (["--delta", "0"], "delta must be a positive number of nats; got 0.0."),
         (["--delta", "nan"], "delta must be a positive number of nats; got nan."),
@@ -359,7 +361,7 @@ def test_the_verdict_on_worst_cases_is_no_less_than_any_coalition() -> None:
     """Nodes 2 and 3 cut this graph: who learns most of a node in all is not who learns most beyond the answer."""
     edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 3)]
     problem, mask = sv.averaging(sv.Network.from_edges(8, edges), np.zeros(8)), sv.GaussianMask(100)
-    said = headline(audit(problem, mask=mask, max_corrupt=1, c=1.0))
+    said = headline(audit(problem, mask=mask, against=Worst(1), c=1.0))
     adds = max(np.nanmax(audit(problem, mask=mask, corrupt={i}, c=1.0).excess) for i in range(8))
     assert f"the procedure adds {adds:.2g} nats" in said
 
@@ -497,7 +499,7 @@ def test_pictures_say_what_they_show(tmp_path: Path) -> None:
     file = tmp_path / "six.toml"
     file.write_text(FILE)
     problem, mask = read_problem_file(file).problem, sv.GaussianMask(VARIANCE)
-    bar, red = "added by the procedure (nats)", pictures.RED.lower()
+    bar, red = "added by the procedure (nats)", report_picture.RED.lower()
 
     cut = drawn(tmp_path, audit(problem, mask=mask, corrupt={2}))
     for words in (bar, ">honest<", ">corrupt<", "a group whose sum is disclosed", "Against corrupt party Cem", ">Fay<"):
@@ -516,7 +518,7 @@ def test_pictures_say_what_they_show(tmp_path: Path) -> None:
     assert ">not assessed<" in nothing
     assert bar not in nothing
 
-    worst = drawn(tmp_path, audit(problem, mask=mask, max_corrupt=1))
+    worst = drawn(tmp_path, audit(problem, mask=mask, against=Worst(1)))
     assert "Against the worst coalition of at most 1 for each party" in worst
     assert ">corrupt<" not in worst
 
@@ -537,9 +539,9 @@ def test_a_thousand_nodes_of_any_excess_can_be_drawn(tmp_path: Path, excess: np.
 
 
 def test_colours_span_the_excess_and_no_more_than_six_decades() -> None:
-    norm = pictures._log_norm(np.array([1e-3, 4e-3, 0.1]))
+    norm = report_picture._log_norm(np.array([1e-3, 4e-3, 0.1]))
     assert (norm.vmin, norm.vmax) == (1e-3, 0.1)
-    norm = pictures._log_norm(np.array([0.0, 1e-12, 2.0]))
+    norm = report_picture._log_norm(np.array([0.0, 1e-12, 2.0]))
     assert (norm.vmin, norm.vmax) == (2e-6, 2.0)
-    norm = pictures._log_norm(np.full(3, 0.5))
+    norm = report_picture._log_norm(np.full(3, 0.5))
     assert (norm.vmin, norm.vmax) == (0.25, 1.0)

@@ -44,7 +44,8 @@ def listed() -> list[str]:
 
 
 def test_every_public_name_has_a_page():
-    public = {f"{module.__name__}.{name}" for module in (sottovoce, privacy, runtime) for name in module.__all__}
+    modules = (sottovoce, privacy, privacy.research, runtime)
+    public = {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
     public |= {f"sottovoce.statistics.{name}" for name in statistics.__all__ if name[0].isupper()}
     raised = inspect.getmembers(errors, lambda member: inspect.isclass(member) and issubclass(member, Exception))
     public |= {f"sottovoce.errors.{name}" for name, _ in raised if not name.startswith("_")}

@@ -14,10 +14,10 @@ from helpers import shards
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, NotGuaranteed, Unsupported
-from sottovoce.privacy import edge_attack, kink_attack, record_transcript, row_attack
-from sottovoce.privacy.eavesdropper import overhear
-from sottovoce.privacy.edge_attack import hessians_on_edges
-from sottovoce.privacy.kinks import kinks_in_traffic, kinks_on_edges
+from sottovoce.privacy.attacks.edge_attack import hessians_on_edges
+from sottovoce.privacy.attacks.kink_attack import kinks_in_traffic, kinks_on_edges
+from sottovoce.privacy.attacks.recorded_transcript import overhear
+from sottovoce.privacy.research import edge_attack, kink_attack, record_transcript, row_attack
 
 CUBE = sv.Network.from_edges(8, [(i, i ^ bit) for i in range(8) for bit in (1, 2, 4) if i < i ^ bit])
 RING = sv.Network.ring(8)

@@ -12,8 +12,8 @@ from scipy.sparse import csgraph
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy import exposure, suggest_edges
-from sottovoce.privacy.exposure import _separator
+from sottovoce.privacy import Worst, exposure, suggest_edges
+from sottovoce.privacy.vertex_cuts import separator
 
 
 def path(n):
@@ -36,7 +36,7 @@ HUBS = [5, 6, 7, 13, 14, 15]
 def test_a_node_is_disclosed_by_all_its_neighbours(network):
     degrees = network.degrees
     for t in (0, 3, int(degrees.max())):
-        found = exposure(network, t)
+        found = exposure(network, Worst(t))
         assert found.isolated_by.tolist() == degrees.tolist()
         assert found.exposed == tuple(np.flatnonzero(degrees <= t))
         for i in found.exposed:
@@ -45,47 +45,47 @@ def test_a_node_is_disclosed_by_all_its_neighbours(network):
 
 def test_path_by_hand():
     """On ``0 - 1 - 2 - 3 - 4`` one corrupt neighbour leaves a node the way to the other end."""
-    found = exposure(path(5), 1)
+    found = exposure(path(5), Worst(1))
     assert found.group == (1, 2, 3, 2, 1)
     assert found.coalition == ({1}, {2}, {1}, {2}, {3})
     assert (found.connectivity, found.articulation) == (1, (1, 2, 3))
-    assert exposure(path(5), 2).group == (1, 1, 1, 1, 1)
+    assert exposure(path(5), Worst(2)).group == (1, 1, 1, 1, 1)
 
 
 def test_coalitions_are_the_fewest_then_the_first():
     """A ring with a tail: one node isolates the end of it. The middle of a ladder loses a side: two ways each."""
     tail = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (1, 4)])
-    assert exposure(tail, 2).coalition[0] == {1}
+    assert exposure(tail, Worst(2)).coalition[0] == {1}
     ladder = sv.Network.from_edges(6, [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)])
-    found = exposure(ladder, 2)
+    found = exposure(ladder, Worst(2))
     assert found.group == (1, 3, 1, 1, 3, 1)
     assert found.coalition[1] == {0, 4}  # not {2, 4}
     assert found.coalition[4] == {1, 3}  # not {1, 5}
 
 
 def test_nobody_corrupt_leaves_everybody_together(network):
-    found = exposure(network, 0, largest=network.n)
+    found = exposure(network, Worst(0), largest=network.n)
     assert set(found.group) == {network.n}
     assert set(found.coalition) == {frozenset()}
 
 
 def test_what_is_larger_than_asked_is_not_a_number(network):
-    found = exposure(network, 0, largest=network.n - 1)
+    found = exposure(network, Worst(0), largest=network.n - 1)
     assert found.group == (None,) * network.n == found.coalition
 
 
 def test_complete_graph_has_no_cut():
-    found = exposure(sv.Network.complete(6), 3)
+    found = exposure(sv.Network.complete(6), Worst(3))
     assert (found.group, found.connectivity, found.cut, found.articulation) == ((3,) * 6, 5, None, ())
     assert found.coalition[0] == {1, 2, 3}
-    assert exposure(sv.Network.complete(6), 5).exposed == tuple(range(6))
-    assert exposure(sv.Network.complete(2), 1).connectivity == 1
+    assert exposure(sv.Network.complete(6), Worst(5)).exposed == tuple(range(6))
+    assert exposure(sv.Network.complete(2), Worst(1)).connectivity == 1
 
 
 def test_a_clique_behind_two_nodes_is_a_group():
     """Six nodes that two others tie to the rest: nobody in there has fewer than five neighbours."""
     network = cliques(6, 9, links=[(0, 6), (1, 7)])
-    found = exposure(network, 2)
+    found = exposure(network, Worst(2))
     # Corrupt 0 and 1 are neighbours of the other four; corrupt 6 and 7 would leave all six.
     assert found.group == (5, 5, 4, 4, 4, 4, *(8, 8, 7, 7, 7, 7, 7, 7, 7))
     assert found.coalition[2] == {0, 1}
@@ -95,7 +95,7 @@ def test_a_clique_behind_two_nodes_is_a_group():
 def test_the_disclosed_share_is_one_over_the_group(network):
     """theory: The floor. As the mask grows the view keeps the kernel of ``L_h``, of which ``1/n_k`` is about
     ``S_i``."""
-    found = exposure(network, 4, largest=network.n)
+    found = exposure(network, Worst(4), largest=network.n)
     W = network.adjacency.toarray()
     for i, (size, corrupt) in enumerate(zip(found.group, found.coalition, strict=True)):
         honest = [j for j in range(network.n) if j not in corrupt]
@@ -127,7 +127,7 @@ def test_the_disclosed_share_is_one_over_the_group(network):
     ],
 )
 def test_known_connectivities(network, connectivity):
-    found = exposure(network, 1)
+    found = exposure(network, Worst(1))
     assert found.connectivity == connectivity == len(found.cut)
     graph = nx.Graph(network.edges.tolist())
     graph.remove_nodes_from(found.cut)
@@ -155,7 +155,7 @@ def test_paths_that_have_to_give_way(rng):
         sources, targets = nodes[:ways], nodes[ways : 2 * ways]
         neighbours = [set(network.neighbours(i).tolist()) for i in range(n)] + [set(sources)]
         paths = disjoint_paths(network, sources, targets)
-        cut = _separator(neighbours, hub, set(targets), ways)
+        cut = separator(neighbours, hub, set(targets), ways)
         assert (ways if cut is None else len(cut)) == paths
 
 
@@ -163,17 +163,17 @@ def test_paths_that_have_to_give_way(rng):
 def test_connectivity_against_networkx_on_geometric_graphs(radius):
     network = sv.Network.random_geometric(150, radius, seed=5, largest_component=True)
     graph = network.to_networkx()
-    found = exposure(network, 2)
+    found = exposure(network, Worst(2))
     assert found.connectivity == nx.node_connectivity(graph) == len(found.cut)
     assert set(found.articulation) == set(nx.articulation_points(graph))
 
 
 def test_long_paths_need_no_recursion():
     n = 20_000
-    found = exposure(path(n), 1, largest=3)
+    found = exposure(path(n), Worst(1), largest=3)
     assert found.articulation == tuple(range(1, n - 1))
     assert (found.group[:4], found.connectivity) == ((1, 2, 3, None), 1)
-    assert exposure(sv.Network.ring(n), 1, largest=3).connectivity == 2
+    assert exposure(sv.Network.ring(n), Worst(1), largest=3).connectivity == 2
 
 
 # What it says
@@ -182,7 +182,7 @@ def test_long_paths_need_no_recursion():
 def test_summary_speaks_in_labels():
     names = ["ann", "bob", "cem", "dot", "eve"]
     network = path(5).with_labels(names)
-    text = exposure(network, 1).summary()
+    text = exposure(network, Worst(1)).summary()
     assert "At most 1 of 5 nodes are corrupt." in text
     assert "Disclosed exactly, if all their neighbours are: 2 (ann, eve)." in text
     assert "Confined to groups of 2 to 8, whose sums are disclosed: 3 (bob, cem, dot)." in text
@@ -191,14 +191,14 @@ def test_summary_speaks_in_labels():
 
 
 def test_summary_stays_short():
-    text = exposure(sv.Network.star(500), 1).summary()
+    text = exposure(sv.Network.star(500), Worst(1)).summary()
     assert "499 (1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 489 more)" in text
-    assert "Nobody cuts a complete graph; 3 isolate a node." in exposure(sv.Network.complete(4), 1).summary()
+    assert "Nobody cuts a complete graph; 3 isolate a node." in exposure(sv.Network.complete(4), Worst(1)).summary()
 
 
 def test_to_dict_is_json():
     network = path(4).with_labels(["a", "b", "c", ("d", 1)])
-    assert json.loads(json.dumps(exposure(network, 1, largest=1).to_dict())) == {
+    assert json.loads(json.dumps(exposure(network, Worst(1), largest=1).to_dict())) == {
         "t": 1,
         "largest": 1,
         "labels": ["a", "b", "c", "('d', 1)"],
@@ -210,7 +210,7 @@ def test_to_dict_is_json():
         "cut": [1],
         "articulation": [1, 2],
     }
-    complete = exposure(sv.Network.complete(3), np.int64(1)).to_dict()
+    complete = exposure(sv.Network.complete(3), Worst(np.int64(1))).to_dict()
     assert (complete["cut"], complete["labels"]) == (None, None)
     assert json.dumps(complete)
 
@@ -218,13 +218,13 @@ def test_to_dict_is_json():
 @pytest.mark.parametrize("t", [-1, 5, True, 1.0, "2", None, np.bool_(True)])
 def test_t_is_a_number_of_corrupt_nodes(t):
     with pytest.raises(InvalidInput, match=r"t must be an integer in 0 \.\. 4.*got"):
-        exposure(path(5), t)
+        exposure(path(5), Worst(t))
 
 
 @pytest.mark.parametrize("value", [0, -3, True, 2.0])
 def test_sizes_are_positive_integers(value):
     with pytest.raises(InvalidInput, match=r"largest must be an integer >= 1; got"):
-        exposure(path(5), 1, largest=value)
+        exposure(path(5), Worst(1), largest=value)
     with pytest.raises(InvalidInput, match=r"most must be an integer >= 1; got"):
         suggest_edges(path(5), most=value)
 
@@ -233,7 +233,7 @@ def test_only_consensus_on_a_network():
     A = {(i, j): [[2.0]] for i, j in path(3).half_edges.tolist()}
     for wrong in (path(3).with_constraints(A), nx.path_graph(3)):
         with pytest.raises(Unsupported, match="consensus"):
-            exposure(wrong, 1)
+            exposure(wrong, Worst(1))
         with pytest.raises(Unsupported, match="consensus"):
             suggest_edges(wrong)
 

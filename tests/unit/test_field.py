@@ -9,7 +9,7 @@ import pytest
 import rational as oracle
 
 from sottovoce.errors import Unsupported
-from sottovoce.privacy.field import LONGEST, PRIMES, Span, inverse, kernel, product, residue, simplest
+from sottovoce.privacy.encrypted.prime_field import LONGEST, PRIMES, Span, inverse, kernel, product, residue, simplest
 
 
 @pytest.mark.parametrize(

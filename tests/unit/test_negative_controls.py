@@ -10,7 +10,8 @@ from helpers import shards
 
 import sottovoce as sv
 from sottovoce.pdmm.masks import UniformMask
-from sottovoce.privacy import Coalition, CorrelatedPads, Eavesdropper, Subspace, audit, pad_reuse_attack
+from sottovoce.privacy import Coalition, Eavesdropper, Transcript, Worst, audit
+from sottovoce.privacy.research import CorrelatedPads, Subspace, pad_reuse_attack
 
 # Two triangles that meet in 2, and a leaf at 5: the corrupt cut vertex 2 leaves {0, 1} and {3, 4, 5}; 4 isolates 5.
 NETWORK = sv.Network.from_edges(6, [(0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (3, 4), (4, 5)])
@@ -71,7 +72,7 @@ def test_no_mask_over_encrypted_channels():
 
 
 def test_before_anybody_speaks_nothing_is_disclosed():
-    report = audit(AVERAGING, mask=None, c=0.4, iterations=0)
+    report = audit(AVERAGING, mask=None, c=0.4, seen=Transcript(0))
     assert report.exposed == ()
     assert (report.leakage == 0).all()
 
@@ -123,7 +124,7 @@ def test_uniform_noise_without_a_corrupt_node_has_no_guarantee_either():
 def test_pads_that_are_used_twice(who):
     """Of the change between the runs nothing is hidden, at any variance; and an attack takes it."""
     mask = sv.GaussianMask(1e8)
-    report = audit(AVERAGING, mask=mask, runs=2, pads="reused", c=0.4, **WHO[who])
+    report = audit(AVERAGING, mask=mask, seen=Transcript(runs=2, pads="reused"), c=0.4, **WHO[who])
     assert list(report.flags) == ["pads reused"]
     assert list(report.exposed) == HONEST[who]
     after = sv.averaging(NETWORK, np.arange(6.0) ** 2)
@@ -136,7 +137,7 @@ def test_pads_that_are_used_twice(who):
 @pytest.mark.parametrize("runs", [2, 10])
 def test_repeated_runs_leak_as_a_smaller_mask_does(runs, channels):
     arguments = {"corrupt": {1}, "channels": channels, "c": 0.4, "seed": 0}
-    report = audit(AVERAGING, mask=GAUSSIAN, runs=runs, **arguments)
+    report = audit(AVERAGING, mask=GAUSSIAN, seen=Transcript(runs=runs), **arguments)
     assert list(report.flags) == ["repeated runs"]
     weaker = audit(AVERAGING, mask=sv.GaussianMask(1e4 / runs), **arguments)
     assert weaker.flags == {}
@@ -263,7 +264,7 @@ def test_a_regression_whose_hessians_are_public_is_audited_like_any_other(rng):
     assert report.guarantee == "exact"
     again = audit(sv.Problem(NETWORK, sv.Quadratic.many(form.Q, form.q)), **arguments)
     np.testing.assert_array_equal(report.leakage, again.leakage)
-    assert sv.privacy.calibrate(regression, delta=1.0, max_corrupt=0, hessians="public", c=1.0).variance > 0
+    assert sv.privacy.calibrate(regression, delta=1.0, against=Worst(0), hessians="public", c=1.0).variance > 0
 
 
 def test_medians_are_read_at_their_kinks():
@@ -348,25 +349,25 @@ def test_modular_pads_tell_an_eavesdropper_the_sum():
     s, mask = np.arange(6), sv.ModularMask()
     hidden = mask.hide(NETWORK, s[:, None], mask.draw((NETWORK.m, 1), 0))
     assert mask.centre(hidden.sum(axis=0)) == [15]  # so much is known
-    report = audit(sv.averaging(NETWORK, s), mask=mask, adversary=Eavesdropper())
+    report = audit(sv.averaging(NETWORK, s), mask=mask, against=Eavesdropper())
     np.testing.assert_allclose(report.leakage, -0.5 * np.log(5 / 6), rtol=1e-12)
 
 
 def test_modular_pads_in_the_worst_case():
-    worst = audit(sv.averaging(sv.Network.complete(5), np.arange(5)), mask=sv.ModularMask(), max_corrupt=2)
+    worst = audit(sv.averaging(sv.Network.complete(5), np.arange(5)), mask=sv.ModularMask(), against=Worst(2))
     np.testing.assert_allclose(worst.leakage, -0.5 * np.log(2 / 3), rtol=1e-12)
 
 
 def test_modular_pads_that_are_used_twice():
-    report = audit(AVERAGING, mask=sv.ModularMask(), runs=2, pads="reused", corrupt={1})
+    report = audit(AVERAGING, mask=sv.ModularMask(), seen=Transcript(runs=2, pads="reused"), corrupt={1})
     assert report.exposed == (0, 2, 3, 4, 5)
 
 
 @pytest.mark.parametrize("adversary", [Eavesdropper(), Coalition({4}) | Eavesdropper()], ids=str)
 def test_modular_pads_show_nothing_until_a_whole_group_has_spoken(adversary):
     """Node 4 cuts off 5: the groups are {0, 1, 2, 3} and {5}; without it there is one."""
-    arguments = {"mask": sv.ModularMask(), "adversary": adversary}
-    assert np.nanmax(audit(AVERAGING, iterations=0, **arguments).leakage) == 0
+    arguments = {"mask": sv.ModularMask(), "against": adversary}
+    assert np.nanmax(audit(AVERAGING, seen=Transcript(0), **arguments).leakage) == 0
     some = audit(AVERAGING, schedule=sv.Trace([0, 1, 5]), **arguments)
     assert some.exposed == ((5,) if adversary.corrupt else ())
     assert (some.leakage[:4] == 0).all()
@@ -406,6 +407,6 @@ def test_part_of_a_modular_group_is_uniform_whatever_the_secrets():
 @pytest.mark.parametrize("adversary", [Coalition(()), Coalition({1})], ids=str)
 def test_nobody_is_told_what_nobody_hears(adversary):
     """Encrypted channels, and no corrupt node: nothing is seen; with one, its own edges."""
-    report = audit(AVERAGING, mask=None, adversary=adversary, channels="encrypted", c=0.4)
+    report = audit(AVERAGING, mask=None, against=adversary, channels="encrypted", c=0.4)
     assert report.flags.keys() == {"no mask"}
     assert bool(report.exposed) == bool(adversary.corrupt)

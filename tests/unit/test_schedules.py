@@ -106,7 +106,7 @@ def test_a_run_with_losses_replayed_from_its_trace(network, rng, theta):
     np.testing.assert_array_equal(one.x, other.x)
     assert (one.activations, one.messages) == (other.activations, other.messages) == (k * network.n, k * 2 * network.m)
     for channels in ("open", "encrypted"):
-        seen = {"iterations": 2, "corrupt": {0}, "channels": channels, **run}
+        seen = {"seen": sv.privacy.Transcript(2), "corrupt": {0}, "channels": channels, **run}
         first, again = (sv.privacy.audit(problem, schedule=schedule, **seen) for schedule in (lossy, trace))
         np.testing.assert_array_equal(first.leakage, again.leakage)
 
@@ -116,7 +116,7 @@ def test_who_woke_and_was_lost_has_been_heard(network):
     nobody = sv.privacy.audit(problem, schedule=sv.Trace(half_edges=[[]]), **seen)
     assert np.nanmax(nobody.leakage) == 0
     lost = sv.privacy.audit(problem, schedule=sv.Trace(node_sets=[range(network.n)], half_edges=[[]]), **seen)
-    told = sv.privacy.audit(problem, iterations=1, **seen)
+    told = sv.privacy.audit(problem, **seen | {"seen": sv.privacy.Transcript(1)})
     np.testing.assert_array_equal(lost.leakage, told.leakage)
     assert np.nanmin(lost.leakage) > 0.01
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import sottovoce as sv
 from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput
-from sottovoce.privacy import Verdict, audit, statement, total, write_statement
-from sottovoce.privacy.page import to_html, to_markdown
-from sottovoce.privacy.verdict import headline
+from sottovoce.privacy import Snapshot, Transcript, Verdict, Worst, audit, statement, total, write_statement
+from sottovoce.privacy.answers.statement_page import to_html, to_markdown
+from sottovoce.privacy.answers.verdict import headline
 
 RING = sv.Network.ring(6)
 SMALL = {"mask": sv.GaussianMask(1.0), "c": 0.5}
@@ -134,7 +134,9 @@ def test_the_total_of_a_statistic_is_the_sum_of_its_agreements(rng):
 def test_the_sum_bounds_what_two_runs_of_one_number_tell_together(rng, variance, corrupt):
     """``f(R)`` is concave: two runs are one of twice the information, and tell no more than twice as much."""
     problem = sv.averaging(RING, rng.normal(size=6))
-    once, twice = (audit(problem, mask=sv.GaussianMask(variance), corrupt=corrupt, runs=R, c=0.5) for R in (1, 2))
+    once, twice = (
+        audit(problem, mask=sv.GaussianMask(variance), corrupt=corrupt, seen=Transcript(runs=R), c=0.5) for R in (1, 2)
+    )
     assert np.nanmax(twice.excess - 2 * once.excess) <= 0
     if variance == 1e6:  # and nearly as much, where masks are large
         np.testing.assert_allclose(twice.excess, 2 * once.excess, rtol=1e-4)
@@ -251,7 +253,7 @@ def test_verdicts_are_on_top():
 
 def test_many_parties_and_any_layout():
     network = sv.Network.grid(10, 10)
-    report = audit(sv.averaging(network, np.zeros(100)), mask=sv.GaussianMask(1e6), max_corrupt=0, c=0.5)
+    report = audit(sv.averaging(network, np.zeros(100)), mask=sv.GaussianMask(1e6), against=Worst(0), c=0.5)
     html = to_html(statement(report, subject="x"))
     assert "there are 70 more" in html
     assert html.count("<circle") == 101  # and one in the legend
@@ -321,7 +323,7 @@ def test_the_library_writes_it_too(tmp_path: Path):
 def test_a_view_that_ends_before_the_answer_says_so():
     """A snapshot tells less than the result will: it is not "both", and nothing is learned exactly by it."""
     problem = sv.averaging(RING, np.zeros(6))
-    snapshot = audit(problem, mask=sv.GaussianMask(1e6), corrupt={0}, view="snapshot", iterations=3, c=0.5)
+    snapshot = audit(problem, mask=sv.GaussianMask(1e6), corrupt={0}, seen=Snapshot(3), c=0.5)
     assert not snapshot.holds_answer
     assert snapshot.leakage[1] < snapshot.floor[1]
     said = snapshot.summary()
@@ -336,7 +338,7 @@ def test_a_view_that_ends_before_the_answer_says_so():
 
 def test_a_published_result_is_there_however_little_was_seen():
     asleep = {"schedule": sv.Trace([0, 1]), "mask": sv.GaussianMask(1e6), "c": 0.5}
-    assert audit(sv.averaging(RING, np.zeros(6)), **asleep, answer="public").holds_answer
+    assert audit(sv.averaging(RING, np.zeros(6)), **asleep, seen=Transcript(answer="public")).holds_answer
     assert not audit(sv.averaging(RING, np.zeros(6)), **asleep).holds_answer
 
 
@@ -353,12 +355,12 @@ def test_what_an_attack_took_is_no_number():
 
 
 def test_a_worst_case_says_how_many_may_be_corrupt():
-    worst = audit(sv.averaging(sv.Network.star(5), np.zeros(5)), mask=sv.GaussianMask(1e6), max_corrupt=1, c=0.5)
+    worst = audit(sv.averaging(sv.Network.star(5), np.zeros(5)), mask=sv.GaussianMask(1e6), against=Worst(1), c=0.5)
     assert worst.setting().startswith(
         "Against the worst coalition of at most 1 for each party and taps on every channel"
     )
     assert headline(worst) == "DISCLOSED: 4 of 5 parties, if the worst of the others are corrupt"
-    nobody = audit(sv.averaging(RING, np.zeros(6)), mask=sv.GaussianMask(1e6), max_corrupt=0, c=0.5)
+    nobody = audit(sv.averaging(RING, np.zeros(6)), mask=sv.GaussianMask(1e6), against=Worst(0), c=0.5)
     assert nobody.setting().startswith("Against an eavesdropper, ")
 
 

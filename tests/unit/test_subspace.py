@@ -9,8 +9,8 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, SottovoceError
-from sottovoce.privacy import subspace as module
-from sottovoce.privacy.subspace import Solver, Subspace
+from sottovoce.privacy.moments import subspace as module
+from sottovoce.privacy.moments.subspace import Solver, Subspace
 
 
 def general(network, rng, dims, rows, b=True):

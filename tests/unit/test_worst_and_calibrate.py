@@ -15,14 +15,15 @@ from situations import TOLERANCE, Situation, networks
 
 import sottovoce as sv
 from sottovoce.errors import BadlyHidden, NotCalibrated, Unsupported
-from sottovoce.privacy import audit, calibrate
-from sottovoce.privacy.case import Case, setting_of
-from sottovoce.privacy.closed_form import OpenView, _dense
-from sottovoce.privacy.posterior import Posterior
-from sottovoce.privacy.secrets_and_prior import secrets_of
+from sottovoce.privacy import Transcript, Worst, audit, calibrate
+from sottovoce.privacy.methods.case import Case, setting_of
+from sottovoce.privacy.methods.closed_form import OpenView, _dense
+from sottovoce.privacy.methods.posterior import Posterior
+from sottovoce.privacy.methods.secrets_and_prior import secrets_of
 
 worst_module, calibrate_module, coalitions_module = (
-    import_module(f"sottovoce.privacy.{name}") for name in ("worst", "calibrate", "coalitions")
+    import_module(f"sottovoce.privacy.{name}")
+    for name in ("methods.worst_coalition", "calibrate", "methods.many_coalitions")
 )
 KITE = sv.Network.from_edges(5, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)])
 RUN = {"c": 0.5, "seed": 0, "theta": 0.8, "hessians": "public"}
@@ -50,7 +51,9 @@ def test_the_worst_coalition_by_brute_force_in_fractions(t, channels):
         for corrupt in coalitions(5, t)
     }
     most = np.nanmax(list(every.values()), axis=0)
-    report = audit(sv.averaging(KITE, np.zeros(5)), mask=sv.GaussianMask(9.0), max_corrupt=t, channels=channels, **RUN)
+    report = audit(
+        sv.averaging(KITE, np.zeros(5)), mask=sv.GaussianMask(9.0), against=Worst(t), channels=channels, **RUN
+    )
     np.testing.assert_allclose([report.leakage, report.floor, report.excess], most, rtol=0, atol=TOLERANCE)
     for i, by in enumerate(report.coalitions):
         if most[0, i] == 0:
@@ -73,7 +76,7 @@ def test_the_worst_coalition_by_brute_force_in_floats(network, t, seed):
     # Powers of 4: a conditional variance of 0 is then 0 without rounding (see test_isolated_nodes_whatever_the_prior).
     problem, prior = curved(network, 4.0 ** rng.integers(-1, 2, n)), 4.0 ** rng.integers(-1, 2, n)
     arguments = {"mask": sv.GaussianMask(5.0), "prior": prior, **RUN}
-    report = audit(problem, max_corrupt=t, **arguments)
+    report = audit(problem, against=Worst(t), **arguments)
     singles = [audit(problem, corrupt=corrupt, **arguments) for corrupt in coalitions(n, t)]
     for name in ("leakage", "floor", "excess"):
         np.testing.assert_array_equal(getattr(report, name), np.nanmax([getattr(one, name) for one in singles], axis=0))
@@ -83,15 +86,15 @@ def test_the_worst_coalition_by_brute_force_in_floats(network, t, seed):
 def test_a_larger_budget_learns_no_less():
     problem, last = sv.averaging(sv.Network.complete(5), np.zeros(5)), np.zeros(5)
     for t in range(4):
-        leakage = audit(problem, mask=sv.GaussianMask(5.0), max_corrupt=t, **RUN).leakage
+        leakage = audit(problem, mask=sv.GaussianMask(5.0), against=Worst(t), **RUN).leakage
         assert (leakage > last).all()
         last = leakage
-    assert audit(problem, mask=sv.GaussianMask(5.0), max_corrupt=4, **RUN).exposed == (0, 1, 2, 3, 4)
+    assert audit(problem, mask=sv.GaussianMask(5.0), against=Worst(4), **RUN).exposed == (0, 1, 2, 3, 4)
 
 
 def test_stacks_of_coalitions_are_the_coalitions(monkeypatch):
     """Whatever the size of a stack: the same bits."""
-    problem, arguments = sv.averaging(KITE, np.zeros(5)), {"mask": sv.GaussianMask(5.0), "max_corrupt": 2, **RUN}
+    problem, arguments = sv.averaging(KITE, np.zeros(5)), {"mask": sv.GaussianMask(5.0), "against": Worst(2), **RUN}
     whole = audit(problem, **arguments)
     monkeypatch.setattr(coalitions_module, "STACK", 60)  # two at a time
     cut = audit(problem, **arguments)
@@ -103,7 +106,7 @@ def test_stacks_of_coalitions_are_the_coalitions(monkeypatch):
 @settings(max_examples=60, deadline=None)
 @given(networks(9), st.integers(0, 5), st.floats(-12, 12), st.integers(0, 99))
 def test_stacked_coalitions_are_the_readable_ones(network, t, exponent, seed):
-    """The twin of ``coalitions`` is ``_dense``: equal to 1e-12, for cuts, isolated nodes and any size of the mask."""
+    """The twin of ``many_coalitions`` is ``_dense``: equal to 1e-12, for cuts, isolated nodes, any size of the mask."""
     rng, n, v = np.random.default_rng(seed), network.n, 10.0**exponent
     secrets = secrets_of(curved(network, rng.uniform(0.5, 3, n)), rng.uniform(0.3, 3, n))
     corrupt = frozenset(rng.permutation(n)[: min(t, n - 1)].tolist())
@@ -158,7 +161,7 @@ def test_coalitions_that_are_few_enough_to_try(n, t):
 
 def _case(n, d=1, channels="open", iterations=None):
     problem, prior = sv.averaging(sv.Network.ring(n), np.zeros((n, d))), np.eye(n * d) if d > 1 else 1.0
-    setting = setting_of(problem, sv.Asynchronous(), None, 0.4, 0, "transcript", iterations)
+    setting = setting_of(problem, sv.Asynchronous(), None, 0.4, 0, Transcript(iterations))
     return Case(secrets_of(problem, prior), None, channels, setting)
 
 
@@ -181,7 +184,7 @@ def test_the_bound_is_above_the_exact_worst_case(network, t, v, seed):
     rng, n = np.random.default_rng(seed), network.n
     t = min(t, n - 2)
     problem, prior = curved(network, 4.0 ** rng.integers(-1, 2, n)), 4.0 ** rng.integers(-1, 2, n)
-    arguments = {"mask": sv.GaussianMask(v), "prior": prior, "max_corrupt": t, **RUN}
+    arguments = {"mask": sv.GaussianMask(v), "prior": prior, "against": Worst(t), **RUN}
     exact = audit(problem, **arguments)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worst_module, "WORK", 0.0)
@@ -200,7 +203,7 @@ def test_the_bound_is_above_the_exact_worst_case(network, t, v, seed):
 def test_the_bound_is_tight_on_a_path(monkeypatch):
     """The middle of a path has one honest neighbour left, which has nothing else to hide behind: no more to give."""
     network = sv.Network.from_edges(3, [(0, 1), (1, 2)])
-    arguments = {"mask": sv.GaussianMask(7.0), "max_corrupt": 1, **RUN}
+    arguments = {"mask": sv.GaussianMask(7.0), "against": Worst(1), **RUN}
     exact = audit(sv.averaging(network, np.zeros(3)), **arguments)
     monkeypatch.setattr(worst_module, "WORK", 0.0)
     bound = audit(sv.averaging(network, np.zeros(3)), **arguments)
@@ -212,7 +215,7 @@ def test_the_bound_is_tight_on_a_path(monkeypatch):
 def test_copies_count_in_the_bound(monkeypatch):
     monkeypatch.setattr(worst_module, "WORK", 0.0)
     one, three = (
-        audit(sv.averaging(KITE, np.zeros(shape)), mask=sv.GaussianMask(7.0), max_corrupt=1, **RUN)
+        audit(sv.averaging(KITE, np.zeros(shape)), mask=sv.GaussianMask(7.0), against=Worst(1), **RUN)
         for shape in (5, (5, 3))
     )
     np.testing.assert_allclose(three.leakage, 3 * one.leakage, rtol=1e-14)
@@ -222,18 +225,18 @@ def test_the_bound_on_the_excess_falls_and_the_advice_is_right(monkeypatch):
     """That of the leakage tends to ``1/2 ln(1 + 1/h)``, ``h`` honest neighbours; that of the excess to nothing."""
     problem, v = sv.averaging(sv.Network.complete(6), np.zeros(6)), 1e9
     monkeypatch.setattr(worst_module, "WORK", 0.0)
-    small, large = (audit(problem, mask=sv.GaussianMask(of), max_corrupt=1, **RUN) for of in (v / 1e3, v))
+    small, large = (audit(problem, mask=sv.GaussianMask(of), against=Worst(1), **RUN) for of in (v / 1e3, v))
     np.testing.assert_allclose(large.leakage, 0.5 * np.log(1 + 1 / 4), rtol=1e-6)
     np.testing.assert_allclose(small.excess, 1e3 * large.excess, rtol=1e-3)
-    weak = audit(problem, mask=sv.GaussianMask(1.0), max_corrupt=1, **RUN)
+    weak = audit(problem, mask=sv.GaussianMask(1.0), against=Worst(1), **RUN)
     assert any("calibrate" in sentence for sentence in weak.advice())
     monkeypatch.setattr(calibrate_module, "WORK", 0.0)
     mask = calibrate(problem, delta=1e-3, **RUN)  # which the advice names
-    assert audit(problem, mask=mask, max_corrupt=1, **RUN).excess.max() <= 1e-3 * (1 + 1e-9)
+    assert audit(problem, mask=mask, against=Worst(1), **RUN).excess.max() <= 1e-3 * (1 + 1e-9)
 
 
 def test_the_bound_bounds_the_floor_too(monkeypatch):
-    arguments = {"mask": sv.GaussianMask(30.0), "max_corrupt": 2, **RUN}
+    arguments = {"mask": sv.GaussianMask(30.0), "against": Worst(2), **RUN}
     exact = audit(sv.averaging(sv.Network.complete(5), np.zeros(5)), **arguments)
     monkeypatch.setattr(worst_module, "WORK", 0.0)
     bound = audit(sv.averaging(sv.Network.complete(5), np.zeros(5)), **arguments)
@@ -244,30 +247,30 @@ def test_the_bound_bounds_the_floor_too(monkeypatch):
 def test_no_bound_where_its_assumptions_fail(monkeypatch, more):
     monkeypatch.setattr(worst_module, "WORK", 0.0)
     with pytest.raises(Unsupported, match="6 coalitions are too many to try, and the bound for more needs independent"):
-        audit(sv.averaging(KITE, np.zeros(5)), **({"mask": sv.GaussianMask(1.0), "max_corrupt": 1} | RUN | more))
+        audit(sv.averaging(KITE, np.zeros(5)), **({"mask": sv.GaussianMask(1.0), "against": Worst(1)} | RUN | more))
 
 
 # Calibration
 
 
 CASES = {
-    "averaging": (sv.averaging(KITE, np.zeros(5)), {"max_corrupt": 1}, 1e-3),
-    "loose": (sv.averaging(KITE, np.zeros(5)), {"max_corrupt": 1}, 2.0),
-    "eavesdropper only": (sv.averaging(KITE, np.zeros(5)), {"max_corrupt": 0, "prior": 3.0}, 1e-2),
-    "two corrupt": (sv.averaging(sv.Network.complete(5), np.zeros(5)), {"max_corrupt": 2}, 1e-2),
-    "curvatures": (curved(KITE, [0.5, 2, 1, 3, 2]), {"max_corrupt": 1, "prior": [1.0, 0.3, 2.0, 5.0, 1.0]}, 1e-2),
-    "related secrets": (curved(KITE, [0.5, 2, 1, 3, 2]), {"max_corrupt": 1, "prior": np.eye(5) + 0.5}, 1e-2),
+    "averaging": (sv.averaging(KITE, np.zeros(5)), {"against": Worst(1)}, 1e-3),
+    "loose": (sv.averaging(KITE, np.zeros(5)), {"against": Worst(1)}, 2.0),
+    "eavesdropper only": (sv.averaging(KITE, np.zeros(5)), {"against": Worst(0), "prior": 3.0}, 1e-2),
+    "two corrupt": (sv.averaging(sv.Network.complete(5), np.zeros(5)), {"against": Worst(2)}, 1e-2),
+    "curvatures": (curved(KITE, [0.5, 2, 1, 3, 2]), {"against": Worst(1), "prior": [1.0, 0.3, 2.0, 5.0, 1.0]}, 1e-2),
+    "related secrets": (curved(KITE, [0.5, 2, 1, 3, 2]), {"against": Worst(1), "prior": np.eye(5) + 0.5}, 1e-2),
     # The coalition that is worst under a large mask is not the worst under the mask that is found.
     "another coalition": (
         curved(sv.Network.complete(4), [4, 4, 0.25, 4]),
-        {"max_corrupt": 1, "prior": [1.0, 0.01, 100.0, 1.0], "c": 2.0},
+        {"against": Worst(1), "prior": [1.0, 0.01, 100.0, 1.0], "c": 2.0},
         3.0,
     ),
-    "vectors": (sv.averaging(KITE, np.zeros((5, 3))), {"max_corrupt": 1}, 1e-2),
-    "encrypted": (sv.averaging(KITE, np.zeros(5)), {"max_corrupt": 1, "channels": "encrypted"}, 1e-2),
+    "vectors": (sv.averaging(KITE, np.zeros((5, 3))), {"against": Worst(1)}, 1e-2),
+    "encrypted": (sv.averaging(KITE, np.zeros(5)), {"against": Worst(1), "channels": "encrypted"}, 1e-2),
     "encrypted, asynchronous": (
         sv.averaging(KITE, np.zeros(5)),
-        {"max_corrupt": 1, "channels": "encrypted", "schedule": sv.Asynchronous(), "theta": 1.0},
+        {"against": Worst(1), "channels": "encrypted", "schedule": sv.Asynchronous(), "theta": 1.0},
         1e-2,
     ),
 }
@@ -281,7 +284,7 @@ def test_a_calibrated_mask_is_large_enough_and_not_larger(name):
     mask = calibrate(problem, delta=delta, **arguments)
     assert isinstance(mask, sv.GaussianMask)
     assert (mask.delta, mask.excess) == (delta, pytest.approx(delta, rel=1e-5))  # the last bracket is 1e-6 wide
-    t = arguments.pop("max_corrupt")
+    t = arguments.pop("against").max_corrupt
     method = {"method": "elimination"}
 
     def excess(variance):
@@ -302,7 +305,7 @@ def test_a_calibrated_mask_is_large_enough_and_not_larger(name):
 
 
 def test_a_calibrated_mask_says_what_it_promises():
-    mask = calibrate(sv.averaging(KITE, np.zeros(5)), delta=0.01, max_corrupt=1, prior=4.0, **RUN)
+    mask = calibrate(sv.averaging(KITE, np.zeros(5)), delta=0.01, against=Worst(1), prior=4.0, **RUN)
     assert mask.against == "all 6 coalitions of at most 1, open channels"
     assert "<= 0.01 nats" in str(mask)
     assert "Gaussian secrets of variance 4" in str(mask)
@@ -327,7 +330,7 @@ def test_a_calibrated_mask_holds_for_every_activation_sequence(schedule):
     arguments = {"channels": "encrypted", "schedule": schedule, "theta": 1.0, "c": 0.5}
     mask = calibrate(problem, delta=0.01, seed=1, **arguments)
     for seed in range(5):
-        worst = audit(problem, mask=mask, max_corrupt=1, seed=seed, **arguments)
+        worst = audit(problem, mask=mask, against=Worst(1), seed=seed, **arguments)
         assert np.max(worst.excess) <= 0.01 * (1 + 1e-9)
 
 
@@ -348,7 +351,7 @@ def test_a_mask_for_more_coalitions_than_can_be_tried_is_large_enough(network, t
     rng, n = np.random.default_rng(seed), network.n
     t = min(t, n - 2, int(network.degrees.min()) - 1)
     problem = curved(network, rng.uniform(0.5, 3, n))
-    arguments = {"prior": rng.uniform(0.3, 3, n), "max_corrupt": t, "theta": 0.8, "seed": 0, "hessians": "public"}
+    arguments = {"prior": rng.uniform(0.3, 3, n), "against": Worst(t), "theta": 0.8, "seed": 0, "hessians": "public"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calibrate_module, "WORK", 0.0)
         mask = calibrate(problem, delta=delta, c=0.5, **arguments)

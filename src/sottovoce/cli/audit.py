@@ -93,21 +93,23 @@ def audit(
     """
     from ..data.problem_file import read_problem_file
     from ..errors import InvalidInput, Unsupported
-    from ..privacy import Verdict, calibrate
+    from ..privacy import Snapshot, Transcript, Verdict, Worst, calibrate
     from ..privacy import audit as run
-    from ..privacy.verdict import DELTA
+    from ..privacy.answers.verdict import DELTA
     from .audit_answer import audit_notes, audited_dict, enough, print_report
 
     if corrupt is not None and max_corrupt is not None:
         raise InvalidInput("give one of --corrupt and --max-corrupt: each says who is corrupt.")
     if iterations is not None and snapshot is not None:
         raise InvalidInput("give one of --iterations and --snapshot: each says what is seen.")
+    if published and snapshot is not None:
+        raise InvalidInput("--published is of a whole run: leave --snapshot out.")
     if plot is not None:
         from ..network.pictures import check_plot_path
 
         check_plot_path(plot)
     if statement is not None:
-        from ..privacy.statement import check_statement_path
+        from ..privacy.answers.statement import check_statement_path
 
         check_statement_path(statement)
     solved = read_problem_file(problem, seed)
@@ -115,17 +117,17 @@ def audit(
     setting: dict[str, Any] = {name: solved.options[name] for name in ("schedule", "theta", "c", "seed")}
     setting |= {"channels": channels.value, "prior": prior}
     setting["hessians"] = "public" if public_hessians else "private"
-    seen: dict[str, Any] = {"iterations": iterations, "answer": "public" if published else "private"}
+    seen: Transcript | Snapshot = Transcript(iterations, runs, answer="public" if published else "private")
     if snapshot is not None:
-        seen |= {"iterations": snapshot, "view": "snapshot"}
+        seen = Snapshot(snapshot, runs)
     members = () if corrupt is None else solved.party_numbers(corrupt)
     needed: CalibratedMask | str | None = None
     with spinner("auditing ...", quiet=json):
-        report = run(solved.problem, mask=mask, corrupt=members, max_corrupt=max_corrupt, runs=runs, **seen, **setting)
+        worst = None if max_corrupt is None else Worst(max_corrupt)
+        report = run(solved.problem, mask, corrupt=members, against=worst, seen=seen, **setting)
         if delta is not None:
             try:
-                most = 1 if max_corrupt is None else max_corrupt
-                needed = calibrate(solved.problem, delta=delta, max_corrupt=most, **setting)
+                needed = calibrate(solved.problem, delta=delta, against=worst or Worst(1), **setting)
             except Unsupported as reason:
                 needed = str(reason)
     fits, bound = needed is None or enough(mask, runs, needed), DELTA if delta is None else delta
@@ -138,8 +140,8 @@ def audit(
         report.plot(plot)
     if statement is not None:
         from ..pdmm.solve import settled_theta
-        from ..privacy.statement import statement as state
-        from ..privacy.statement import write_statement
+        from ..privacy.answers.statement import statement as state
+        from ..privacy.answers.statement import write_statement
 
         page = state(
             report,

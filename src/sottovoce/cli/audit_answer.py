@@ -15,7 +15,7 @@ from ..data.problem_file import ProblemFile
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..privacy import CalibratedMask, Report
-from ..privacy.verdict import Verdict, headline
+from ..privacy.answers.verdict import Verdict, headline
 from .terminal import SHOWN
 
 LEGEND = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..privacy.verdict import headline
+from ..privacy.answers.verdict import headline
 from .terminal import facts
 
 if TYPE_CHECKING:

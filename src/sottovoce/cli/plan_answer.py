@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..privacy.case import describe_mask
+from ..privacy.methods.case import describe_mask
 from ..runtime.plan.plan import STATEMENT, Plan
 from .terminal import facts
 

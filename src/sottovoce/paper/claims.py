@@ -16,8 +16,11 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.schedules import Asynchronous, EdgeBernoulli, NodeSchedule, Schedule, Synchronous
 from ..pdmm.solve import solve
 from ..privacy.audit import audit
-from ..privacy.exact_moments import LinearRun, perp_covariance, perp_variance, play, psi_basis, random_variances
-from ..privacy.subspace import Subspace
+from ..privacy.moments.exact_moments import LinearRun, play, psi_basis
+from ..privacy.moments.perp_formulas import perp_covariance, perp_variance
+from ..privacy.moments.random_moments import random_variances
+from ..privacy.moments.subspace import Subspace
+from ..privacy.seen import Transcript
 from .experiments import INFORMATION_ITERATIONS, VARIANCE, VARIANCES, Experiment, Progress, exact_curves
 
 HOLDS, CONDITION, FAILS, OPEN = "holds", "holds with a condition", "does not hold", "undecided"
@@ -124,7 +127,7 @@ class Bench:
     def snapshots(self, schedule: Schedule, theta: float, variance: float = 1.0) -> Array:
         """Information of eq. 8 for every half-edge ``(i, j)``, ``j`` the one honest neighbour of ``i``: ``(k, 2m)``.
 
-        The formula of ``privacy.snapshot_information`` for scalars, for all pairs in one run.
+        The formula of ``privacy.research.snapshot_information`` for scalars, for all pairs in one run.
         """
         run = LinearRun(self.problem, schedule, theta=theta, c=self.c, seed=self.experiment.seed)
         holders, rows = self.network.holders, run.rows
@@ -376,7 +379,7 @@ def transcript_order(bench: Bench) -> Claim:
     ):
         report = audit(
             bench.problem, mask=GaussianMask(1.0), corrupt=corrupt, method="elimination",
-            schedule=schedule, theta=1.0, c=bench.c, iterations=iterations,
+            schedule=schedule, theta=1.0, c=bench.c, seen=Transcript(iterations),
         )  # fmt: skip
         values[name] = float(report.leakage[bench.node])
     complete = values["asynchronous, all edges used"]

@@ -30,16 +30,16 @@ from ..pdmm.schedules import (
     key_of,
 )
 from ..pdmm.solve import positive_integer, solve
-from ..privacy.exact_moments import (
+from ..privacy.moments.exact_moments import (
     LinearRun,
     monte_carlo,
-    perp_variance,
     play,
     psi_basis,
-    random_variances,
     sequence_variances,
 )
-from ..privacy.information import snapshot_information
+from ..privacy.moments.information import snapshot_information
+from ..privacy.moments.perp_formulas import perp_variance
+from ..privacy.moments.random_moments import random_variances
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -336,7 +336,9 @@ def figure3(
     experiment = replace(experiment or Experiment.paper(), **changes)
     problem, network = experiment.problem, experiment.problem.network
     if problem.quadratic is None:
-        raise Unsupported("Figure 3 needs quadratic costs; for others sample and use privacy.estimated_information.")
+        raise Unsupported(
+            "Figure 3 needs quadratic costs; for others sample and use privacy.research.estimated_information."
+        )
     node = int(network.degrees.argmax()) if node is None else node
     if not 0 <= node < network.n:
         raise InvalidInput(f"node must be in 0 .. {network.n - 1}; got {node}.")

@@ -93,7 +93,8 @@ class UniformMask(RealPads):
 
     It is worse at every variance, because sum and difference of two uniform pads are not independent. Messages show
     ``e = z_{i|j}(0) - z_{j|i}(0)``; given ``e``, the half-sum that hides the data is uniform on ``+-(b - |e|/2)`` only.
-    With one honest neighbour the leak falls as ``1/sigma`` instead of ``1/sigma^2`` (``privacy.uniform_attack``).
+    With one honest neighbour the leak falls as ``1/sigma`` instead of ``1/sigma^2``
+    (``privacy.research.uniform_attack``).
     """
 
     def draw(self, shape: tuple[int, ...], seed: int | None = None) -> Array:

@@ -1,91 +1,38 @@
-"""What a run reveals: the auditor, its attacks and calibration; subspaces, exact moments, information."""
+"""What a run gives away, and to whom: ``audit``; ``exposure`` of a network, ``calibrate`` for a mask.
 
-from .adversary import Adversary, Coalition, Eavesdropper
-from .attacks import (
-    RecoveredChanges,
-    RecoveredGradients,
-    RecoveredHessians,
-    changes_between,
-    gradient_attack,
-    pad_reuse_attack,
-    recover_hessians,
-    regression_attack,
-)
+Who listens is an ``Eavesdropper``, a ``Coalition``, or the ``Worst`` one; what is seen a ``Transcript`` or a
+``Snapshot``. What the auditor and the paper stand on is in ``privacy.research``.
+"""
+
+from . import research as research
+from .adversary import Adversary, Coalition, Eavesdropper, Worst
+from .answers.report import Report
+from .answers.several_agreements import total
+from .answers.statement import statement, write_statement
+from .answers.verdict import Verdict
 from .audit import audit
 from .calibrate import CalibratedMask, calibrate
-from .eavesdropper import Transcript, gradient_differences, record_transcript
-from .edge_attack import edge_attack
-from .exact_moments import (
-    LinearRun,
-    RandomMoments,
-    SampledVariances,
-    Variances,
-    covariance,
-    monte_carlo,
-    perp_covariance,
-    perp_variance,
-    random_variances,
-    sequence_variances,
-)
-from .exposure import Exposure, Suggestion, exposure, suggest_edges
-from .information import Information, estimated_information, snapshot_information
-from .kinks import RecoveredKinks, kink_attack
-from .one_row import RecoveredRows, row_attack
-from .pads import CorrelatedPads
-from .report import Report
-from .statement import statement, write_statement
-from .subspace import Subspace
-from .total import total
-from .uniform import UniformLeak, uniform_attack
-from .verdict import Verdict
+from .exposure import Exposure, exposure
+from .seen import Snapshot, Transcript
+from .suggest_edges import Suggestion, suggest_edges
 
 __all__ = [
     "Adversary",
     "CalibratedMask",
     "Coalition",
-    "CorrelatedPads",
     "Eavesdropper",
     "Exposure",
-    "Information",
-    "LinearRun",
-    "RandomMoments",
-    "RecoveredChanges",
-    "RecoveredGradients",
-    "RecoveredHessians",
-    "RecoveredKinks",
-    "RecoveredRows",
     "Report",
-    "SampledVariances",
-    "Subspace",
+    "Snapshot",
     "Suggestion",
     "Transcript",
-    "UniformLeak",
-    "Variances",
     "Verdict",
+    "Worst",
     "audit",
     "calibrate",
-    "changes_between",
-    "covariance",
-    "edge_attack",
-    "estimated_information",
     "exposure",
-    "gradient_attack",
-    "gradient_differences",
-    "kink_attack",
-    "monte_carlo",
-    "pad_reuse_attack",
-    "perp_covariance",
-    "perp_variance",
-    "random_variances",
-    "record_transcript",
-    "recover_hessians",
-    "regression_attack",
-    "row_attack",
-    "sequence_variances",
-    "snapshot_information",
     "statement",
     "suggest_edges",
     "total",
-    "uniform_attack",
     "write_statement",
 ]

@@ -27,7 +27,20 @@ Nodes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Adversary:
-    """Corrupt nodes, and whether channels are tapped. Made by ``Eavesdropper``, ``Coalition``, and ``|``."""
+    """Corrupt nodes, and whether channels are tapped. Made by ``Eavesdropper``, ``Coalition``, and ``|``.
+
+    Parameters
+    ----------
+    corrupt
+        The nodes that pool what they hold.
+    taps
+        Whether every message over open channels is read besides.
+
+    Examples
+    --------
+    >>> print(Eavesdropper() | Coalition({0, 3}))
+    corrupt nodes 0, 3 and taps
+    """
 
     corrupt: frozenset[int]
     taps: bool
@@ -56,17 +69,93 @@ class Adversary:
 
 
 def Eavesdropper() -> Adversary:
-    """Taps every channel, and holds no secret of its own."""
+    """Taps every channel, and holds no secret of its own.
+
+    Returns
+    -------
+    Adversary
+        Without corrupt nodes.
+
+    Examples
+    --------
+    >>> print(Eavesdropper())
+    eavesdropper
+    """
     return Adversary(frozenset(), True)
 
 
 def Coalition(nodes: Iterable[int]) -> Adversary:
     """Corrupt nodes that follow the protocol and pool what they see; they tap no channel between honest nodes.
 
-    >>> (Coalition({3, 0}) | Eavesdropper()).taps
-    True
+    Parameters
+    ----------
+    nodes
+        Their numbers.
+
+    Returns
+    -------
+    Adversary
+        Without taps; ``Coalition(nodes) | Eavesdropper()`` has them.
+
+    Raises
+    ------
+    InvalidInput
+        For what is no set of node numbers.
+
+    Examples
+    --------
+    >>> Coalition({3, 0}).taps, (Coalition({3, 0}) | Eavesdropper()).taps
+    (False, True)
     """
     return Adversary(node_set(nodes, "Coalition"), False)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """For each node whichever coalition of at most ``max_corrupt`` nodes learns most about it, channels tapped.
+
+    Parameters
+    ----------
+    max_corrupt
+        How many nodes may be corrupt; 0 leaves taps alone.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem, mask = sv.averaging(sv.Network.ring(4), [1, 2, 3, 4]), sv.GaussianMask(1e6)
+    >>> sv.privacy.audit(problem, mask=mask, against=sv.privacy.Worst(2), c=0.5).exposed
+    (0, 1, 2, 3)
+    """
+
+    max_corrupt: int = 1
+
+    def check(self, network: Network) -> None:
+        """Refuse coalitions that leave nobody."""
+        t = self.max_corrupt
+        if isinstance(t, bool) or not isinstance(t, int | np.integer) or not 0 <= t < network.n:
+            raise InvalidInput(f"max_corrupt must be an integer in 0 .. {network.n - 1}; got {t!r}.")
+
+
+def worst_of(against: Any, network: Network) -> int:
+    """How many may be corrupt, where the question is for any of them."""
+    if not isinstance(against, Worst):
+        raise InvalidInput(f"against must be Worst(max_corrupt), any coalition of that size; got {against!r}.")
+    against.check(network)
+    return int(against.max_corrupt)
+
+
+def listeners(corrupt: Iterable[int], against: Any) -> Adversary | Worst:
+    """Who listens, said in one of two ways."""
+    named = Coalition(corrupt).corrupt
+    if against is None:
+        return Coalition(named) | Eavesdropper()
+    if not isinstance(against, Adversary | Worst):
+        raise InvalidInput(
+            f"against must be Eavesdropper(), Coalition(...), both with |, or Worst(max_corrupt=1); got {against!r}."
+        )
+    if named:
+        raise InvalidInput("give one of corrupt and against: each says who is corrupt.")
+    return against
 
 
 def node_set(nodes: Any, name: str) -> frozenset[int]:

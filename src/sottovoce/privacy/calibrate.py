@@ -17,22 +17,22 @@ from ..network import Network
 from ..pdmm.masks import DEVIATIONS, GaussianMask
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import NodeSchedule, Schedule
-from .adversary import Adversary, Channels, Eavesdropper, Nodes
-from .case import Case, Setting, check, describe_prior, setting_of
-from .closed_form import OpenView
-from .coalitions import whole_transcripts
-from .secrets_and_prior import prior_of, secrets_of
-from .uncertified import Hessians, check_hessians, is_certifiable
-from .worst import (
+from .adversary import Adversary, Channels, Eavesdropper, Nodes, Worst, worst_of
+from .attacks.uncertified import Hessians, check_hessians, is_certifiable
+from .methods.case import Case, Setting, check, describe_prior, setting_of
+from .methods.closed_form import OpenView
+from .methods.many_coalitions import whole_transcripts
+from .methods.secrets_and_prior import prior_of, secrets_of
+from .methods.worst_coalition import (
     WORK,
     adversaries,
     bounded,
-    check_size,
     coalitions_up_to,
     seen_by_coalitions,
     seen_by_taps,
     work,
 )
+from .seen import Transcript
 
 CLOSE = 1e-6  # relative width of the last bracket around the variance
 LARGEST = 1e30  # variance at which the search ends
@@ -45,6 +45,15 @@ class CalibratedMask(GaussianMask):
 
     It holds for one network, and for ``c`` in ``c_range``: the larger ``c``, the better do taps see a shift of all
     ``x``, and in the limit the answer. ``theta`` and ``schedule`` are None where the guarantee does not hang on them.
+    Made by ``calibrate``; a run that does not fit warns.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(5), [3.0, 1.0, 4.0, 1.0, 5.0])
+    >>> mask = sv.privacy.calibrate(problem, delta=0.01)
+    >>> mask.against
+    'all 6 coalitions of at most 1, open channels'
     """
 
     delta: float = 0.0
@@ -110,7 +119,7 @@ def calibrate(
     problem: Problem,
     *,
     delta: float,
-    max_corrupt: int = 1,
+    against: Worst = Worst(1),  # noqa: B008 - frozen
     channels: Channels = "open",
     prior: npt.ArrayLike | None = None,
     schedule: Schedule | None = None,
@@ -119,15 +128,44 @@ def calibrate(
     seed: int | None = None,
     hessians: Hessians = "private",
 ) -> CalibratedMask:
-    """The smallest Gaussian mask whose exact excess is at most ``delta`` nats at every node, for every coalition of at
-    most ``max_corrupt`` nodes (and taps, over open channels); a larger one, which says so, where these are too many to
-    try. Refused, with the reason, where no mask can do it. ``prior`` as for ``audit``: by default taken from the data,
-    and 1 where there are none; and so ``hessians``."""
+    """The smallest Gaussian mask whose exact excess is at most ``delta`` nats at every node, for every coalition.
+
+    A larger one, which says so, where the coalitions are too many to try.
+
+    Parameters
+    ----------
+    problem
+        Network and costs.
+    delta
+        Nats that the procedure may add to what the result itself tells.
+    against
+        How many may be corrupt; over open channels they tap all.
+    channels, prior, hessians, schedule, theta, c, seed
+        As for ``audit``.
+
+    Returns
+    -------
+    CalibratedMask
+        A ``GaussianMask`` that knows for which runs its guarantee holds.
+
+    Raises
+    ------
+    Unsupported
+        Where no mask can do it, with the reason.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(5), [3.0, 1.0, 4.0, 1.0, 5.0])
+    >>> mask = sv.privacy.calibrate(problem, delta=0.01)
+    >>> bool(sv.privacy.audit(problem, mask, against=sv.privacy.Worst(1)).excess.max() <= 0.01)
+    True
+    """
     check(problem, channels)
     if not (is_number(delta) and 0 < delta < np.inf):
         raise InvalidInput(f"delta must be a positive number of nats; got {delta!r}.")
     network = problem.network
-    check_size(max_corrupt, network.n)
+    max_corrupt = worst_of(against, network)
     check_hessians(hessians)
     is_certifiable(problem, hessians)
     for i in np.flatnonzero(network.degrees <= max_corrupt):
@@ -136,7 +174,7 @@ def calibrate(
             f"among the {max_corrupt} corrupt nodes it is disclosed exactly. Add edges (sv.privacy.suggest_edges), or "
             "lower max_corrupt."
         )
-    setting = setting_of(problem, schedule, theta, c, seed, "transcript", None)
+    setting = setting_of(problem, schedule, theta, c, seed, Transcript())
     if setting.iterations is not None:
         raise InvalidInput("a Trace ends, and a mask must do for whole runs. Name the schedule that it was taken from.")
     assumed = prior_of(problem, prior)
@@ -149,18 +187,16 @@ def calibrate(
         "meant_for": DEVIATIONS * float(np.max(np.abs(case.secrets.Q)) * np.sqrt(case.secrets.variances.max())),
     }
     count = coalitions_up_to(network.n, max_corrupt) - (channels == "encrypted")
-    against = f"all {count:,} coalitions of at most {max_corrupt}, {channels} channels"
+    named = f"all {count:,} coalitions of at most {max_corrupt}, {channels} channels"
     if count * work(case) > WORK:
         variance, most = _large_enough(case, max_corrupt, float(delta))
         return CalibratedMask(
-            variance, float(delta), float(delta), against=against, smallest=False, c_range=(0.0, most), **told
+            variance, float(delta), float(delta), against=named, smallest=False, c_range=(0.0, most), **told
         )
     listening = [a for a in adversaries(network.n, max_corrupt) if a.corrupt or channels == "open"]
     worst, exact = _worst_excess(case, listening)
     variance, coalition, excess = _smallest(worst, len(listening), float(delta), _safe(case, float(delta)))
-    found = CalibratedMask(
-        variance, float(delta), excess, listening[coalition].corrupt, against, smallest=exact, **told
-    )
+    found = CalibratedMask(variance, float(delta), excess, listening[coalition].corrupt, named, smallest=exact, **told)
     if channels == "open":
         return replace(found, c_range=(0.0, _largest_c(case, variance, float(delta))))
     if not setting.random:
@@ -183,7 +219,8 @@ def _largest_c(case: Case, variance: float, delta: float) -> float:
 
     Without that they see the sum as well, so that no mask does for all ``c`` where the sum itself tells ``delta``.
     """
-    view: OpenView = case.view(Eavesdropper())[0]
+    view = case.view(Eavesdropper()).view
+    assert isinstance(view, OpenView)
     low, high = view.c, 2 * view.c
     while high < LARGEST and replace(view, c=high).leaks(variance).excess.max() <= delta:
         low, high = high, high * 4
@@ -232,8 +269,8 @@ def _worst_excess(case: Case, listening: Sequence[Adversary]) -> tuple[Callable[
         views = [OpenView(secrets, adversary.corrupt, everybody, 1.0) for adversary in listening]
     else:
         found = [case.view(adversary) for adversary in listening]
-        exact = all(guarantee == "exact" for _, _, guarantee in found)
-        views = [view for view, _, _ in found]
+        exact = all(seen.guarantee == "exact" for seen in found)
+        views = [seen.view for seen in found]
 
     def excess(variance: float, some: Nodes) -> Array:
         if all(isinstance(view, OpenView) and view.is_stackable for view in views):

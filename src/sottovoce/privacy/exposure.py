@@ -10,27 +10,32 @@ A set ``S`` of honest nodes is confined by exactly the coalitions that contain i
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidInput, Unsupported
 from ..network import Network
 from ..pdmm.solve import positive_integer
-
-Neighbours = list[set[int]]  # N_i of every node
+from .adversary import Worst, worst_of
+from .vertex_cuts import Neighbours, articulation, check_graph, neighbours_of, smallest_cut
 
 NAMED = 10  # nodes that a summary names before it says how many more there are
 
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """What coalitions of at most ``t`` nodes can do to each node, and where the graph is thin."""
+    """What coalitions of at most ``t`` nodes can do to each node, and where the graph is thin. Made by ``exposure``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> found = sv.privacy.exposure(sv.Network.ring(6), sv.privacy.Worst(2))
+    >>> found.exposed == (0, 1, 2, 3, 4, 5), found.connectivity, sorted(found.coalition[0])
+    (True, 2, [1, 5])
+    """
 
     network: Network
     t: int
@@ -87,123 +92,50 @@ class Exposure:
         }
 
 
-def exposure(network: Network, t: int, *, largest: int = 8) -> Exposure:
-    """How far at most ``t`` corrupt nodes can close in on every node, exactly, in groups of up to ``largest`` nodes.
+def exposure(network: Network, against: Worst = Worst(1), *, largest: int = 8) -> Exposure:  # noqa: B008 - frozen
+    """How far at most ``t`` corrupt nodes can close in on every node, exactly, whatever the mask.
 
     The search for groups is linear in ``n``, but ``t`` and ``largest`` are exponents: it visits at most
     ``C(largest + t, t)`` sets a node and size. The connectivity takes seconds for a thousand nodes, dense graphs more.
+
+    Parameters
+    ----------
+    network
+        Who talks to whom.
+    against
+        How many may be corrupt.
+    largest
+        Groups of up to so many nodes are told apart.
+
+    Returns
+    -------
+    Exposure
+        Who can be isolated, who can be confined to which group, and where the graph is thin.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> path = sv.Network.from_edges(4, [(0, 1), (1, 2), (2, 3)])
+    >>> sv.privacy.exposure(path, sv.privacy.Worst(1)).exposed
+    (0, 3)
     """
-    _check(network)
-    if isinstance(t, bool) or not isinstance(t, int | np.integer) or not 0 <= t < network.n:
-        raise InvalidInput(f"t must be an integer in 0 .. {network.n - 1}, a number of corrupt nodes; got {t!r}.")
+    check_graph(network)
+    t = worst_of(against, network)
     positive_integer(largest, "largest")
-    neighbours = _neighbours(network)
-    group, coalition = _groups(neighbours, int(t), min(int(largest), network.n))
-    cut = _smallest_cut(neighbours)
+    neighbours = neighbours_of(network)
+    group, coalition = _groups(neighbours, t, min(int(largest), network.n))
+    cut = smallest_cut(neighbours)
     return Exposure(
         network=network,
-        t=int(t),
+        t=t,
         largest=int(largest),
         isolated_by=network.degrees.copy(),
         group=group,
         coalition=coalition,
         connectivity=network.n - 1 if cut is None else len(cut),
         cut=cut,
-        articulation=_articulation(neighbours),
+        articulation=articulation(neighbours),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Suggestion:
-    """Edges that raise the vertex connectivity from ``before`` to ``after``, or the ``reason`` why there are none."""
-
-    edges: tuple[tuple[int, int], ...]
-    before: int
-    after: int  # computed anew on ``network``; equals ``before`` where there are no edges
-    network: Network  # with the edges, and the old labels and positions
-    reason: str | None
-
-
-def suggest_edges(network: Network, *, most: int = 5) -> Suggestion:
-    """At most ``most`` new edges after which one node more must be corrupt to cut the graph.
-
-    One edge if one suffices, exactly. Otherwise a greedy search: none of its edges can be left out, but fewer others
-    may do, and where it finds nothing there may be something; ``reason`` then says how many are needed at least.
-    """
-    _check(network)
-    positive_integer(most, "most")
-    neighbours = _neighbours(network)
-    cut = _smallest_cut(neighbours)
-    if cut is None:
-        return Suggestion((), network.n - 1, network.n - 1, network, "The graph is complete: every edge is there.")
-    before, parts = len(cut), 1 + max(_sides(neighbours, cut).values())
-    weakest = [i for i in range(network.n) if len(neighbours[i]) == before]
-    least, why = max(
-        ((len(weakest) + 1) // 2, f"each of {len(weakest)} nodes with {before} neighbours needs another"),
-        (parts - 1, f"a cut of {before} leaves {parts} parts"),
-    )
-    edges: list[tuple[int, int]] = []
-    if least == 1 and not (edges := _one_edge(neighbours, cut, weakest)):
-        least, why = 2, "none crosses every minimum cut alone"
-    if not edges and least <= most:
-        edges = _grow(neighbours, cut, most)
-    if not edges:
-        reason = f"No {most} edges were found; at least {least} are needed: {why}. Raise most."
-        return Suggestion((), before, before, network, reason)
-    joined = np.concatenate([network.edges, np.array(edges)])
-    better = Network(network.n, joined, network.positions, network.labels)
-    after = _smallest_cut(_neighbours(better))
-    return Suggestion(tuple(edges), before, network.n - 1 if after is None else len(after), better, None)
-
-
-def _one_edge(neighbours: Neighbours, cut: Set[int], weakest: list[int]) -> list[tuple[int, int]]:
-    """The edge that is enough by itself, if there is one: it crosses every minimum cut.
-
-    A try that fails brings a minimum cut which it does not cross, and which excludes others with it.
-    """
-    sides = [_sides(neighbours, known) for known in (cut, *(neighbours[i] for i in weakest))]
-    far = _outwards(neighbours, cut)[::-1]
-    for a, b in product(*([i for i in far if sides[0][i] == side] for side in (0, 1))):
-        if any(a not in side or b not in side or side[a] == side[b] for side in sides):
-            continue
-        _toggle(neighbours, a, b)
-        remaining = next(_cuts(neighbours, len(cut) + 1), None)
-        _toggle(neighbours, a, b)
-        if remaining is None:
-            return [(min(a, b), max(a, b))]
-        sides.append(_sides(neighbours, remaining))
-        if max(sides[-1].values()) > 1:  # three parts, which one edge does not join
-            break
-    return []
-
-
-def _grow(neighbours: Neighbours, cut: Set[int], most: int) -> list[tuple[int, int]]:
-    """Edges across one minimum cut after the other, as long as there are any, less those that were not needed."""
-    k, edges = len(cut), list[tuple[int, int]]()
-    remaining: Set[int] | None = cut
-    while remaining is not None:
-        if len(edges) == most:
-            return []
-        side = _sides(neighbours, remaining)
-        # Whoever has k neighbours needs an edge in any case; an edge between distant nodes crosses many cuts.
-        ranked = sorted(_outwards(neighbours, remaining)[::-1], key=lambda i: len(neighbours[i]) > k)
-        a, b = ranked[0], next(i for i in ranked if side[i] != side[ranked[0]])
-        edges.append((min(a, b), max(a, b)))
-        _toggle(neighbours, a, b)
-        remaining = next(_cuts(neighbours, k + 1), None)
-    for edge in edges.copy():
-        _toggle(neighbours, *edge)
-        if next(_cuts(neighbours, k + 1), None) is None:
-            edges.remove(edge)
-        else:
-            _toggle(neighbours, *edge)
-    return edges
-
-
-def _toggle(neighbours: Neighbours, a: int, b: int) -> None:
-    """Add the edge, or take it away."""
-    neighbours[a] ^= {b}
-    neighbours[b] ^= {a}
 
 
 def _groups(
@@ -254,145 +186,3 @@ def _confined(
             joined = S | {u}
             stack.append((joined, (boundary | neighbours[u]) - joined, out))
             out = out | {u}
-
-
-def _smallest_cut(neighbours: Neighbours) -> frozenset[int] | None:
-    """A minimum vertex cut, or None for a complete graph. Linear time where it has one or two nodes."""
-    if alone := _articulation(neighbours):
-        return frozenset(alone[:1])
-    cut = None
-    for cut in _cuts(neighbours, len(neighbours) - 1):
-        if len(cut) == 2:
-            break
-    return cut
-
-
-def _cuts(neighbours: Neighbours, k: int) -> Iterator[frozenset[int]]:
-    """Cuts of fewer than ``k`` nodes, each smaller than the one before, the last a minimum cut; none if there is none.
-
-    Even's scheme from one root ``r``. A minimum cut without ``r`` separates the closed neighbourhood of ``r`` (but for
-    the cut itself) from some first node in any order of the others, hence that node from all before it. A minimum cut
-    with ``r`` has neighbours of ``r`` on two sides. Menger's theorem decides each case.
-    """
-    root = min(range(len(neighbours)), key=lambda i: len(neighbours[i]))
-    if len(neighbours[root]) < k:
-        k = len(neighbours[root])
-        yield frozenset(neighbours[root])
-    before = {root, *neighbours[root]}
-    for v in _outwards(neighbours, before):
-        if cut := _separator(neighbours, v, before, k):
-            k = len(cut)
-            yield cut
-        before.add(v)
-    for u, w in combinations(sorted(neighbours[root]), 2):
-        if w not in neighbours[u] and (cut := _separator(neighbours, u, neighbours[w], k)):
-            k = len(cut)
-            yield cut
-
-
-def _separator(neighbours: Neighbours, v: int, targets: Set[int], k: int) -> frozenset[int] | None:
-    """Fewer than ``k`` nodes between ``v`` and all ``targets``, or None if ``k`` paths from ``v``, disjoint but for
-    ``v``, end in ``k`` targets (Menger): maximum flow with capacity 1 through every node, by augmenting paths."""
-    previous = dict.fromkeys(neighbours[v] & targets, v)  # the node before each node that is on a path
-    paths = len(previous)
-    for x in neighbours[v] - targets:  # most paths are of one or two edges, and need no search
-        if paths >= k:
-            return None
-        for y in neighbours[x]:
-            if y in targets and y not in previous:
-                previous[x], previous[y] = v, x
-                paths += 1
-                break
-    for _ in range(paths, k):
-        # A node on a path can be entered only to push that path back to the node before, which then goes elsewhere.
-        entered, left = {v: v}, {v: v}  # from where; ``left[x] = x``: x was on no path and is passed through
-        queue, end = deque([v]), None
-        while queue and end is None:
-            x = queue.popleft()
-            for y in chain(neighbours[x], (x,)):  # x itself: its path may be pushed back further
-                if y in entered:
-                    continue
-                entered[y] = x
-                if y in previous:
-                    if previous[y] not in left:
-                        left[previous[y]] = y
-                        queue.append(previous[y])
-                elif y in targets:
-                    end = y
-                    break
-                else:
-                    left[y] = y
-                    queue.append(y)
-        if end is None:
-            return frozenset(entered.keys() - left.keys())
-        x = y = end
-        while x != v:
-            x = entered[y]
-            if x == y:  # the path of y was pushed back beyond y
-                del previous[y]
-            else:
-                previous[y] = x
-            y = left[x]
-    return None
-
-
-def _outwards(neighbours: Neighbours, start: Collection[int]) -> list[int]:
-    """All other nodes, nearest to ``start`` first."""
-    order, known = list(start), set(start)
-    for i in order:
-        new = sorted(neighbours[i] - known)
-        known.update(new)
-        order.extend(new)
-    return order[len(start) :]
-
-
-def _articulation(neighbours: Neighbours) -> tuple[int, ...]:
-    """The nodes that cut the graph alone, in linear time (Tarjan): one depth-first search, without recursion."""
-    n = len(neighbours)
-    when = [-1] * n  # the order of discovery
-    low = [n] * n  # the earliest node next to one in the subtree
-    parts = [1] * n  # into which the graph falls without the node: what is above it, and subtrees that hang by it
-    when[0], parts[0], visited = 0, 0, 1
-    rest = [iter(nodes) for nodes in neighbours]
-    path = [0]
-    while path:
-        i = path[-1]
-        for j in rest[i]:
-            if when[j] < 0:
-                when[j], visited = visited, visited + 1
-                path.append(j)
-                break
-            low[i] = min(low[i], when[j])
-        else:
-            path.pop()
-            if path:
-                above = path[-1]
-                low[above] = min(low[above], low[i])
-                parts[above] += low[i] >= when[above]
-    return tuple(i for i in range(n) if parts[i] > 1)
-
-
-def _sides(neighbours: Neighbours, cut: Set[int]) -> dict[int, int]:
-    """Of every node outside ``cut`` the number of its component, 0, 1, .."""
-    side: dict[int, int] = {}
-    parts = 0
-    for start in range(len(neighbours)):
-        if start not in cut and start not in side:
-            side[start], part = parts, [start]
-            for i in part:
-                new = [j for j in neighbours[i] if j not in cut and j not in side]
-                side.update(dict.fromkeys(new, parts))
-                part.extend(new)
-            parts += 1
-    return side
-
-
-def _neighbours(network: Network) -> Neighbours:
-    return [set(network.neighbours(i).tolist()) for i in range(network.n)]
-
-
-def _check(network: Network) -> None:
-    if not isinstance(network, Network) or network.constraints is not None:
-        raise Unsupported(
-            f"what a graph gives away is known for a Network with consensus on its edges; got {network!r}."
-        )

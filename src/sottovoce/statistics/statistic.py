@@ -15,7 +15,7 @@ from ..pdmm.problem import Problem, averaging
 from ..pdmm.solve import Result, Status
 
 if TYPE_CHECKING:
-    from ..privacy.report import Report
+    from ..privacy.answers.report import Report
 
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class Statistic:
 
     def audit_total(self, **arguments: Any) -> Report:
         """What all agreements together gave away, at most: ``privacy.total`` of this statistic alone."""
-        from ..privacy.total import total
+        from ..privacy.answers.several_agreements import total
 
         return total(self, **arguments)
 

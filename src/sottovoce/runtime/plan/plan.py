@@ -22,8 +22,8 @@ from ...network import Network
 from ...pdmm.problem import averaging
 from ...pdmm.schedules import Asynchronous
 from ...pdmm.tune import tune
-from ...privacy.page import Page, to_html
-from ...privacy.statement import statement
+from ...privacy.answers.statement import statement
+from ...privacy.answers.statement_page import Page, to_html
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
 from .in_common import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
 from .plan_audit import Prospect, assess

@@ -15,10 +15,10 @@ from ...errors import Unsupported
 from ...network import Network
 from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.problem import Problem, averaging
-from ...privacy import Eavesdropper, Exposure, Report, Verdict, audit, calibrate, exposure, suggest_edges
+from ...privacy import Eavesdropper, Exposure, Report, Verdict, Worst, audit, calibrate, exposure, suggest_edges
 from ...privacy.adversary import Channels
-from ...privacy.case import describe_mask
-from ...privacy.verdict import DELTA
+from ...privacy.answers.verdict import DELTA
+from ...privacy.methods.case import describe_mask
 from ...statistics.agreements import resolution
 from .question import Question
 
@@ -114,7 +114,7 @@ def assess(
     encrypted ones leave depends on the order in which parties wake (theory: Encrypted channels), which nobody plans,
     and is never more.
     """
-    found, notes = exposure(network, max_corrupt, largest=LARGEST), []
+    found, notes = exposure(network, Worst(max_corrupt), largest=LARGEST), []
     uncertified = ""
     if question.cost is not None:
         uncertified = HIDDEN["averaging" if question.kind == "averaging" else "other"]
@@ -138,7 +138,7 @@ def assess(
     accuracy = max(3 * tol, resolution(mask))
     if uncertified:
         return Prospect(question, found, _unknown(network, question, seen), uncertified, accuracy, bound, notes)
-    report = audit(problem, mask=mask, max_corrupt=max_corrupt, **setting)
+    report = audit(problem, mask, against=Worst(max_corrupt), **setting)
     if spread != prior:
         notes.append(
             f"values count as Gaussian of variance {prior:g} in units of scale, a row or more a party, and squares and "
@@ -219,7 +219,7 @@ def _calibrated(
         raise Unsupported("delta has no meaning for a histogram: its counts have no excess under any mask. Remove it.")
     if uncertified:
         raise Unsupported(f"delta cannot be kept by a mask: {uncertified}. Give a variance.")
-    return GaussianMask(calibrate(problem, delta=delta, max_corrupt=t, **setting).rounded_up)
+    return GaussianMask(calibrate(problem, delta=delta, against=Worst(t), **setting).rounded_up)
 
 
 def helpful_edges(network: Network, t: int) -> list[tuple[int, int]]:

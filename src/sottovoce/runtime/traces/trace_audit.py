@@ -25,14 +25,16 @@ from ...pdmm.masks import GaussianMask
 from ...pdmm.node import Message, nodes_of
 from ...pdmm.problem import Problem, averaging
 from ...pdmm.schedules import Synchronous
-from ...privacy import Adversary, Coalition, Eavesdropper, Report
-from ...privacy.case import UNKNOWNS, Case, Setting
-from ...privacy.elimination import Elimination
-from ...privacy.encrypted import decided
-from ...privacy.field import PRIMES
-from ...privacy.field_run import FieldRun
-from ...privacy.report import Guarantee
-from ...privacy.secrets_and_prior import secrets_of
+from ...privacy import Adversary, Coalition, Eavesdropper, Report, Transcript
+from ...privacy.adversary import listeners
+from ...privacy.encrypted.own_edges import decided
+from ...privacy.encrypted.prime_field import PRIMES
+from ...privacy.encrypted.run_modulo_prime import FieldRun
+from ...privacy.methods.case import Case, Setting
+from ...privacy.methods.elimination import Elimination
+from ...privacy.methods.in_order import UNKNOWNS
+from ...privacy.methods.leaks import Viewed
+from ...privacy.methods.secrets_and_prior import secrets_of
 from ..protocol.escrow import guardians
 from .replay import Holding, play, together
 from .trace import Began, Trace, numbers
@@ -43,7 +45,7 @@ def audit_trace(
     *,
     stage: int,
     corrupt: Iterable[int] = (),
-    adversary: Adversary | None = None,
+    against: Adversary | None = None,
     prior: npt.ArrayLike = 1.0,
 ) -> Report:
     """Exact leakage, in nats, of one number of every party's contribution to this stage, from the traces of all.
@@ -51,23 +53,23 @@ def audit_trace(
     Who listens is said as in ``privacy.audit``. A tap sees all that a wake had to say, also where a newer message
     overtook it on the way out.
     """
-    found = Coalition(corrupt) | Eavesdropper() if adversary is None else adversary
-    if adversary is not None and Coalition(corrupt).corrupt:
-        raise InvalidInput("give one of corrupt and adversary: each says who is corrupt.")
+    found = listeners(corrupt, against)
+    if not isinstance(found, Adversary):
+        raise InvalidInput(f"against must name who is corrupt in a recorded run; got {against!r}.")
     view = _View(traces, stage, found, prior)
     functionals = [functional for functional, _ in view.messages()] + view.entrusted()
     told = f"the recorded transcript of stage {stage}, one number of a contribution"
     if found.sees_all(view.case.channels):
         for functional in functionals:
             view.known.told(functional)
-        seen: tuple[Any, str, Guarantee] = view.known, "linear-Gaussian elimination of what was recorded", "exact"
+        seen = Viewed(view.known, "linear-Gaussian elimination of what was recorded", "exact")
     else:
         run = view.modulo(PRIMES[0])
         columns = np.concatenate([run.own, len(run.q) + run.pads])
         loud = np.array(functionals).reshape(-1, len(view.known.W))[:, columns]
         how = view.case.encrypted(found.corrupt)
         seen = decided(how, run, True, False, lambda: loud, lambda p: view.modulo(p).learned)
-    leaks, method, guarantee = view.case.bounded(*seen)
+    leaks, method, guarantee = view.case.bounded(seen)
     report = view.case.assemble(leaks, method, guarantee, found)
     heard = bool(view.known.woken.all())
     return replace(report, view=told, holds_answer=heard, mu_bound=report.mu_bound or not heard)
@@ -134,7 +136,7 @@ class _View:
         if secrets.width > 1:
             raise InvalidInput("prior must be that of one number per party.")
         self.c, self.theta = float(run["c"]), float(run["theta"])
-        setting = Setting(secrets.problem, Synchronous(), self.theta, self.c, 0, "transcript", None)
+        setting = Setting(secrets.problem, Synchronous(), self.theta, self.c, 0, Transcript())
         self.case = Case(secrets, GaussianMask(self.variance), run["channels"], setting)
         sees_all = adversary.sees_all(run["channels"])
         self.known = Elimination(

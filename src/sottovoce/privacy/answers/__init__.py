@@ -1,0 +1,1 @@
+"""What the auditor answers: numbers, verdicts, sentences, pictures, statements."""

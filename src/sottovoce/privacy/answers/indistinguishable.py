@@ -1,0 +1,121 @@
+"""Without a prior: how well can an adversary tell two sets of data apart that have the same answer?
+
+Given the sums, a transcript over open channels is ``Y = Q S + N(0, (sigma^2/2) L_h)`` (``closed_form``). Let the data
+of node ``i`` differ by ``Delta``, and those of another honest node ``j`` of its component the other way, by
+``Q_j^{-1} Q_i Delta``, so that the sum stays. The two transcripts are Gaussians of one covariance, with means that are
+``(e_i - e_j) Q_i Delta`` apart, so the best test between them has
+
+    mu = |Q_i Delta| sqrt(2 R_ij) / sigma,
+
+``R_ij`` the effective resistance between ``i`` and ``j`` in the honest graph; for averaging, ``Q = 2``, this is
+``Delta sqrt(8 R_ij) / sigma``. That is Gaussian differential privacy (Dong, Roth, Su 2022) given the sums. ``R`` runs
+multiply it by ``sqrt(R)``. It is exact for whole transcripts over open channels, also to an eavesdropper: the shift of
+all ``x`` that it does not know, ``Q t_K``, is no help, since ``L y = (e_i - e_j) Q_i Delta`` has a solution that is
+orthogonal to ``Q``. Every other view shows less, and there it is an upper bound.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+
+from ...costs.base import Array
+from ...errors import InvalidInput, is_number
+from ...network import Network
+from ...pdmm.masks import GaussianMask
+from ...pdmm.modular_mask import ModularMask
+from ..adversary import Adversary, Coalition, Eavesdropper, honest_components
+
+if TYPE_CHECKING:
+    from ..methods.case import Case
+
+DENSE = 2_000  # nodes up to which the resistances are computed
+WORK = 1e9  # multiplications that a worst case may take: seconds
+
+
+def told_apart(case: Case, adversary: Adversary) -> Array | None:
+    """``mu`` of every node, against the honest node for which it is largest, where each number of a secret moves by one
+    standard deviation of its prior; ``nan`` for corrupt nodes, ``inf`` for those that are alone. None where it is not
+    known: snapshots, correlated or reused pads, networks too large."""
+    secrets = case.secrets
+    network = secrets.problem.network
+    if case.setting.one_moment or case.pads == "reused" or network.n > DENSE:
+        return None
+    honest = np.setdiff1d(np.arange(network.n), list(adversary.corrupt))
+    mu = np.full(network.n, np.nan)
+    if not adversary.corrupt and not adversary.sees_all(case.channels):
+        mu[honest] = 0.0
+        return mu
+    if case.mask is None:
+        mu[honest] = np.inf
+        return mu
+    if isinstance(case.mask, ModularMask):  # given the sums, the view is uniform
+        alone = [int(part[0]) for part in honest_components(network, adversary.corrupt) if len(part) == 1]
+        mu[honest] = np.where(np.isin(honest, alone), np.inf, 0.0)
+        return mu
+    if not isinstance(case.mask, GaussianMask):
+        return None
+    resistance = largest_resistances(network, adversary.corrupt)
+    curvature = secrets.Q if secrets.Q.ndim == 1 else np.linalg.norm(secrets.Q, 2, axis=(1, 2))
+    deviations = np.sqrt(secrets.copies * secrets.variances.reshape(network.n, -1).sum(axis=1))
+    return np.asarray(curvature * deviations * np.sqrt(2 * resistance / case.variance))
+
+
+def worst_told_apart(case: Case, t: int) -> Array | None:
+    """The largest over all coalitions of at most ``t``; None where they are too many."""
+    n = case.secrets.n
+    if sum(comb(n, size) for size in range(t + 1)) * float(n) ** 3 > WORK:
+        return None
+    worst = np.full(n, np.nan)
+    for size in range(t + 1):
+        for nodes in combinations(range(n), size):
+            mu = told_apart(case, Coalition(nodes) | Eavesdropper())
+            if mu is None:
+                return None
+            worst = np.fmax(worst, mu)
+    return worst
+
+
+def largest_resistances(network: Network, corrupt: frozenset[int]) -> Array:
+    """For every honest node the largest effective resistance to another of its component; ``inf`` for one alone."""
+    found = np.full(network.n, np.nan)
+    W = network.adjacency.toarray().astype(np.float64)
+    for part in honest_components(network, corrupt):
+        if len(part) == 1:
+            found[part] = np.inf
+            continue
+        inside = W[np.ix_(part, part)]
+        # L + J/n is regular, and its inverse differs from that of L by a multiple of J, which R_ij does not feel.
+        P = np.linalg.inv(np.diag(inside.sum(axis=1)) - inside + 1 / len(part))
+        own = np.diag(P)
+        found[part] = (own[:, None] + own[None] - 2 * P).max(axis=1)
+    return found
+
+
+def best_guess(mu: Array | float) -> Array:
+    """How often the best guess between two such sets of data, of which each is as likely, is right: ``Phi(mu/2)``."""
+    return np.asarray(ndtr(np.asarray(mu) / 2))
+
+
+def epsilon(mu: float, delta: float) -> float:
+    """The smallest ``epsilon`` at this ``delta``, exactly (Balle and Wang 2018; theory: Without a prior): where
+    ``Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2)`` is ``delta``."""
+    if not (is_number(delta) and 0 < delta < 1):
+        raise InvalidInput(f"delta of differential privacy must lie between 0 and 1; got {delta!r}.")
+    if not np.isfinite(mu):
+        return float(mu)
+
+    def above(eps: float) -> float:
+        return float(ndtr(-eps / mu + mu / 2) - np.exp(eps + log_ndtr(-eps / mu - mu / 2))) - delta
+
+    if mu == 0 or above(0.0) <= 0:
+        return 0.0
+    high = mu
+    while above(high) > 0:
+        high *= 2
+    return float(brentq(above, 0.0, high, xtol=1e-300, rtol=1e-12))

@@ -1,0 +1,1 @@
+"""Attacks on what has no certificate, and what listeners keep."""

@@ -1,0 +1,1 @@
+"""Encrypted channels: what a coalition sees on its own edges."""

@@ -1,0 +1,1 @@
+"""How the auditor finds its answers: the methods, and what they stand on."""

@@ -1,0 +1,300 @@
+"""One audit: a problem, a mask, channels and a view; what does any adversary learn?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...costs.base import Array
+from ...errors import InvalidInput, Unsupported, is_number
+from ...pdmm.masks import GaussianMask, UniformMask
+from ...pdmm.modular_mask import ModularMask
+from ...pdmm.problem import Problem
+from ...pdmm.schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchronous, key_of
+from ...pdmm.solve import settled_theta
+from ..adversary import Adversary, Channels, honest_components, node_set
+from ..answers.indistinguishable import told_apart
+from ..answers.report import Report
+from ..encrypted.own_edges import EncryptedRun
+from ..seen import Seen, Snapshot, settled, whole_number
+from .closed_form import OpenView
+from .correlated_pads import CorrelatedPads
+from .in_order import Question, view_of
+from .leaks import Guarantee, Leaks, Viewed
+from .secrets_and_prior import GIVEN, Prior, Secrets
+
+Method = Literal["auto", "closed form", "elimination"]
+
+ONE_SEQUENCE = ", for one activation sequence"
+DENSE = 3_000  # entries of secrets up to which all nodes are done at once
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """How the run goes, as far as a view depends on it."""
+
+    problem: Problem
+    schedule: Schedule
+    theta: float
+    c_asked: float | Literal["auto"]
+    seed: int  # of the activation sequence
+    seen: Seen
+
+    @cached_property
+    def c(self) -> float:
+        """Found by pilot runs only where a view depends on it."""
+        if isinstance(self.c_asked, str):
+            from ...pdmm.tune import tune
+
+            return tune(self.problem, self.schedule, self.theta, 1e-9)
+        return float(self.c_asked)
+
+    @property
+    def iterations(self) -> int | None:
+        """How many are seen, or before which one; None is the whole transcript."""
+        return self.seen.iterations
+
+    @property
+    def one_moment(self) -> bool:
+        """Whether one iteration is seen, and not those before it."""
+        return isinstance(self.seen, Snapshot)
+
+    @property
+    def random(self) -> bool:
+        """Whether who wakes is left to chance."""
+        return self.schedule.length() is None and self.schedule.mu(self.problem.network) != 1
+
+
+def setting_of(
+    problem: Problem,
+    schedule: Schedule | None,
+    theta: float | None,
+    c: float | Literal["auto"],
+    seed: int | None,
+    seen: Seen,
+) -> Setting:
+    """The setting, with every argument checked."""
+    schedule = Synchronous() if schedule is None else schedule
+    if not isinstance(schedule, Schedule):
+        raise InvalidInput(f"schedule must be a schedule such as sv.Asynchronous(); got {schedule!r}.")
+    schedule.check(problem.network)
+    seen = settled(seen, schedule)
+    whole_number(seed, "seed")
+    if c != "auto" and not (is_number(c) and 0 < c < np.inf):
+        raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    return Setting(problem, schedule, settled_theta(problem, theta), c, seed, seen)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A linear-Gaussian audit, for any adversary."""
+
+    secrets: Secrets
+    mask: GaussianMask | CorrelatedPads | ModularMask | None
+    channels: Channels
+    setting: Setting
+    method: Method = "auto"
+    prior: Prior = GIVEN
+
+    @property
+    def runs(self) -> int:
+        """On the same data."""
+        return self.setting.seen.runs
+
+    @property
+    def pads(self) -> str:
+        """Fresh, or reused."""
+        return self.setting.seen.pads
+
+    @property
+    def published(self) -> bool:
+        """Whether everybody is told the answer."""
+        return self.setting.seen.answer == "public"
+
+    @property
+    def variance(self) -> float:
+        """Of a pad, as far as it hides anything: repeated runs average it away, reused pads cancel."""
+        if self.mask is None or self.pads == "reused" or isinstance(self.mask, ModularMask):
+            return 0.0
+        return self.mask.variance / self.runs
+
+    def view(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> Viewed:
+        """What an adversary sees, by the first method that applies."""
+        return view_of(Question(self, adversary, nodes))
+
+    def encrypted(self, corrupt: frozenset[int], factor: Array | None = None) -> EncryptedRun:
+        """The run, as those see it who see their own edges only."""
+        return EncryptedRun(self.secrets, self.setting.schedule, factor=factor, **self.play(corrupt))
+
+    def of_one_sequence(self, sees_all: bool) -> bool:
+        """Whether the figures hang on who happened to wake when."""
+        return self.setting.random and (not sees_all or self.setting.iterations is not None)
+
+    def play(self, corrupt: frozenset[int]) -> dict[str, Any]:
+        """The arguments of a run that is played on maps."""
+        setting = self.setting
+        return {"theta": setting.theta, "c": setting.c, "seed": setting.seed, "corrupt": corrupt}
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether taps see all there is: every node has spoken. A snapshot is one moment only."""
+        return not self.setting.one_moment and bool(self.woken().all())
+
+    def woken(self) -> npt.NDArray[np.bool_]:
+        """Who has sent at least one message."""
+        setting, network = self.setting, self.secrets.problem.network
+        if setting.iterations is None or (isinstance(setting.schedule, Synchronous) and setting.iterations):
+            return np.ones(network.n, dtype=bool)
+        woken, schedule = np.zeros(network.n, dtype=bool), setting.schedule
+        schedule = schedule.wakes if isinstance(schedule, Delayed) else schedule
+        if isinstance(schedule, NodeSchedule):
+            woken[schedule.nodes(network, key_of(setting.seed), 0, setting.iterations)] = True
+        elif isinstance(schedule, MaskSchedule):
+            for k in range(setting.iterations):
+                active = schedule.masks(network, key_of(setting.seed), k)[0]
+                woken |= True if active is None else active
+        return woken
+
+    def leaks(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> tuple[Leaks, str, Guarantee]:
+        """What one adversary learns."""
+        seen = self.view(adversary, nodes)
+        if nodes is None or Question(self, adversary).deaf:
+            return self.bounded(seen)
+        if not isinstance(seen.view, OpenView) or isinstance(self.mask, ModularMask):
+            raise Unsupported(
+                "nodes= is for the closed form of open channels; leave it out, all nodes are done at once."
+            )
+        return seen.view.leaks(self.variance, nodes), seen.method + ", by sparse solves", seen.guarantee
+
+    def bounded(self, seen: Viewed) -> tuple[Leaks, str, Guarantee]:
+        """What a view gives away; two bounds that meet are exact, and those that do not, are not."""
+        leaks = seen.view.leaks(self.variance)
+        if leaks.least is None:
+            return leaks, seen.method, seen.guarantee
+        if leaks.tight:
+            return replace(leaks, least=None), seen.method, "exact"
+        return leaks, seen.method, "between"
+
+    def report(self, adversary: Adversary, nodes: Iterable[int] | None = None) -> Report:
+        """The report on one adversary."""
+        n, w = self.secrets.n, self.secrets.width
+        chosen = None if nodes is None else _chosen(nodes, adversary, n)
+        if chosen is None and n * w > DENSE:
+            too_many = {
+                "a snapshot": self.setting.one_moment,
+                "modular pads": isinstance(self.mask, ModularMask),
+                "a published result": self.published and not adversary.corrupt,
+            }
+            if kind := next((kind for kind, asked in too_many.items() if asked), ""):
+                raise Unsupported(f"{n:,} nodes are too many for {kind}; at most {DENSE:,} numbers are done at once.")
+            chosen = np.setdiff1d(np.arange(n), list(adversary.corrupt))
+        leaks, method, guarantee = self.leaks(adversary, chosen)
+        return self.assemble(leaks, method, guarantee, adversary)
+
+    def assemble(self, leaks: Leaks, method: str, guarantee: Guarantee, adversary: Adversary, **more: Any) -> Report:
+        secrets = self.secrets
+        prior_std = np.sqrt(secrets.variances.reshape(secrets.n, -1))
+        sees_all = adversary.sees_all(self.channels)
+        if guarantee != "exact":
+            leaks = replace(leaks, std=np.full_like(leaks.std, np.nan))
+        return Report(
+            network=secrets.problem.network,
+            leakage=leaks.leakage,
+            floor=leaks.floor,
+            excess=leaks.excess,
+            prior_std=np.repeat(prior_std, secrets.copies, axis=1),
+            posterior_std=np.repeat(leaks.std, secrets.copies, axis=1),
+            method=method,
+            guarantee=guarantee,
+            adversary=adversary,
+            channels=self.channels,
+            view=self.setting.seen.describe() + (ONE_SEQUENCE if self.of_one_sequence(sees_all) else ""),
+            mask=describe_mask(self.mask, self.runs),
+            prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
+            flags=flags(self, adversary),
+            holds_answer=self.setting.iterations is None or self.published or (sees_all and self.shows_all),
+            public_answer=(isinstance(self.mask, ModularMask) and sees_all) or self.published,
+            published=self.published,
+            mu_bound=not (sees_all and self.shows_all and secrets.width == 1),
+            least=leaks.least,
+            weighted=not equal_curvatures(secrets),
+            **({"mu": told_apart(self, adversary)} | more),
+        )
+
+
+def flags(case: Case, adversary: Adversary) -> dict[str, str]:
+    """What is wrong with the setting, by name."""
+    found: dict[str, str] = {}
+    groups = honest_components(case.secrets.problem.network, adversary.corrupt)
+    if not isinstance(case.mask, ModularMask):  # of which nothing depends on the size of the data
+        found |= case.prior.flag(case.secrets.variances)
+    if case.mask is None:
+        found["no mask"] = "z(0) = 0 hides nothing: the first message of a node gives its data away."
+    if isinstance(case.mask, CorrelatedPads) and case.mask.hides_nothing(case.secrets.problem):
+        found["projected"] = (
+            "These pads lie in Psi_perp and hide nothing: C' Pi_perp = 0, so no node ever feels them. Draw z(0) with "
+            "independent entries."
+        )
+    if case.pads == "reused":
+        found["pads reused"] = (
+            f"Pads used for {case.runs} runs cancel in the difference of the transcripts: the numbers are what is "
+            "learned of the CHANGE in the data between the runs. Draw fresh pads for every run."
+        )
+    elif case.runs > 1:
+        found["repeated runs"] = (
+            f"{case.runs} runs on the same data with fresh pads divide the noise by {case.runs}: this counts as a mask "
+            f"of variance {case.variance:.4g}."
+        )
+    if alone := sum(len(group) == 1 for group in groups):
+        found["isolated"] = f"{alone} honest node(s) have no honest neighbour: no mask can help them."
+    if len(groups) > 1:
+        found["cut"] = (
+            f"The corrupt nodes cut the honest ones into {len(groups)} groups: the sum of each is disclosed, not only "
+            "that of all."
+        )
+    return found
+
+
+def _chosen(nodes: Iterable[int], adversary: Adversary, n: int) -> npt.NDArray[np.int64]:
+    chosen = np.array(sorted(node_set(nodes, "nodes")), dtype=np.int64)
+    if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
+        raise InvalidInput(f"nodes must name some of the nodes 0 .. {n - 1}; got {chosen.tolist()}.")
+    if bad := sorted(adversary.corrupt & set(chosen.tolist())):
+        raise InvalidInput(f"node {bad[0]} is corrupt itself; ask about honest nodes.")
+    return chosen
+
+
+def check(problem: Problem, channels: Channels) -> None:
+    """What every question needs."""
+    if not isinstance(problem, Problem):
+        raise InvalidInput(f"problem must be a problem such as sv.averaging(network, s); got {problem!r}.")
+    if channels not in ("open", "encrypted"):
+        raise InvalidInput(f"channels must be 'open' or 'encrypted'; got {channels!r}.")
+
+
+def equal_curvatures(secrets: Secrets) -> bool:
+    """Whether ``sum Q_j s_j``, which is disclosed, is the plain sum."""
+    return bool((secrets.Q[0] == secrets.Q).all())
+
+
+def describe_mask(mask: Any, runs: int = 1) -> str:
+    """In words."""
+    if mask is None:
+        return "no mask"
+    if isinstance(mask, ModularMask):
+        return f"uniform pads modulo 2^{mask.bits}"
+    kind = {GaussianMask: "Gaussian", UniformMask: "uniform", CorrelatedPads: "correlated Gaussian"}
+    name = next(name for family, name in kind.items() if isinstance(mask, family))
+    return f"{name} pads of variance {mask.variance:.4g}" + (f", {runs} runs" if runs > 1 else "")
+
+
+def describe_prior(variances: Array) -> str:
+    """In words."""
+    low, high = float(variances.min()), float(variances.max())
+    return f"Gaussian secrets of variance {low:.4g}" + (f" to {high:.4g}" if high > low else "")

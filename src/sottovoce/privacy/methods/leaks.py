@@ -1,0 +1,169 @@
+"""From posteriors to leakage: what a view gives away, what the answer gives away anyway, and the difference.
+
+* ``leakage`` is ``I(S_i; view)``.
+* ``floor`` is ``I(S_i; answer)``: what the exact answer tells a coalition, whatever the mask. It knows its own secrets
+  and, from the answer and its own edges, ``sum Q_j s_j`` over each connected group of honest nodes (theory: The floor).
+  An eavesdropper without corrupt nodes is not told the answer: its floor is 0, unless the answer is published.
+* ``excess`` is ``I(S_i; view | answer)``, what the protocol adds. On a whole transcript ``leakage = floor + excess``; a
+  prefix or a snapshot does not hold the answer yet, and leakage may be less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ...costs.base import Array
+from ..adversary import Nodes, honest_components
+from .posterior import Posterior, condition, diagonal_blocks
+from .secrets_and_prior import Secrets, entries
+
+Guarantee = Literal["exact", "between", "upper bound", "none"]
+
+MEET = 1e-9  # relative difference below which two bounds are one number
+
+
+@dataclass(frozen=True, eq=False)
+class Leaks:
+    """Per node, in nats; ``nan`` for corrupt nodes and for those not asked for, ``inf`` for disclosed ones.
+
+    ``std`` is the posterior standard deviation of each entry, ``(n, width)``. Where the view is known between two
+    bounds these are the upper ends, and ``least`` has the lower ones.
+    """
+
+    leakage: Array
+    floor: Array
+    excess: Array
+    std: Array
+    least: Leaks | None = None
+
+    @property
+    def tight(self) -> bool:
+        """Whether the two bounds meet."""
+        assert self.least is not None
+        pairs = ((self.leakage, self.least.leakage), (self.excess, self.least.excess))
+        return all(np.allclose(low, high, rtol=MEET, atol=0, equal_nan=True) for high, low in pairs)
+
+
+class View(Protocol):
+    """What an adversary sees, whatever the method that found it."""
+
+    def leaks(self, variance: float) -> Leaks:
+        """What it gives away, for pads of this variance (divided by the number of runs)."""
+        ...
+
+
+class Viewed(NamedTuple):
+    """A view, the method that found it in words, and what its numbers are."""
+
+    view: View
+    method: str
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a coalition knows of a run that only gives the exact optimum."""
+
+    secrets: Secrets
+    corrupt: frozenset[int]
+    public: bool = False  # whether the answer is known without a corrupt node
+
+    @cached_property
+    def honest(self) -> Nodes:
+        return np.setdiff1d(np.arange(self.secrets.n), list(self.corrupt))
+
+    @cached_property
+    def groups(self) -> list[Nodes]:
+        """The groups of honest nodes whose sums are disclosed; none for an eavesdropper."""
+        told = bool(self.corrupt) or self.public
+        return honest_components(self.secrets.problem.network, self.corrupt) if told else []
+
+    @cached_property
+    def sums(self) -> Array:
+        """``sum Q_j s_j`` over each group, as rows over the entries of the honest secrets."""
+        w, Q = self.secrets.width, self.secrets.Q.reshape(self.secrets.n, self.secrets.width, self.secrets.width)
+        sums = np.zeros((len(self.groups), w, len(self.honest), w))
+        for total, group in zip(sums, self.groups, strict=True):
+            total[:, np.searchsorted(self.honest, group)] = Q[group].transpose(1, 0, 2)
+        return sums.reshape(-1, len(self.honest) * w)
+
+    @cached_property
+    def K(self) -> Array:
+        """``Cov(S_honest | S_corrupt)``: a prior may couple them."""
+        prior, w = self.secrets.covariance(), self.secrets.width
+        own, known = entries(self.honest, w), entries(sorted(self.corrupt), w)
+        return condition(prior, np.eye(len(prior))[known])[np.ix_(own, own)]
+
+    @cached_property
+    def given(self) -> Array:
+        """``Cov(S_honest | answer)``."""
+        return condition(self.K, self.sums)
+
+    @property
+    def alone(self) -> npt.NDArray[np.bool_]:
+        """Of all nodes, the honest ones all of whose neighbours are corrupt: their sum is themselves."""
+        alone = np.zeros(self.secrets.n, dtype=bool)
+        alone[[group[0] for group in self.groups if len(group) == 1]] = True
+        return alone
+
+
+def leaks(
+    answer: Answer,
+    nodes: Nodes,
+    seen: Posterior,
+    left: Posterior,
+    *,
+    complete: bool,
+    heard: npt.NDArray[np.bool_],
+    told: bool = False,
+) -> Leaks:
+    """Three informations per node, from the posterior given the view, and from that given the view and the answer.
+
+    ``complete`` says that the view holds the answer, ``heard`` whose messages it holds, and ``told`` that the answer
+    is known besides.
+    """
+    n, w = answer.secrets.n, answer.secrets.width
+    K = answer.secrets.K
+    prior = K[nodes][:, None, None] if K.ndim == 1 else diagonal_blocks(K, w)[nodes]
+    held = np.array(complete and bool(answer.corrupt))
+    found = informations(prior, seen, left, answer.alone[nodes], heard[nodes], held, answer.secrets.copies, told)
+    every = Leaks(np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan), np.full((n, w), np.nan))
+    for name in ("leakage", "floor", "excess", "std"):
+        getattr(every, name)[nodes] = getattr(found, name)
+    return every
+
+
+def informations(
+    prior: Array,
+    seen: Posterior,
+    left: Posterior,
+    alone: npt.NDArray[np.bool_],
+    heard: npt.NDArray[np.bool_],
+    held: npt.NDArray[np.bool_],
+    copies: int,
+    told: bool = False,
+) -> Leaks:
+    """The same for nodes of one coalition, or of many stacked; ``held`` says of which coalitions the answer is part of
+    the view, ``told`` that it is published."""
+    # Of a node alone the answer leaves nothing, up to rounding: what follows must not look at it.
+    left = Posterior(
+        *(np.where(alone[..., None, None], prior, part) for part in (left.before, left.after, left.gained))
+    )
+    floor = np.where(alone, np.inf, copies * Posterior(prior, left.before, prior - left.before).nats())
+    own = Posterior(prior, seen.before, prior - seen.before).nats()  # what the coalition's own secrets tell
+    leakage = np.where(alone & heard, np.inf, copies * (own + seen.nats()))
+    excess = np.where(alone, np.inf, copies * left.nats())
+    if told:  # I(S_i; view, answer), by the chain rule; no less than I(S_i; view)
+        leakage = np.fmax(leakage, floor + excess)
+    # Where the view holds the answer, one of the three is redundant: replace the one that rounding hurts most.
+    small, held = excess < 1, held | told
+    leakage = np.where(held & small, floor + excess, leakage)
+    rest = np.where(np.isinf(leakage), np.inf, leakage - np.where(np.isinf(floor), 0.0, floor))
+    excess = np.where(held & ~small, rest, excess)
+    std = np.sqrt(np.maximum(np.diagonal(left.after if told else seen.after, axis1=-2, axis2=-1), 0))
+    return Leaks(leakage, floor, excess, np.where(np.isinf(leakage)[..., None], 0.0, std))

@@ -1,0 +1,1 @@
+"""Subspaces, exact moments and information: what the paper computes."""
