@@ -2,8 +2,8 @@
 
 Fewer edges hide less, so let everything but the party and its honest neighbours be known, and channels be tapped. Then
 the share of its secret's variance that is explained is at most ``D / (D + h v)``: ``h`` honest neighbours, ``D`` the
-variance of ``q_i = 2 s_i``, ``v = 1 / (1/D + 2/sigma^2)`` what is left of a pad (see ``privacy.methods.worst_coalition``). The command
-``sottovoce plan`` audits the whole network exactly.
+variance of ``q_i = 2 s_i``, ``v = 1 / (1/D + 2/sigma^2)`` what is left of a pad (see
+``privacy.methods.worst_coalition``). The command ``sottovoce plan`` audits the whole network exactly.
 """
 
 from __future__ import annotations
