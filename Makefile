@@ -1,9 +1,10 @@
 # Everything runs from the virtual environment .venv in the checkout.
 PYTHON ?= python3
 BIN := .venv/bin
-# The tests of parts, without those that play many runs; and frames and links of the network.
+# The tests of parts, without those that play many runs or whole pages; and frames and links of the network.
 FAST := tests/unit tests/runtime/test_frames.py tests/runtime/test_link.py \
-	--ignore-glob='*attacks.py' --ignore-glob='*worst_and_calibrate.py' --ignore-glob='*tune.py'
+	--ignore-glob='*attacks.py' --ignore-glob='*worst_and_calibrate.py' --ignore-glob='*tune.py' \
+	-k 'not (documentation_runs or gallery_draw or thousand_nodes)'
 
 .PHONY: setup demo test check lint docs wheel bench clean
 
