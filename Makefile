@@ -20,7 +20,7 @@ setup: .venv/ready
 demo: setup
 	@$(BIN)/sottovoce demo
 
-# Two processes, so that linear algebra needs no threads of its own: they would only wait for each other.
+# Three processes for two cores, since many tests wait for real parties; linear algebra has no threads of its own.
 test: lint
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 3
 
