@@ -101,7 +101,7 @@ def test_parties_swap_their_rows(people, tmp_path, rng, kind):
 def test_one_leaves_for_good(people, tmp_path, rng):
     """In the last stage; what it has left with its guardians shows nothing, nor does what they make of it."""
     rows = rows_of(rng, "mean", (3, 1, 12, 5, 2))
-    first = World(scene(people, "mean", leaver=(0.9, 1)), "A", tmp_path / "a", rows).play()
+    first = World(scene(people, "mean", leaver=(1.0, 1)), "A", tmp_path / "a", rows).play()
     assert first.agents["p0"].decided.kind == "adopted"
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
 

@@ -42,6 +42,9 @@ class Value(Generic[T]):
             f"iterations, with residual {run.residual:.1e}. Raise max_iter, or tol."
         )
 
+    def __repr__(self) -> str:  # as a default, in signatures
+        return "not known"
+
     def __set__(self, statistic: Statistic, value: T) -> None:
         if value is not self:
             vars(statistic)[self.name] = value
