@@ -15,7 +15,7 @@ from ..pdmm.schedules import Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Worst, listeners
 from .answers.report import Report
 from .attacks.uncertified import Hessians, check_hessians, uncertified
-from .methods.case import Case, Method, check, setting_of
+from .methods.case import Case, MethodName, check, setting_of
 from .methods.correlated_pads import CorrelatedPads
 from .methods.secrets_and_prior import prior_of, secrets_of
 from .methods.worst_coalition import worst_case
@@ -37,7 +37,7 @@ def audit(
     c: float | Literal["auto"] = "auto",
     seed: int | None = None,
     nodes: Iterable[int] | None = None,
-    method: Method = "auto",
+    method: MethodName = "auto",
 ) -> Report:
     """What does each party give away, to whom: the exact leakage ``I(S_i; view)`` of every node, in nats.
 

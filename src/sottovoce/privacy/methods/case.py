@@ -28,7 +28,7 @@ from .in_order import Question, view_of
 from .leaks import Guarantee, Leaks, Viewed
 from .secrets_and_prior import GIVEN, Prior, Secrets
 
-Method = Literal["auto", "closed form", "elimination"]
+MethodName = Literal["auto", "closed form", "elimination"]
 
 ONE_SEQUENCE = ", for one activation sequence"
 DENSE = 3_000  # entries of secrets up to which all nodes are done at once
@@ -99,7 +99,7 @@ class Case:
     mask: GaussianMask | CorrelatedPads | ModularMask | None
     channels: Channels
     setting: Setting
-    method: Method = "auto"
+    method: MethodName = "auto"
     prior: Prior = GIVEN
 
     @property
