@@ -95,12 +95,28 @@ def families(rng):
             [],
         ),
         "FromCvxpy": ([from_cvxpy(s_i) for s_i in s], sum(cp.norm(x - s_i) + cp.sum_squares(x) for s_i in s), []),
+        "FromGradient": (
+            [from_gradient(A, b) for A, b in data],
+            sum(cp.log_sum_exp(cp.hstack([A @ x - b, 0.0])) for A, b in data) + 0.5 * N * cp.sum_squares(x),
+            [],
+        ),
     }
 
 
 def from_cvxpy(s_i):
     x = cp.Variable(D)
     return sv.FromCvxpy(x, cp.norm(x - s_i) + cp.sum_squares(x))
+
+
+def from_gradient(A, b):
+    """``log(1 + sum exp(Ax - b)) + ||x||^2 / 2``."""
+
+    def slope(x):
+        t = np.append(A @ x - b, 0.0)
+        p = np.exp(t - np.logaddexp.reduce(t))
+        return A.T @ p[:-1] + x
+
+    return sv.FromGradient(lambda x: np.logaddexp.reduce(np.append(A @ x - b, 0.0)) + 0.5 * x @ x, slope, dim=D)
 
 
 NAMES = list(families(np.random.default_rng(0))[1])
