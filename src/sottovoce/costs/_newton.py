@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .base import Array
 
@@ -30,14 +29,13 @@ class Smooth(Protocol):
         """Second derivatives, or None where they are not known."""
 
 
-@np.errstate(over="ignore", invalid="ignore")  # far out; such a length is too long
 def minimise(f: Smooth, x: Array, g: Array, rho: float) -> Array | None:
     """The minimum of ``F``, from ``x`` in the domain; None where its gradient is not its own rounding error."""
     slope = f.gradient(x)
     best, least, close, moved = None, SLACK, False, np.inf
     for _ in range(ITERATIONS):
         if slope is None:
-            return None
+            break
         h = slope + g + rho * x
         hessian = second_derivatives(f, x, moved)
         bend = np.abs(hessian) @ np.abs(x) if hessian is not None else np.abs(product(f, x, x, moved))
@@ -46,10 +44,11 @@ def minimise(f: Smooth, x: Array, g: Array, rho: float) -> Array | None:
         excess = float((np.abs(h) / np.maximum(rounding, np.finfo(float).tiny)).max())
         if excess <= least:
             best, least = x, excess
-        if (close and excess <= 1.0) or not h.any():
+        if close or not h.any():
             break
-        close = excess <= 1.0  # once more: Newton's method doubles the digits
-        following = step(f, x, direction(f, x, h, rho, hessian, moved), h, g, rho)
+        change = direction(f, x, h, rho, hessian, moved)
+        close = excess <= 1.0  # once more, in full: Newton's method doubles the digits
+        following = (x + change, f.gradient(x + change)) if close else step(f, x, change, h, g, rho)
         if following is None:
             break
         moved = float(np.abs(following[0] - x).max())
@@ -82,10 +81,13 @@ def direction(f: Smooth, x: Array, h: Array, rho: float, hessian: Array | None, 
     if hessian is None:
         return conjugate_gradients(lambda v: product(f, x, v, moved) + rho * v, -h)
     try:
-        return np.asarray(-cho_solve(cho_factor(hessian + rho * np.eye(len(x))), h))
-    except LinAlgError:  # by rounding or differencing: f is convex, so no eigenvalue is negative
-        values, vectors = np.linalg.eigh(hessian)
-        return np.asarray(-vectors @ ((vectors.T @ h) / (np.maximum(values, 0.0) + rho)))
+        change = np.linalg.solve(hessian + rho * np.eye(len(x)), -h)
+    except np.linalg.LinAlgError:
+        change = np.zeros_like(h)
+    if change @ h < 0.0:
+        return np.asarray(change)
+    values, vectors = np.linalg.eigh(hessian)  # f is convex: an eigenvalue below zero is rounding, or differencing
+    return np.asarray(-vectors @ ((vectors.T @ h) / (np.maximum(values, 0.0) + rho)))
 
 
 def second_derivatives(f: Smooth, x: Array, moved: float = np.inf) -> Array | None:

@@ -89,8 +89,9 @@ class FromGradient(Cost):
 
     def value(self, x: Array) -> Array:
         result = np.empty(x.shape[:-1])
-        for at in np.ndindex(result.shape):
-            result[at] = self._functions[at[-1]].value(x[at])
+        with np.errstate(all="ignore"):  # log(-1) and the like, outside the domain
+            for at in np.ndindex(result.shape):
+                result[at] = self._functions[at[-1]].value(x[at])
         return result
 
     def step(self, g: Array, rho: Array) -> Array:
@@ -101,6 +102,7 @@ class FromGradient(Cost):
                 x[at] = self._step_one(at[-1], np.array(g[at]), float(rho[at[-1]]))
         return x
 
+    @np.errstate(all="ignore")  # far out, where a step only looks
     def _step_one(self, i: int, g: Array, rho: float) -> Array:
         functions, start = self._functions[i], self._start[i]
         x = minimise(functions, start, g, rho)
@@ -135,26 +137,29 @@ class _Functions:
 
     def value(self, x: Array) -> float:
         """``f(x)``; ``inf`` outside the domain, where it may also be NaN."""
-        with np.errstate(all="ignore"):  # log(-1) and the like
-            result = self._returned("value", self._value, x, ())
+        result = self._returned("value", self._value, x, ())
         if result == -np.inf:
             raise InvalidCost("FromGradient: value returned -inf; a convex cost is bounded below on bounded sets.")
         return np.inf if np.isnan(result) else float(result)
 
     def gradient(self, x: Array) -> Array | None:
         """The gradient, or None outside the domain."""
-        if not isfinite(self.value(x)):
-            return None
-        with np.errstate(all="ignore"):
-            slope = self._returned("gradient", self._gradient, x, self.shape).reshape(-1)
-        return slope if np.isfinite(slope).all() else None
+        return self.both(x)[1]
+
+    def both(self, x: Array) -> tuple[float, Array | None]:
+        """Value and gradient."""
+        value = self.value(x)
+        if not isfinite(value):
+            return value, None
+        slope = self._returned("gradient", self._gradient, x, self.shape).reshape(-1)
+        return value, slope if np.isfinite(slope).all() else None
 
     def hessian(self, x: Array) -> Array | None:
         """The Hessian, or None where there is none to ask."""
         if self._hessian is None:
             return None
         matrix = self._returned("hessian", self._hessian, x, 2 * self.shape).reshape(len(x), len(x))
-        if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-300)):
+        if not np.abs(matrix - matrix.T).max() <= 1e-8 * np.abs(matrix).max():  # nor is NaN
             raise InvalidCost("FromGradient: hessian must return finite numbers, symmetric; it did not.")
         return matrix
 
@@ -166,6 +171,7 @@ class _Functions:
             raise InvalidCost(f"FromGradient: {name} must return {wanted}; it returned one of {got}.")
         return result.astype(np.float64)
 
+    @np.errstate(all="ignore")
     def checked(self, start: Array) -> Array:
         """The gradient at the start, once all functions are as they must be, there and around."""
         slope = self.gradient(start)
@@ -185,13 +191,13 @@ class _Functions:
 
     def compare(self, x: Array, y: Array) -> None:
         """A convex function lies above its tangents: at ``y`` above that of ``x``, and at ``x`` above that of ``y``."""
-        here, there, values = self.gradient(x), self.gradient(y), (self.value(x), self.value(y))
+        (value, here), (other, there) = self.both(x), self.both(y)
         if here is None or there is None:
             return  # outside the domain nothing is promised
         low, high = float(here @ (y - x)), float(there @ (y - x))
         terms = float((np.abs(here) + np.abs(there)) @ (np.abs(x) + np.abs(y)))  # whose rounding is in low and high
-        slack = ROUNDING * (abs(values[0]) + abs(values[1])) + 1e-12 * terms
-        if not low - slack <= values[1] - values[0] <= high + slack:
+        slack = ROUNDING * (abs(value) + abs(other)) + 1e-12 * terms
+        if not low - slack <= other - value <= high + slack:
             raise InvalidCost(
                 "FromGradient: value and gradient do not belong to one convex function: between two points, value does "
                 "not rise as the gradients there say. Check the gradient by differences of value."
