@@ -58,7 +58,7 @@ class FromGradient(Cost):
     ...     return sv.FromGradient(lambda x: np.logaddexp(x - s, s - x) - np.log(2), lambda x: np.tanh(x - s))
     >>> problem = sv.Problem(sv.Network.ring(3), [soft(s) for s in (1.0, 2.0, 30.0)])
     >>> [round(float(x), 6) for x in sv.solve(problem).x]
-    [2.275009, 2.275009, 2.275009]
+    [2.175696, 2.175696, 2.175696]
     """
 
     _fields = ("_functions", "_start", "_slope")
