@@ -1,33 +1,34 @@
-"""A cost of your own: the pinball loss, whose consensus is a quantile of all numbers. Its prox has three cases."""
+"""A cost of your own, from its value and gradient: Poisson regression of counts at six practices."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import sottovoce as sv
 
-TAU = 0.9
 
-
-def pinball(s: float) -> sv.Custom:
-    def value(x: float) -> float:  # its minimiser over many s is their TAU-quantile
-        return max(TAU * (s - x), (TAU - 1) * (s - x))
-
-    def prox(v: float, t: float) -> float:  # argmin_x value(x) + (x - v)^2 / (2t)
-        return v + TAU * t if v < s - TAU * t else v - (1 - TAU) * t if v > s + (1 - TAU) * t else s
-
-    return sv.Custom(prox, value)
+def poisson(A: np.ndarray, counts: np.ndarray) -> sv.FromGradient:
+    """The negative log likelihood of counts with the rates ``exp(Ax)``, but for a constant."""
+    return sv.FromGradient(
+        value=lambda x: np.sum(np.exp(A @ x) - counts * (A @ x)),
+        gradient=lambda x: A.T @ (np.exp(A @ x) - counts),
+        hessian=lambda x: A.T @ (np.exp(A @ x)[:, None] * A),  # may be left out; faster with it
+        dim=A.shape[1],
+    )
 
 
 rng = np.random.default_rng(2)
-network = sv.Network.random_geometric(31, seed=6)
-waits = rng.gamma(2.0, 10.0, size=31)  # minutes
-result = sv.solve(sv.Problem(network, [pinball(s) for s in waits]), c=0.02, tol=1e-7)
-quantile = np.sort(waits)[int(np.ceil(TAU * 31)) - 1]
-assert np.allclose(result.x, quantile, atol=1e-4)
+network = sv.Network.complete(6)
+ages = rng.uniform(20, 80, size=(6, 12))
+visits = rng.poisson(np.exp(-0.6 + ages / 40))
+A = np.stack([np.ones_like(ages), ages / 50 - 1], axis=2)  # columns of size 1
+result = sv.solve(sv.Problem(network, [poisson(A[i], visits[i]) for i in range(6)]), c=3.0, tol=1e-7)
+x = result.x[0]
+assert np.abs(np.einsum("ij,ijk->k", np.exp(A @ x) - visits, A)).max() < 1e-4  # the gradient of all rows together
 
-figure, axes = plt.subplots(figsize=(5, 2.4), layout="constrained")
-axes.eventplot(waits, colors="#999999", lineoffsets=0, linelengths=1)
-axes.axvline(result.x[0], color="#D55E00", label="0.9-quantile, as agreed on")
-axes.set(xlabel="waiting time at 31 practices, minutes", yticks=[])
+figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+axes.plot(ages.ravel(), visits.ravel(), ".", color="#999999", label="72 patients, 12 at each practice")
+line = np.linspace(20, 80)
+axes.plot(line, np.exp(x[0] + x[1] * (line / 50 - 1)), color="#D55E00", label="as agreed on")
+axes.set(xlabel="age", ylabel="visits a year")
 axes.legend()
 figure.savefig("own_cost.png", dpi=110)

@@ -1,6 +1,4 @@
-"""A recorder of your own: anything with a name that maps the run to a number. This one: how far parties disagree."""
-
-from dataclasses import dataclass
+"""A recorder of your own: a name, and a function of the run. This one: how far parties disagree."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,11 +6,10 @@ import numpy as np
 import sottovoce as sv
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(sv.recorders.Recorder):
     """The largest difference between the answers of two parties."""
 
-    name: str = "spread"
+    name = "spread"
 
     def __call__(self, run) -> float:
         return float(np.ptp(run.x))

@@ -10,7 +10,7 @@ import sottovoce as sv
 network = sv.Network.random_geometric(40, seed=9)
 s = np.random.default_rng(3).normal(size=40)
 problem = sv.averaging(network, s)
-watch = {"record": [sv.Error(s.mean())], "tol": 0}
+watch = {"record": [sv.MeanSquaredError(s.mean())], "tol": 0}
 whole = sv.solve(problem, c=0.2, max_iter=200, **watch)
 
 first = sv.solve(problem, c=0.2, max_iter=100, **watch)

@@ -20,7 +20,13 @@ order = {(i, j): h for h, (i, j) in enumerate(network.half_edges.tolist())}
 trace = sv.Trace(half_edges=[[order[pair] for pair in step] for step in links])
 s = rng.normal(size=n)
 result = sv.solve(
-    sv.averaging(network, s), schedule=trace, theta=0.5, c=0.2, tol=0, max_iter=steps, record=[sv.Error(s.mean())]
+    sv.averaging(network, s),
+    schedule=trace,
+    theta=0.5,
+    c=0.2,
+    tol=0,
+    max_iter=steps,
+    record=[sv.MeanSquaredError(s.mean())],
 )
 assert result.history["error"][-1] < 1e-10
 

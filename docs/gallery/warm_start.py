@@ -14,7 +14,7 @@ yesterday = rng.normal(20, 5, size=40)
 today = yesterday + rng.normal(0, 0.1, size=40)
 
 before = sv.solve(sv.averaging(network, yesterday))
-kept = {"c": before.c, "record": [sv.Error(today.mean())], "tol": 1e-10, "check_every": 5}
+kept = {"c": before.c, "record": [sv.MeanSquaredError(today.mean())], "tol": 1e-10, "check_every": 5}
 cold = sv.solve(sv.averaging(network, today), **kept)
 warm = sv.solve(sv.averaging(network, today), z0=before.z, **kept)  # z belongs to its c: keep both
 assert np.allclose(warm.x, today.mean())

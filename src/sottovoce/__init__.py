@@ -9,6 +9,22 @@ neighbours only. The method is stochastic PDMM with subspace perturbation.
 >>> result = sv.solve(problem, schedule=sv.Asynchronous(), mask=sv.GaussianMask(variance=1e6), seed=0)
 >>> result.status.value, [round(float(x), 6) for x in result.x[:3]]
 ('converged', [3.9, 3.9, 3.9])
+
+The names in layers:
+
+``sv.*``
+    for everybody: networks, problems, ``solve``, and what goes into it; ``private_mean`` and its like.
+``sv.costs``, ``sv.schedules``, ``sv.masks``, ``sv.recorders``
+    the same costs, schedules, masks and recorders by kind, with the bases for those of one's own: ``sv.costs.Cost``,
+    ``sv.masks.Mask``, ``sv.recorders.Recorder``.
+``sv.statistics``
+    what the private statistics return.
+``sv.privacy``
+    what a run gives away.
+``sv.paper``
+    the paper's experiments.
+``sottovoce.runtime``
+    between machines; needs the extra ``network`` and an import of its own.
 """
 
 from importlib import import_module
@@ -23,6 +39,7 @@ from .costs import (
     Custom,
     ElasticNet,
     FromCvxpy,
+    FromGradient,
     Hinge,
     Huber,
     Lasso,
@@ -33,11 +50,14 @@ from .costs import (
     Simplex,
 )
 from .network import Network
+from .pdmm import masks as masks
+from .pdmm import recorders as recorders
+from .pdmm import schedules as schedules
 from .pdmm.masks import GaussianMask, UniformMask
 from .pdmm.modular_mask import ModularMask
 from .pdmm.node import Message, Node, nodes_of
 from .pdmm.problem import Problem, averaging, least_squares, logistic
-from .pdmm.recorders import Error, Messages, Residual, Variance
+from .pdmm.recorders import MeanSquaredError, Messages, Residual, Variance
 from .pdmm.schedules import (
     Asynchronous,
     Delayed,
@@ -78,14 +98,15 @@ __all__ = [
     "Delayed",
     "EdgeBernoulli",
     "ElasticNet",
-    "Error",
     "FromCvxpy",
+    "FromGradient",
     "GaussianMask",
     "Hinge",
     "Huber",
     "Lasso",
     "LeastSquares",
     "Logistic",
+    "MeanSquaredError",
     "Message",
     "Messages",
     "ModularMask",

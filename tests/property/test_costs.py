@@ -24,6 +24,7 @@ from sottovoce.costs import (
     Custom,
     ElasticNet,
     FromCvxpy,
+    FromGradient,
     Hinge,
     Huber,
     Lasso,
@@ -184,6 +185,18 @@ def in_cvxpy(rng: Rng, d: int) -> Cost:
     return cost
 
 
+def log_cosh(rng: Rng, d: int) -> Cost:
+    s = rng.normal(size=d)
+    cost = FromGradient(
+        lambda x: np.sum(np.logaddexp(x - s, s - x) - np.log(2)),
+        lambda x: np.tanh(x - s),
+        d,
+        rng.choice([None, lambda x: np.diag(1 / np.cosh(np.clip(x - s, -300, 300)) ** 2)]),
+    )
+    cost.s = s[None]  # for the reference
+    return cost
+
+
 def soft_threshold(v: Array, t: float) -> Array:
     return np.sign(v) * np.maximum(np.abs(v) - t, 0)
 
@@ -252,6 +265,7 @@ FAMILIES = {
         by_bisection(lambda f, x: 2 * (x - f.s[0]) + np.sign(x), lambda f: (np.full(f.dim, -np.inf), np.ones(f.dim))),
         accuracy=1e-6,  # of an interior-point method
     ),
+    "FromGradient": Family(log_cosh, by_bisection(lambda f, x: np.tanh(x - f.s[0]))),
 }
 
 each_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())

@@ -8,6 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import special
 
 from sottovoce import costs as package
 from sottovoce.costs import (
@@ -19,6 +20,7 @@ from sottovoce.costs import (
     Custom,
     ElasticNet,
     FromCvxpy,
+    FromGradient,
     Hinge,
     Huber,
     Lasso,
@@ -126,6 +128,29 @@ def from_cvxpy(rng: np.random.Generator, x: Any) -> Stated:
     return FromCvxpy(y, cp.norm1(A @ y - b), [cp.sum(y) <= 0]), cp.norm1(A @ x - b), [cp.sum(x) <= 0]
 
 
+def from_gradient(with_hessian: bool) -> Callable[[np.random.Generator, Any], Stated]:
+    """``log(1 + sum exp(Ax - b))``, by what its gradient is: ``A'p`` with probabilities ``p``."""
+
+    def state(rng: np.random.Generator, x: Any) -> Stated:
+        A, b, _ = data(rng)
+
+        def p(y: Any) -> Any:
+            return special.softmax(np.append(A @ y - b, 0.0))[:-1]
+
+        def hessian(y: Any) -> Any:
+            return A.T @ (np.diag(p(y)) - np.outer(p(y), p(y))) @ A
+
+        cost = FromGradient(
+            lambda y: special.logsumexp(np.append(A @ y - b, 0.0)),
+            lambda y: A.T @ p(y),
+            D,
+            hessian if with_hessian else None,
+        )
+        return cost, cp.log_sum_exp(cp.hstack([A @ x - b, 0.0])), []
+
+    return state
+
+
 STATEMENTS: dict[str, Callable[[np.random.Generator, Any], Stated]] = {
     "Quadratic": quadratic,
     "Averaging": averaging,
@@ -146,6 +171,8 @@ STATEMENTS: dict[str, Callable[[np.random.Generator, Any], Stated]] = {
     "AbsoluteDeviation + Box": absolute_deviation_in_box,
     "Custom": lambda rng, x: (Custom(soft_threshold, lambda y: np.abs(y).sum(), D), cp.norm1(x), []),
     "FromCvxpy": from_cvxpy,
+    "FromGradient": from_gradient(False),
+    "FromGradient, hessian": from_gradient(True),
 }
 
 

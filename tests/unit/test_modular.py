@@ -70,8 +70,8 @@ def test_sums_that_are_not_integers_are_not_decoded(network, s, monkeypatch, cap
 def test_recorders_see_the_run_on_limbs(network, s):
     result = sv.solve(sv.averaging(network, s), mask=MASK, record=[sv.Residual(), sv.Messages()], record_every=10)
     assert result.history["messages"][-1] == result.messages
-    with pytest.raises(Unsupported, match="Error has nothing to compare with"):
-        sv.solve(sv.averaging(network, s), mask=MASK, record=[sv.Error(s.mean())])
+    with pytest.raises(Unsupported, match="MeanSquaredError has nothing to compare with"):
+        sv.solve(sv.averaging(network, s), mask=MASK, record=[sv.MeanSquaredError(s.mean())])
 
 
 @pytest.mark.parametrize("bits", [1, 0, -3, LARGEST_BITS + 1, 46.0, True, "46", None])

@@ -100,7 +100,7 @@ def test_iterate_yields_snapshots(problem):
 
 
 def test_recorders_and_stride(problem, s):
-    recorders = [sv.Error(s.mean()), sv.Residual(), sv.Variance(), sv.Messages()]
+    recorders = [sv.MeanSquaredError(s.mean()), sv.Residual(), sv.Variance(), sv.Messages()]
     arguments = {"schedule": sv.Asynchronous(), "c": 0.4, "mask": sv.GaussianMask(9.0), "seed": 1, "batch": 200}
     result = sv.solve(problem, tol=0, max_iter=400, record=recorders, record_every=40, **arguments)
     history = result.history
@@ -352,8 +352,8 @@ def test_a_recorder_may_keep_what_it_is_given(problem):
 @pytest.mark.parametrize(
     ("record", "sentence"),
     [
-        ([sv.Error(0.0), sv.Error(1.0)], "two recorders are called 'error'"),
-        ([sv.Error(0.0, name="iteration")], "is taken"),
+        ([sv.MeanSquaredError(0.0), sv.MeanSquaredError(1.0)], "two recorders are called 'error'"),
+        ([sv.MeanSquaredError(0.0, name="iteration")], "is taken"),
         ([lambda run: 0.0], "a callable with a name"),
         ([sv.Variance()], "batch=None"),
     ],

@@ -15,6 +15,7 @@ import numpy as np
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.problem import averaging
+from ..pdmm.recorders import Recorder
 from ..pdmm.reference import Run
 from ..pdmm.schedules import Asynchronous
 from ..pdmm.solve import Result, Status, solve
@@ -74,7 +75,7 @@ class Frame:
     error: float
 
 
-class Watch:
+class Watch(Recorder):
     """A recorder that shows what it sees."""
 
     name = "error"

@@ -8,6 +8,7 @@ from .constrained import Constrained
 from .custom import Custom
 from .elastic_net import ElasticNet, Lasso
 from .from_cvxpy import FromCvxpy
+from .from_gradient import FromGradient
 from .hinge import Hinge
 from .huber import Huber
 from .logistic import Logistic
@@ -24,6 +25,7 @@ __all__ = [
     "Custom",
     "ElasticNet",
     "FromCvxpy",
+    "FromGradient",
     "Hinge",
     "Huber",
     "Lasso",

@@ -12,7 +12,25 @@ from .base import Array, Cost
 
 
 class AbsoluteDeviation(Cost):
-    """``f(x) = ||x - s||_1``; consensus on it is the median, coordinate by coordinate."""
+    """``f(x) = ||x - s||_1``; consensus on it is the median, coordinate by coordinate.
+
+    Parameters
+    ----------
+    s : array_like
+        A number or a vector.
+
+    Raises
+    ------
+    InvalidCost
+        Where ``s`` is empty or not finite.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.Problem(sv.Network.ring(3), sv.AbsoluteDeviation.many([1, 2, 30]))
+    >>> [round(float(x), 6) for x in sv.solve(problem).x]
+    [2.0, 2.0, 2.0]
+    """
 
     _fields = ("s",)
     s: Array  # (count, d)

@@ -12,7 +12,29 @@ from .indicator import FEASIBLE, Indicator
 
 
 class Ball(Indicator):
-    """The indicator of ``||x - centre|| <= radius``; the centre is zero, of length ``dim``, if not given."""
+    """The indicator of ``||x - centre|| <= radius``: 0 inside, infinite outside.
+
+    Parameters
+    ----------
+    radius : float
+        At least 0; 0 is a point.
+    centre : array_like, optional
+        A number or a vector; zero by default.
+    dim : int, optional
+        Length of ``x``, where no centre says so; None for a number.
+
+    Raises
+    ------
+    InvalidCost
+        Where the radius is negative, or centre and dim do not agree.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> costs = [sv.Averaging([3.0, 4.0]), sv.Ball(1.0, dim=2)]
+    >>> sv.solve(sv.Problem(sv.Network.complete(2), costs)).x[0].round(6).tolist()
+    [0.6, 0.8]
+    """
 
     _fields = ("radius", "centre")
     radius: Array  # (count,)

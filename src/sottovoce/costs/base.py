@@ -22,14 +22,59 @@ Step = Callable[[Array], Array]
 
 
 class QuadraticForm(NamedTuple):
-    """``f_i(x) = x'Q_i x / 2 + q_i'x + const``; ``Q`` is ``(count,)`` for ``Q_i = a_i I``, else ``(count, d, d)``."""
+    """``f_i(x) = x'Q_i x / 2 + q_i'x + const``, as ``cost.quadratic`` tells it.
+
+    Parameters
+    ----------
+    Q : ndarray
+        ``(count,)`` for ``Q_i = a_i I``, else ``(count, d, d)``.
+    q : ndarray
+        ``(count, d)``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> sv.Averaging(3.0).quadratic
+    QuadraticForm(Q=array([2.]), q=array([[-6.]]))
+    """
 
     Q: Array
     q: Array
 
 
 class Cost(ABC):
-    """Costs of ``count`` nodes of one family; arrays named in ``_fields`` have the node as leading axis."""
+    """The base of costs: those of ``count`` nodes of one family, closed and convex.
+
+    A subclass names its arrays in ``_fields``, each with the node as leading axis, and stores them with
+    ``_fill(shape, ...)``; ``join``, ``take`` and ``signature`` follow. It must define
+
+    * ``value(x)``: ``f_i(x_i)``;
+    * ``step(g, rho)``: ``argmin_x f_i(x) + g_i'x + (rho_i/2)||x||^2``, to rounding. That is the prox of ``f_i`` at
+      ``-g_i/rho_i`` with ``t = 1/rho_i``. A step that cannot be exact raises ``InvalidCost`` or ``Unsupported``;
+    * ``irregular``: why ``theta = 1`` may not converge, or None.
+
+    It may define ``bind``, ``quadratic``, ``sizes`` and ``hessian``. One node's cost is simpler to write as
+    ``FromGradient`` or ``Custom``.
+
+    Examples
+    --------
+    ``f(x) = w (x - s)^2``, whose consensus is a weighted mean:
+
+    >>> import numpy as np
+    >>> import sottovoce as sv
+    >>> class Weighted(sv.costs.Cost):
+    ...     _fields = ("s", "w")
+    ...     irregular = None  # strongly convex and differentiable
+    ...     def __init__(self, s, w):
+    ...         self._fill((), s=np.array([[float(s)]]), w=np.array([[float(w)]]))
+    ...     def value(self, x):
+    ...         return (self.w * (x - self.s) ** 2).sum(axis=-1)
+    ...     def step(self, g, rho):
+    ...         return (2 * self.w * self.s - g) / (2 * self.w + rho[:, None])
+    >>> problem = sv.Problem(sv.Network.complete(2), [Weighted(0.0, 1.0), Weighted(3.0, 2.0)])
+    >>> [round(float(x), 6) for x in sv.solve(problem).x]
+    [2.0, 2.0]
+    """
 
     _fields: ClassVar[tuple[str, ...]]
     step_work: ClassVar[int] = 2_000  # of one node's step, in multiplications, about; for budgets

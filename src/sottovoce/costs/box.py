@@ -12,7 +12,27 @@ from .indicator import FEASIBLE, Indicator
 
 
 class Box(Indicator):
-    """The indicator of ``lower <= x <= upper``, numbers or vectors; ``-inf`` and ``inf`` mean no bound."""
+    """The indicator of ``lower <= x <= upper``: 0 inside, infinite outside.
+
+    Parameters
+    ----------
+    lower, upper : array_like
+        Numbers or vectors; ``-inf`` and ``inf`` mean no bound.
+    dim : int, optional
+        Length of ``x``, where both bounds are numbers; None for a number.
+
+    Raises
+    ------
+    InvalidCost
+        Where nothing lies between the bounds, or shapes do not agree.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.Problem(sv.Network.complete(2), [sv.Averaging(3.0), sv.Averaging(5.0) + sv.Box(0, 1)])
+    >>> [round(float(x), 6) for x in sv.solve(problem).x]
+    [1.0, 1.0]
+    """
 
     _fields = ("lower", "upper")
     lower: Array  # (count, d)
@@ -46,7 +66,20 @@ class Box(Indicator):
 
 
 class NonNegative(Box):
-    """The indicator of ``x >= 0``."""
+    """The indicator of ``x >= 0``: 0 there, infinite elsewhere.
+
+    Parameters
+    ----------
+    dim : int, optional
+        Length of ``x``; None for a number.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.Problem(sv.Network.complete(2), [sv.Averaging(-3.0), sv.Averaging(1.0) + sv.NonNegative()])
+    >>> [round(abs(float(x)), 6) for x in sv.solve(problem).x]
+    [0.0, 0.0]
+    """
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__(0.0, np.inf, dim)

@@ -25,6 +25,27 @@ class Constrained(Cost):
     That is exact in two cases. For ``Q = aI``, ``f(x) + g'x + (rho/2)||x||^2`` is a multiple of the squared
     distance to its minimum. For a cost and a set that fall apart into coordinates, each of them is a convex
     function on an interval.
+
+    Parameters
+    ----------
+    cost : Cost
+        ``Averaging`` or ``Quadratic`` with a multiple of the identity; for a box also ``Huber`` or
+        ``AbsoluteDeviation``.
+    indicator : Indicator
+        ``Box``, ``NonNegative``, ``Ball`` or ``Simplex``, of the same shape.
+
+    Raises
+    ------
+    Unsupported
+        Where the sum has no exact step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sottovoce as sv
+    >>> cost = sv.Averaging([3.0, 4.0]) + sv.Ball(1.0, dim=2)
+    >>> cost.step(np.zeros((1, 2)), np.ones(1)).round(6).tolist()
+    [[0.6, 0.8]]
     """
 
     _fields = ("cost", "indicator")  # costs themselves, not arrays

@@ -13,14 +13,36 @@ from .base import Array, Cost
 
 
 class Custom(Cost):
-    """Any closed convex cost ``f``, given by two functions of yours.
+    """Any closed convex cost ``f``, given by its prox, a function of yours.
 
-    ``prox(v, t)`` returns ``argmin_x f(x) + ||x - v||^2/(2t)`` for a number ``t > 0``, and ``value(x)`` returns
-    ``f(x)``, or ``inf`` outside the domain. ``v``, ``x`` and the result are vectors of length ``dim``, or plain
-    numbers if ``dim`` is None. A result must depend on the arguments only, and be exact to about the
-    ``tol`` of the run. For example, ``f(x) = -log(x)``, whose prox is the positive root of ``x^2 - v x - t``::
+    A result must depend on the arguments only, and be exact to about the ``tol`` of the run. For a smooth cost,
+    ``FromGradient`` needs no prox.
 
-        Custom(lambda v, t: (v + sqrt(v * v + 4 * t)) / 2, lambda x: -log(x) if x > 0 else inf)
+    Parameters
+    ----------
+    prox : callable
+        ``prox(v, t)`` is ``argmin_x f(x) + ||x - v||^2/(2t)`` for a number ``t > 0``. ``v`` and the result are vectors
+        of length ``dim``, or plain numbers if ``dim`` is None.
+    value : callable
+        ``value(x)`` is ``f(x)``, or ``inf`` outside the domain.
+    dim : int, optional
+        Length of ``x``; None for a number.
+
+    Raises
+    ------
+    InvalidCost
+        Where an argument is not a function, or a result not of the shape of ``x``, or not finite.
+
+    Examples
+    --------
+    ``f(x) = -log(x)``, whose prox is the positive root of ``x^2 - v x - t``:
+
+    >>> from math import inf, log, sqrt
+    >>> import sottovoce as sv
+    >>> barrier = sv.Custom(lambda v, t: (v + sqrt(v * v + 4 * t)) / 2, lambda x: -log(x) if x > 0 else inf)
+    >>> problem = sv.Problem(sv.Network.complete(2), [barrier, sv.Averaging(-1.0)])  # -1/x + 2 (x + 1) = 0
+    >>> round(float(sv.solve(problem, c=1.0).x[0]), 6) == round((sqrt(3) - 1) / 2, 6)
+    True
     """
 
     _fields = ("_prox", "_value")

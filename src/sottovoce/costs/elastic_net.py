@@ -15,6 +15,28 @@ class ElasticNet(Cost):
 
     Only ``Q = 2(A'A + l2 I)``, ``q = -2A'b`` and ``r = b'b`` are kept, so nodes with different row counts share
     a batch.
+
+    Parameters
+    ----------
+    A : array_like
+        One observation a row.
+    b : array_like
+        One number a row.
+    l1, l2 : float
+        Weights of the penalties, at least 0.
+
+    Raises
+    ------
+    InvalidCost
+        Where an argument is not finite, or lengths do not agree.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> cost = sv.ElasticNet([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.1], l1=1.0, l2=0.5)
+    >>> problem = sv.Problem(sv.Network.complete(2), [cost, cost])
+    >>> (abs(sv.solve(problem).x[0]).round(6)).tolist()
+    [1.666667, 0.0]
     """
 
     _fields = ("Q", "q", "r", "l1")
@@ -55,7 +77,25 @@ class ElasticNet(Cost):
 
 
 class Lasso(ElasticNet):
-    """``f(x) = ||Ax - b||^2 + l1 ||x||_1``."""
+    """``f(x) = ||Ax - b||^2 + l1 ||x||_1``.
+
+    Parameters
+    ----------
+    A : array_like
+        One observation a row.
+    b : array_like
+        One number a row.
+    l1 : float
+        Weight of the penalty, at least 0.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> cost = sv.Lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.1], l1=1.0)
+    >>> problem = sv.Problem(sv.Network.complete(2), [cost, cost])
+    >>> (abs(sv.solve(problem).x[0]).round(6)).tolist()
+    [2.5, 0.0]
+    """
 
     def __init__(self, A: npt.ArrayLike, b: npt.ArrayLike, l1: float) -> None:
         super().__init__(A, b, l1)

@@ -32,6 +32,33 @@ class FromCvxpy(Cost):
     about 1e-6 in ``x``, and a millisecond a step: for a cost that no family of this package covers. Steps with
     ``||g||/rho`` above 1e4, as under a large mask, may defeat it. A solver that fails is an error that
     quotes its status, never an answer.
+
+    Parameters
+    ----------
+    variable : cvxpy.Variable
+        A number or a vector, without attributes.
+    objective : cvxpy expression or cvxpy.Minimize
+        Convex by CVXPY's rules, in ``variable`` alone.
+    constraints : sequence of cvxpy constraints, optional
+        In ``variable`` alone.
+
+    Raises
+    ------
+    InvalidCost
+        Where CVXPY does not see that the problem is convex, and where a step fails.
+    Unsupported
+        Where other variables occur, or ``variable`` has attributes.
+    MissingExtra
+        Where CVXPY is not installed.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import sottovoce as sv
+    >>> x = cp.Variable()
+    >>> costs = [sv.FromCvxpy(x, cp.abs(x - 3), [x >= 0]), sv.Averaging(1.0)]
+    >>> [round(float(x), 4) for x in sv.solve(sv.Problem(sv.Network.complete(2), costs), c=1.0, tol=1e-6).x]
+    [1.5, 1.5]
     """
 
     _fields = ("_compiled",)

@@ -12,7 +12,26 @@ from .base import Array
 class Hinge(LabelledRows):
     """``f(x) = sum_j max(0, 1 - y_j a_j'x) + ridge ||x||^2``.
 
-    ``A`` has one observation ``a_j`` a row; ``labels`` are all in ``{0, 1}`` or all in ``{-1, 1}``.
+    Parameters
+    ----------
+    A : array_like
+        One observation ``a_j`` a row.
+    labels : array_like
+        One a row, all in ``{0, 1}`` or all in ``{-1, 1}``.
+    ridge : float, optional
+        At least 0.
+
+    Raises
+    ------
+    InvalidCost
+        Where an argument is not finite, lengths do not agree, or labels are others.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> costs = [sv.Hinge([[1.0]], [1], ridge=0.1), sv.Hinge([[2.0]], [1], ridge=0.1)]
+    >>> sv.solve(sv.Problem(sv.Network.complete(2), costs)).x.round(6).tolist()  # at the margin of the first
+    [[1.0], [1.0]]
     """
 
     def _loss(self, margins: Array) -> Array:

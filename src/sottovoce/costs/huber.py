@@ -12,7 +12,27 @@ from .base import Array, Cost
 
 
 class Huber(Cost):
-    """``f(x) = sum_a h(x_a - s_a)``, ``h(t) = t^2/2`` for ``|t| <= delta``, ``delta |t| - delta^2/2`` beyond."""
+    """``f(x) = sum_a h(x_a - s_a)``, ``h(t) = t^2/2`` for ``|t| <= delta``, ``delta |t| - delta^2/2`` beyond.
+
+    Parameters
+    ----------
+    s : array_like
+        A number or a vector.
+    delta : float, optional
+        Where the parabola ends, above 0.
+
+    Raises
+    ------
+    InvalidCost
+        Where ``s`` is empty or not finite, or ``delta`` not positive.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.Problem(sv.Network.ring(3), sv.Huber.many([1, 2, 30]))
+    >>> [round(float(x), 6) for x in sv.solve(problem).x]
+    [2.0, 2.0, 2.0]
+    """
 
     _fields = ("s", "delta")
     s: Array  # (count, d)

@@ -12,7 +12,26 @@ from .base import Array
 class Logistic(LabelledRows):
     """``f(x) = sum_j log(1 + exp(-y_j a_j'x)) + ridge ||x||^2``.
 
-    ``A`` has one observation ``a_j`` a row; ``labels`` are all in ``{0, 1}`` or all in ``{-1, 1}``.
+    Parameters
+    ----------
+    A : array_like
+        One observation ``a_j`` a row.
+    labels : array_like
+        One a row, all in ``{0, 1}`` or all in ``{-1, 1}``.
+    ridge : float, optional
+        At least 0.
+
+    Raises
+    ------
+    InvalidCost
+        Where an argument is not finite, lengths do not agree, or labels are others.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> costs = [sv.Logistic([[1.0], [1.0]], labels) for labels in ([1, 0], [1, 1])]
+    >>> sv.solve(sv.Problem(sv.Network.complete(2), costs), c=0.5).x[0].round(6).tolist()  # three in four: log 3
+    [1.098612]
     """
 
     def _loss(self, margins: Array) -> Array:

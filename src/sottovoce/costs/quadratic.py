@@ -10,7 +10,29 @@ from .base import Array, Cost, QuadraticForm, Step, as_floats, as_vector, nonneg
 
 
 class Quadratic(Cost):
-    """``f(x) = x'Qx/2 + q'x + r`` with ``Q`` symmetric positive semidefinite, or a number ``>= 0`` for ``Q = aI``."""
+    """``f(x) = x'Qx/2 + q'x + r``.
+
+    Parameters
+    ----------
+    Q : array_like
+        Symmetric positive semidefinite; a number ``a >= 0`` stands for ``aI``.
+    q : array_like
+        A number or a vector, whose shape is that of ``x``.
+    r : float, optional
+        A constant, which changes the value only.
+
+    Raises
+    ------
+    InvalidCost
+        Where ``Q`` is not convex or not symmetric, shapes do not agree, or something is not finite.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> costs = [sv.Quadratic([[2.0, 1.0], [1.0, 2.0]], [-3.0, 0.0]), sv.Quadratic(1.0, [0.0, 0.0])]
+    >>> sv.solve(sv.Problem(sv.Network.complete(2), costs)).x[0].round(6).tolist()
+    [1.125, -0.375]
+    """
 
     _fields = ("Q", "q", "r")
     Q: Array  # (count,) or (count, d, d)
@@ -105,7 +127,25 @@ class Quadratic(Cost):
 
 
 class Averaging(Quadratic):
-    """``f(x) = ||x - s||^2``, the paper's cost for average consensus: ``Q = 2I``, ``q = -2s``, ``r = s's``."""
+    """``f(x) = ||x - s||^2``, the paper's cost for average consensus: ``Q = 2I``, ``q = -2s``, ``r = s's``.
+
+    Parameters
+    ----------
+    s : array_like
+        A number or a vector.
+
+    Raises
+    ------
+    InvalidCost
+        Where ``s`` is empty or not finite.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.Problem(sv.Network.ring(3), [sv.Averaging(s) for s in (1, 2, 6)])
+    >>> [round(float(x), 6) for x in sv.solve(problem).x]
+    [3.0, 3.0, 3.0]
+    """
 
     def __init__(self, s: npt.ArrayLike) -> None:
         rows, shape = as_vector(s, "s")
@@ -138,7 +178,29 @@ class Averaging(Quadratic):
 
 
 class LeastSquares(Quadratic):
-    """``f(x) = ||Ax - b||^2 + ridge ||x||^2``: ``Q = 2(A'A + ridge I)``, ``q = -2A'b``, ``r = b'b``."""
+    """``f(x) = ||Ax - b||^2 + ridge ||x||^2``: ``Q = 2(A'A + ridge I)``, ``q = -2A'b``, ``r = b'b``.
+
+    Parameters
+    ----------
+    A : array_like
+        One observation a row.
+    b : array_like
+        One number a row.
+    ridge : float, optional
+        At least 0.
+
+    Raises
+    ------
+    InvalidCost
+        Where an argument is not finite, lengths do not agree, or ``A'A`` overflows.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> costs = [sv.LeastSquares([[1.0, t]], [2 * t + 1], ridge=1e-9) for t in (0.0, 1.0, 3.0)]
+    >>> sv.solve(sv.Problem(sv.Network.ring(3), costs)).x[0].round(6).tolist()
+    [1.0, 2.0]
+    """
 
     def __init__(self, A: npt.ArrayLike, b: npt.ArrayLike, ridge: float = 0.0) -> None:
         matrix, target = as_rows(A, b, "A", "b")

@@ -10,7 +10,27 @@ from .indicator import FEASIBLE, Indicator
 
 
 class Simplex(Indicator):
-    """The indicator of ``x >= 0``, ``sum(x) = total``; probabilities for ``total = 1``."""
+    """The indicator of ``x >= 0``, ``sum(x) = total``: 0 there, infinite elsewhere.
+
+    Parameters
+    ----------
+    total : float, optional
+        Above 0; 1 for probabilities.
+    dim : int, optional
+        Length of ``x``; None for a number.
+
+    Raises
+    ------
+    InvalidCost
+        Where ``total`` is not positive.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> costs = [sv.Averaging([0.5, 0.9]), sv.Averaging([0.5, 0.9]) + sv.Simplex(dim=2)]
+    >>> sv.solve(sv.Problem(sv.Network.complete(2), costs)).x[0].round(6).tolist()
+    [0.3, 0.7]
+    """
 
     _fields = ("total",)
     total: Array  # (count,)

@@ -18,6 +18,7 @@ from ..errors import InvalidInput, Unsupported, is_number
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.problem import Problem, averaging
+from ..pdmm.recorders import Recorder
 from ..pdmm.reference import Run
 from ..pdmm.schedules import (
     Asynchronous,
@@ -245,7 +246,7 @@ def exact_curves(
 
 
 @dataclass(frozen=True, eq=False)
-class PerDraw:
+class PerDraw(Recorder):
     """Records the mean over the draws of a number per draw, and its standard error."""
 
     name: str
@@ -411,7 +412,7 @@ def sampled_information(
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
+class Named(Recorder):
     """A recorder from a function."""
 
     name: str

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..costs.base import Cost
 from ..errors import BadlyHidden
-from .masks import RealPads
+from .masks import Mask
 
 _said = ContextVar("_said", default=False)
 
@@ -27,7 +27,7 @@ def size_of(cost: Cost) -> float:
     return float(np.abs(form.q).max(initial=0.0)) if form is not None else max(cost.sizes)
 
 
-def is_hidden(size: float, mask: RealPads, whose: str, stacklevel: int) -> bool:
+def is_hidden(size: float, mask: Mask, whose: str, stacklevel: int) -> bool:
     """Whether a mask hides a ``q`` of this size, with a warning where it does not."""
     hidden = size <= mask.hides
     if not hidden and not _said.get():

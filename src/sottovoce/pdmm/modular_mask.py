@@ -24,7 +24,7 @@ from ..costs import Averaging
 from ..errors import InvalidInput, NotConverged, Unsupported
 from ..network import Network
 from .problem import Problem, averaging
-from .recorders import Error, Recorder
+from .recorders import MeanSquaredError, Recorder
 
 if TYPE_CHECKING:
     from .solve import Result
@@ -120,8 +120,10 @@ def solve_modular(
             "ModularMask hides the data before the run, which then starts at z(0) = 0, once: it takes neither z0 nor "
             "batch. Use GaussianMask for those."
         )
-    if any(isinstance(recorder, Error) for recorder in record):
-        raise Unsupported("under ModularMask the run is on limbs of hidden words: Error has nothing to compare with.")
+    if any(isinstance(recorder, MeanSquaredError) for recorder in record):
+        raise Unsupported(
+            "under ModularMask the run is on limbs of hidden words: MeanSquaredError has nothing to compare with."
+        )
     n, s = problem.network.n, integer_secrets(problem, mask)
     if n > 2 ** (TOTAL_BITS - 1):
         raise Unsupported(f"ModularMask is exact up to {2 ** (TOTAL_BITS - 1)} nodes; got {n}.")
