@@ -19,7 +19,7 @@ from ..errors import InvalidInput, Unsupported
 from ..pdmm.masks import Mask
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
-from ..pdmm.solve import positive_integer
+from ..pdmm.settings import positive_integer
 from .eavesdropper import EPS, C, Differences, Transcript, gradient_differences, gradient_moves, moves, overhear
 
 WAKES = 4  # times as many wakes as determine a Hessian: a short walk of x can be nearly flat

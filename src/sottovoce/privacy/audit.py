@@ -12,7 +12,7 @@ from ..pdmm.masks import GaussianMask, UniformMask
 from ..pdmm.modular_mask import ModularMask, integer_secrets
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
-from ..pdmm.solve import positive_integer
+from ..pdmm.settings import positive_integer
 from .adversary import Adversary, Channels, Coalition, Eavesdropper
 from .case import Case, Method, View, check, setting_of
 from .pads import CorrelatedPads

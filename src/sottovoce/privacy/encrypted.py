@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..costs.base import Array
-from ..pdmm.schedules import Delayed, NodeSchedule, Schedule
+from ..pdmm.schedules import Schedule
 from .closed_form import OpenView
 from .elimination import Elimination, Heard
 from .field import PRIMES, Span, kernel
@@ -117,7 +117,7 @@ class EncryptedRun:
     @property
     def overwrites(self) -> bool:
         """Whether the first wake on an edge replaces one of its pads before anybody has read it."""
-        return self.theta == 1 and isinstance(self.schedule, NodeSchedule)
+        return self.theta == 1 and self.schedule.one_at_a_time
 
     def play_out(self, run: FieldRun) -> bool:
         """Play until nothing new can come; whether that is certain."""
@@ -136,7 +136,7 @@ class EncryptedRun:
                 last = played
             elif at_once:
                 return True  # one map moves the state: what it does not show at once it never shows
-            elif played - last >= wait and not isinstance(self.schedule, Delayed):
+            elif played - last >= wait and not self.schedule.late:
                 if run.ever().rank == run.learned.rank:
                     return True
                 wait, last = 2 * wait, played

@@ -24,8 +24,9 @@ from ..errors import InvalidInput, Unsupported
 from ..pdmm.masks import GaussianMask
 from ..pdmm.problem import Problem
 from ..pdmm.reference import Party, Reference, Run
-from ..pdmm.schedules import Asynchronous, EdgeBernoulli, NodeBernoulli, Schedule, Synchronous, key_of
-from ..pdmm.solve import positive_integer, start
+from ..pdmm.schedules import Schedule, key_of
+from ..pdmm.settings import Settings, positive_integer, settle
+from ..pdmm.solve import start
 from .subspace import Subspace
 
 
@@ -73,7 +74,8 @@ class AffineRun(Reference):
         inverse = sparse.csr_array(sparse.block_diag(list(self.blocks)))
         self.q = q
         schedule.check(problem.network)
-        super().__init__(problem, schedule, key_of(seed), c, theta, q.shape[1], start)
+        settings = Settings(schedule=schedule, key=key_of(seed), c=c, theta=theta, batch=q.shape[1], z0=start)
+        super().__init__(problem, settings)
         # Python's floats would be rounded products of each other; in the wider type c and theta are what they are.
         self.c, self.theta = q.dtype.type(c), q.dtype.type(theta)
         self._x = self._x.astype(q.dtype)
@@ -212,13 +214,14 @@ class RandomMoments:
         self.held = [self.P[rows] for rows in self.written]
         S = sparse.csr_array(sparse.eye_array(len(writer)) + 2 * c * (self.C @ self.X))
         self.local = [S[held][:, held].toarray().T for held in self.held]  # what i writes, from what it holds
-        if isinstance(schedule, Asynchronous):
-            rates = np.ones(network.n) if schedule.rates is None else np.asarray(schedule.rates)
-            self.mu = (rates / rates.sum())[writer]
-        elif isinstance(schedule, NodeBernoulli | EdgeBernoulli | Synchronous):
-            self.mu = np.full(len(writer), 1.0 if isinstance(schedule, Synchronous) else schedule.p)
-        else:
+        if schedule.law is None:
             raise Unsupported(f"no exact moments for {type(schedule).__name__}; a trace has sequence_variances.")
+        self.law = schedule.law
+        if self.law.of == "one node":
+            rates = np.ones(network.n) if self.law.rates is None else self.law.rates
+            self.mu = (rates / rates.sum())[writer]
+        else:
+            self.mu = np.full(len(writer), self.law.p)
 
     def apply_B(self, S: Array) -> Array:
         """``B S = theta (P (S + 2 c C X S) - S)``."""
@@ -230,7 +233,7 @@ class RandomMoments:
 
     def advance(self, count: int) -> None:
         network, form = self.problem.network, quadratic_of(self.problem)
-        if isinstance(self.schedule, Asynchronous) and self.problem.consensus and self.problem.dim == 1:
+        if self.law.of == "one node" and self.problem.consensus and self.problem.dim == 1:
             from ._moment_kernels import advance
 
             gain = 1 / (form.Q + self.c * network.degrees)
@@ -254,7 +257,7 @@ class RandomMoments:
 
     def _twice(self, F: Array) -> list[tuple[npt.NDArray[np.intp], Array]]:
         """``(B Sigma B') o E[U U']`` with ``F = B Sigma``, as blocks to add."""
-        if isinstance(self.schedule, Asynchronous):
+        if self.law.of == "one node":
             # Only rows written by one node wake together: B' is needed on the entries that it holds or writes.
             parts = zip(self.written, self.held, self.local, strict=True)
             return [
@@ -264,7 +267,7 @@ class RandomMoments:
         both, p = self.apply_B(F.T).T, self.mu[0]
         # What is decided by one coin: the entries written by one node, or those of one message.
         messages = [np.arange(*span) for span in pairwise(self.problem.rows)]
-        together = self.written if isinstance(self.schedule, NodeBernoulli) else messages
+        together = self.written if self.law.of == "nodes" else messages
         everything, scaled = np.arange(len(F)), p * p * both
         if together is messages and self.problem.rows[-1] == len(messages):  # messages of one number: the diagonal
             scaled[everything, everything] = p * np.diag(both)
@@ -324,7 +327,8 @@ def monte_carlo(
     """
     if positive_integer(draws, "draws") < 2:
         raise InvalidInput("draws must be at least 2: one draw has no variance.")
-    run, _ = start(problem, schedule, theta, c, GaussianMask(variance), None, seed, draws, "auto", 0.0)
+    mask = GaussianMask(variance)
+    run = start(problem, settle(problem, schedule=schedule, theta=theta, c=c, mask=mask, seed=seed, batch=draws))
     subspace = Subspace(problem.network)
     seen = [(k, *_sampled(run.stacked_z(), subspace, draws)) for k in play(run, iterations, every)]
     k, z, z_stderr, psi, psi_stderr, perp, perp_stderr = (np.array(column) for column in zip(*seen, strict=True))

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidInput, Unsupported
 from ..network import Network
-from ..pdmm.solve import positive_integer
+from ..pdmm.settings import positive_integer
 
 Neighbours = list[set[int]]  # N_i of every node
 
