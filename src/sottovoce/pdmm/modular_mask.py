@@ -45,9 +45,26 @@ TOLERANCE = NEAR / (3 * 2**TOTAL_BITS)
 class ModularMask:
     """Uniform pads modulo ``2^bits`` for integer secrets: the sum of each honest component is revealed, nothing else.
 
-    ``sv.solve(sv.averaging(network, integers), mask=sv.ModularMask())`` gives the exact mean. It needs
-    ``n |s_i| < 2^(bits-1)`` at every party, or the sum could wrap around. Without a seed the pads come from the
-    operating system's generator. As with every mask, they are for one run.
+    Parameters
+    ----------
+    bits : int
+        From 2 to 52. ``n |s_i| < 2^(bits-1)`` must hold at every party, or the sum could wrap around.
+
+    Raises
+    ------
+    InvalidInput
+        Where it is another number.
+
+    Notes
+    -----
+    Without a seed the pads come from the operating system's generator. As with every mask, they are for one run.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.solve(sv.averaging(sv.Network.ring(4), [1, 2, 3, 8]), mask=sv.ModularMask())
+    >>> result.x.tolist()
+    [3.5, 3.5, 3.5, 3.5]
     """
 
     bits: int = 46
