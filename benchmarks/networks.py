@@ -9,6 +9,7 @@ import numpy as np
 
 import sottovoce as sv
 from sottovoce.pdmm.engine import kernels
+from sottovoce.pdmm.settings import Settings
 from sottovoce.pdmm.solve import make_run
 
 C, THETA, KEY = 0.3, 1.0, 20_240_229
@@ -49,7 +50,7 @@ class Arrays:
         self.n, self.edges = self.network.n, 2 * self.network.m  # directed
         layout = self.network.layout
         self.indptr, self.indices, self.slots = layout.indptr, layout.indices, layout.slots
-        run = make_run(self.problem, sv.Synchronous(), KEY, C, THETA, None, None, "compiled")
+        run = make_run(self.problem, Settings(key=KEY, c=C, theta=THETA, engine="compiled"))
         self.q, self.curvature = run.q.reshape(-1), run.curvature  # type: ignore[attr-defined]
         self.x, self.g = np.zeros((2, self.n))
         self.pairs = np.zeros(self.edges)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import sottovoce as sv
 from sottovoce.pdmm.engine import kernels, primitives
+from sottovoce.pdmm.settings import Settings
 from sottovoce.pdmm.solve import make_run
 
 from . import native, opponents
@@ -18,6 +20,7 @@ from .networks import DEGREE, KEY, THETA, Arrays, C, forget, problem
 
 AHEAD = (int(kernels.AHEAD_NODES), int(kernels.AHEAD_ROWS), int(kernels.AHEAD_VALUES))
 SORTING = (int(kernels.RECENTRE), primitives.SORT_FROM, primitives.SORT_TOGETHER, int(kernels.AHEAD_SORTED))
+FIXED = Settings(key=KEY, c=C, theta=THETA, engine="compiled")
 ARRIVE = np.uint64(math.ceil(0.8 * 2.0**53))  # EdgeBernoulli(p=0.8)
 
 Task = Callable[[], object]
@@ -171,8 +174,8 @@ def against_numpy(quick: bool) -> Group:
     graph = a.network
     q, curvature = problem("geometric", n).quadratic.q[:, 0], 2 + C * graph.degrees  # type: ignore[union-attr]
     runs: dict[str, Any] = {
-        "engine": make_run(a.problem, sv.Synchronous(), KEY, C, THETA, None, None, "compiled"),
-        "vectorised, scipy.sparse": make_run(a.problem, sv.Synchronous(), KEY, C, THETA, None, None, "reference"),
+        "engine": make_run(a.problem, FIXED),
+        "vectorised, scipy.sparse": make_run(a.problem, replace(FIXED, engine="reference")),
         "vectorised, NumPy": opponents.NumPyEdges(graph, q, curvature, C, THETA),
         "node space, scipy.sparse": opponents.NodeSpaceSciPy(graph, q, curvature, C, THETA),
     }
@@ -197,7 +200,7 @@ def against_numpy(quick: bool) -> Group:
 
     activations = a.n // 20 if quick else a.n // 2
     python = opponents.PurePython(a.indptr, a.slots, a.q, a.curvature, C, THETA)
-    engine = make_run(a.problem, sv.Asynchronous(), KEY, C, THETA, None, None, "compiled")
+    engine = make_run(a.problem, replace(FIXED, schedule=sv.Asynchronous()))
     nodes = a.wakes(activations)
     python.play(nodes.tolist())
     engine.advance(activations)
@@ -232,8 +235,9 @@ def batches(quick: bool) -> Group:
         rounds = rounds // 10 if quick else rounds
         count = rounds * (graph.network.n if name == "asynchronous" else 1)
         z0 = mask.draw((half_edges, draws), seed=0)
-        batch = make_run(graph, schedule, KEY, C, THETA, draws, z0, "compiled")
-        alone = [make_run(graph, schedule, KEY, C, THETA, None, z0[:, [r]], "compiled") for r in range(draws)]
+        settings = replace(FIXED, schedule=schedule)
+        batch = make_run(graph, replace(settings, batch=draws, z0=z0))
+        alone = [make_run(graph, replace(settings, z0=z0[:, [r]])) for r in range(draws)]
 
         def separate(alone: list[Any] = alone, count: int = count) -> None:
             for run in alone:

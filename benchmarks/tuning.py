@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import sottovoce as sv
+from sottovoce.pdmm.settings import Settings
 from sottovoce.pdmm.solve import make_run
 from sottovoce.pdmm.tune import tune
 
@@ -89,7 +90,7 @@ def cases(quick: bool) -> Iterator[tuple[str, str, sv.Schedule, float]]:
 def sequences(problem: sv.Problem, schedule: sv.Schedule) -> int:
     """Over how many activation sequences to take the mean: in a small network one of them says little, and the best
     ``c`` would be the one that happens to suit it."""
-    return 1 if isinstance(schedule, sv.Synchronous) else max(1, 100 // problem.network.n)
+    return 1 if schedule.synchronous else max(1, 100 // problem.network.n)
 
 
 def mean_rounds(problem: sv.Problem, schedule: sv.Schedule, theta: float, c: float, record: float) -> float:
@@ -104,8 +105,8 @@ def mean_rounds(problem: sv.Problem, schedule: sv.Schedule, theta: float, c: flo
 
 def rounds_to_tol(problem: sv.Problem, schedule: sv.Schedule, theta: float, c: float, key: int, record: float) -> float:
     """Rounds until the residual is below ``TOL``, interpolated between looks; ``inf`` once ``record`` is not beaten."""
-    run = make_run(problem, schedule, key, c, theta, None, None, "auto")
-    a_round = problem.network.n if isinstance(schedule, sv.Asynchronous) else 1
+    run = make_run(problem, Settings(schedule=schedule, key=key, c=c, theta=theta))
+    a_round = schedule.round(problem.network)
     done, earlier = 0, run.residual()
     while done < min(record, LIMIT):
         some = max(1, int(LOOK * done))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rational import Iteration, Model
 
 import sottovoce as sv
-from sottovoce.pdmm.schedules import MaskSchedule, NodeSchedule, key_of
+from sottovoce.pdmm.schedules import NodeSchedule, SetSchedule, key_of
 from sottovoce.privacy import Report, Transcript, audit
 
 TOLERANCE = 1e-9  # nats; measured: below 1e-13 wherever nothing that is seen is fainter than 1e-6 (see ``faintest``)
@@ -63,10 +63,10 @@ class Situation:
             return oracle.synchronous(network, self.iterations)
         if isinstance(schedule, NodeSchedule):
             return oracle.asynchronous(schedule.nodes(network, key, 0, self.iterations))
-        assert isinstance(schedule, MaskSchedule)
+        assert isinstance(schedule, SetSchedule)
         played = []
         for k in range(self.iterations):
-            active, arrived = schedule.masks(network, key, k)
+            active, arrived = schedule.sets(network, key, k)
             awake = range(network.n) if active is None else np.flatnonzero(active).tolist()
             played.append(Iteration(awake, [(i, j) for j, i in network.half_edges[arrived].tolist()]))
         return played

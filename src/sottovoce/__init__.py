@@ -58,6 +58,7 @@ from .pdmm.modular_mask import ModularMask
 from .pdmm.node import Message, Node, nodes_of
 from .pdmm.problem import Problem, averaging, least_squares, logistic
 from .pdmm.recorders import MeanSquaredError, Messages, Residual, Variance
+from .pdmm.result import Result, State, Status
 from .pdmm.schedules import (
     Asynchronous,
     Delayed,
@@ -68,7 +69,7 @@ from .pdmm.schedules import (
     Synchronous,
     Trace,
 )
-from .pdmm.solve import Result, State, Status, iterate, solve
+from .pdmm.solve import iterate, solve
 from .statistics import (
     private_covariance,
     private_histogram,

@@ -12,6 +12,7 @@ import sottovoce as sv
 from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm.collapsed_arithmetic import collapse, consensus_sums, general_sums
 from sottovoce.pdmm.reference import Reference
+from sottovoce.pdmm.settings import Settings
 from sottovoce.pdmm.solve import make_run
 
 N, EPS, MASK = 12, np.finfo(float).eps, sv.GaussianMask(1e6)
@@ -98,7 +99,7 @@ def test_no_bit_depends_on_more_than_the_real_number_view(network, rng, make, sc
         other = sv.Problem(problem.network, costs)
         tilted, start, _ = collapse(other, pads, MASK.sigma)
         for name, (which, z) in {"collapsed": (tilted, start), "plain": (other, pads)}.items():
-            run = make_run(which, schedule, 5, 0.4, 0.8, None, z.copy(), engine)
+            run = make_run(which, Settings(schedule=schedule, key=5, c=0.4, theta=0.8, z0=z.copy(), engine=engine))
             before, messages = run.iterated_z().copy(), []
             for _ in range(30):
                 run.advance(1)
@@ -149,7 +150,7 @@ def test_rounding_of_the_data_is_an_error_in_the_residual(network, rng, engine):
     problem = sv.averaging(network, rng.normal(size=N))
     z0 = MASK.draw((2 * network.m, 1), 1)
     tilted, start, _ = collapse(problem, z0, 2.0**12 * MASK.sigma)  # a grid of 2e-9
-    run = make_run(tilted, sv.Synchronous(), 0, 0.4, 1.0, None, start, engine)
+    run = make_run(tilted, Settings(c=0.4, theta=1.0, z0=start, engine=engine))
     run.advance(2000)
     gradient = np.abs(2 * (run.stacked_x()[:, 0] + problem.q / 2)).max()
     # Everything else is at rounding: EPS sigma, within a factor of the number of iterations that are remembered.
@@ -184,7 +185,7 @@ def test_reference_is_what_a_collapsed_run_is(network, rng):
     z0 = MASK.draw((2 * network.m, 1), 1)
     e = z0 - z0[problem.P]
     w = problem.q + (problem.C.T @ (z0 - e / 2))[:, 0]
-    by_hand = Reference(sv.averaging(network, -w / 2), sv.Synchronous(), 0, 0.4, 1.0, None, e / 2)
+    by_hand = Reference(sv.averaging(network, -w / 2), Settings(c=0.4, theta=1.0, z0=e / 2))
     by_hand.advance(20)
     run = sv.solve(problem, c=0.4, theta=1.0, mask=MASK, seed=1, tol=0, max_iter=20, engine="reference")
     bound = 20 * EPS * np.abs(z0).max() + MASK.grid

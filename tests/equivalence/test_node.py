@@ -94,7 +94,7 @@ def test_lost_duplicated_and_reordered_messages_are_edge_bernoulli(network, rng,
     from sottovoce.pdmm.schedules import key_of
 
     nodes = sv.nodes_of(problem, c=0.4, theta=theta)
-    lossy_rounds(nodes, problem, lambda k: schedule.masks(network, key_of(5), k)[1], 150, rng)
+    lossy_rounds(nodes, problem, lambda k: schedule.sets(network, key_of(5), k)[1], 150, rng)
     np.testing.assert_array_equal(np.concatenate([node.x for node in nodes]), run.x)
 
 
@@ -103,7 +103,7 @@ def test_optimum_to_1e_12_at_thirty_percent_loss(network, rng):
     problem = sv.averaging(network, s)
     z0 = 10 * rng.normal(size=2 * network.m)
     nodes = sv.nodes_of(problem, c=0.4, theta=1.0, z0=z0)
-    lossy_rounds(nodes, problem, lambda k: sv.EdgeBernoulli(0.7).masks(network, 1, k)[1], 400, rng)
+    lossy_rounds(nodes, problem, lambda k: sv.EdgeBernoulli(0.7).sets(network, 1, k)[1], 400, rng)
     assert max(abs(float(node.x[0]) - s.mean()) for node in nodes) < 1e-12
 
 

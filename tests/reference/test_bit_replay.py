@@ -14,6 +14,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.numerics.grid import on_grid
+from sottovoce.pdmm.settings import settle
 from sottovoce.pdmm.solve import start
 
 TRIANGLE = sv.Network.complete(3)
@@ -75,7 +76,8 @@ def recorded(arithmetic, s, seed, theta):
             messages.append([message.r[0] for message in talk])
             assert all(nodes[message.receiver].receive(message) for message in talk)
         return np.array(messages)[:, P]
-    run, _ = start(problem, None, theta, C, MASK, None, seed, None, "reference", 0.0, arithmetic.__name__)
+    how = {"theta": theta, "c": C, "mask": MASK, "seed": seed, "arithmetic": arithmetic.__name__}
+    run = start(problem, settle(problem, engine="reference", **how))
     states = [run.iterated_z()[:, 0].copy()]
     for _ in range(ROUNDS):
         run.advance(1)

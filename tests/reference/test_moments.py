@@ -191,7 +191,7 @@ def updates(name, dense, network, k):
         return np.isin(dense.message, HALF_EDGES[k])
     if name == "asynchronous":
         return dense.by_nodes(SCHEDULES[name].nodes(network, key_of(7), k, 1))
-    return SCHEDULES[name].masks(network, key_of(7), k)[1][dense.message]
+    return SCHEDULES[name].sets(network, key_of(7), k)[1][dense.message]
 
 
 @pytest.mark.parametrize("theta", [1.0, 0.6])

@@ -19,7 +19,7 @@ from sottovoce.cli.solve import Example
 from sottovoce.data.problem_file import EXAMPLES
 from sottovoce.network import Network, pictures
 from sottovoce.pdmm.pictures import plot_run
-from sottovoce.pdmm.solve import Result, Status
+from sottovoce.pdmm.result import Result, Status
 
 ROOT = Path(__file__).parents[2]
 AVERAGING = """[network]

@@ -10,7 +10,8 @@ import pytest
 
 from sottovoce.data.problem_file import EXAMPLES, GENERATORS, KEYS, SCHEDULES, ProblemFile, example, read_problem_file
 from sottovoce.errors import InvalidFile
-from sottovoce.pdmm.solve import Status, solve
+from sottovoce.pdmm.result import Status
+from sottovoce.pdmm.solve import solve
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "problem-file.md"
 ROOT = Path(__file__).parents[2] / "examples"

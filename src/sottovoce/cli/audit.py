@@ -139,7 +139,7 @@ def audit(
     if plot is not None:
         report.plot(plot)
     if statement is not None:
-        from ..pdmm.solve import settled_theta
+        from ..pdmm.settings import settled_theta
         from ..privacy.answers.statement import statement as state
         from ..privacy.answers.statement import write_statement
 

@@ -17,8 +17,9 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.problem import averaging
 from ..pdmm.recorders import Recorder
 from ..pdmm.reference import Run
+from ..pdmm.result import Result, Status
 from ..pdmm.schedules import Asynchronous
-from ..pdmm.solve import Result, Status, solve
+from ..pdmm.solve import solve
 from .solve_answer import add_run
 from .terminal import facts, print_json
 

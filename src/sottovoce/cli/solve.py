@@ -60,7 +60,7 @@ def solve(
 def _solve(path: Path, json: bool, plot: Path | None, seed: int | None) -> int:
     from ..data.problem_file import read_problem_file
     from ..pdmm.recorders import Residual
-    from ..pdmm.solve import Status
+    from ..pdmm.result import Status
     from ..pdmm.solve import solve as run
     from .solve_answer import print_solved, solved_dict
 

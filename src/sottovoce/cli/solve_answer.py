@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..data.problem_file import ProblemFile
-    from ..pdmm.solve import Result
+    from ..pdmm.result import Result
 
 COLOURS = {"converged": "green", "max_iter": "yellow", "diverged": "red"}
 ENDINGS = {

@@ -16,6 +16,7 @@ from ..network import Network
 from ..pdmm.masks import GaussianMask, Mask, UniformMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.problem import Problem
+from ..pdmm.result import Result
 from ..pdmm.schedules import (
     Asynchronous,
     Delayed,
@@ -26,7 +27,6 @@ from ..pdmm.schedules import (
     Synchronous,
     Trace,
 )
-from ..pdmm.solve import Result
 from .cost_table import KEYS as COST_KEYS
 from .cost_table import CostTable, read_cost
 from .party_rows import PARTY_KEYS

@@ -13,7 +13,7 @@ import numpy as np
 from ..costs.base import Array
 from ..errors import Unsupported
 from ..pdmm.masks import GaussianMask
-from ..pdmm.schedules import Asynchronous, EdgeBernoulli, NodeSchedule, Schedule, Synchronous
+from ..pdmm.schedules import EdgeBernoulli, NodeSchedule, Schedule, Synchronous
 from ..pdmm.solve import solve
 from ..privacy.audit import audit
 from ..privacy.moments.exact_moments import LinearRun, play, psi_basis
@@ -65,7 +65,7 @@ def claims(experiment: Experiment | None = None, *, progress: Progress = lambda 
     """
     experiment = experiment or Experiment.paper()
     problem, schedule = experiment.problem, experiment.schedule
-    if problem.quadratic is None or not isinstance(schedule, Asynchronous) or schedule.mu(problem.network) is None:
+    if problem.quadratic is None or not schedule.one_at_a_time or schedule.mu(problem.network) is None:
         raise Unsupported("the claims are about quadratic costs under the uniform asynchronous schedule.")
     if problem.dim != 1 or not problem.consensus or len(set(problem.quadratic.Q)) != 1:
         raise Unsupported("the claims are about averaging of numbers.")

@@ -22,15 +22,14 @@ from ..pdmm.recorders import Recorder
 from ..pdmm.reference import Run
 from ..pdmm.schedules import (
     Asynchronous,
-    EdgeBernoulli,
-    NodeBernoulli,
     NodeSchedule,
     Schedule,
     Synchronous,
     Trace,
     key_of,
 )
-from ..pdmm.solve import positive_integer, solve
+from ..pdmm.settings import positive_integer
+from ..pdmm.solve import solve
 from ..privacy.moments.exact_moments import (
     LinearRun,
     monte_carlo,
@@ -58,7 +57,6 @@ VARIANCE_ITERATIONS = 100  # Figure 2
 INFORMATION_ITERATIONS = 150  # Figure 3
 SEED = 1
 
-RANDOM = (Asynchronous, NodeBernoulli, EdgeBernoulli)  # schedules with exact expected moments
 WIDE = np.longdouble  # keeps the relative precision of curves that decay over many decades
 
 Progress = Callable[[str], None]
@@ -308,7 +306,7 @@ def figure2(
                 curve[name]["exact"] = exact.z_perp.tolist()
         if mu is not None:
             curve["bound"] = perp_variance(problem, theta=theta, mu=mu, variance=sigma2, k=k).tolist()
-        if problem.quadratic is not None and isinstance(experiment.schedule, RANDOM):
+        if problem.quadratic is not None and experiment.schedule.law and not experiment.schedule.synchronous:
             curve["expected"] = random_variances(problem, experiment.schedule, **run).z_perp.tolist()
         curves[str(float(theta))] = curve
     data = {**experiment.describe(k), "sigma2": sigma2, "mu": mu, "curves": curves}

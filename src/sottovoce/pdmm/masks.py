@@ -116,10 +116,30 @@ class Mask:
 class GaussianMask(Mask):
     """``z(0)`` i.i.d. ``N(0, variance)``. Without a seed the pads come from the operating system's generator.
 
+    Parameters
+    ----------
+    variance : float
+        Of a pad. Its root should be a hundred times as large as what a party contributes.
+
+    Raises
+    ------
+    InvalidInput
+        Where the variance is not a positive number.
+
+    Notes
+    -----
     Pads are multiples of ``grid``, about ``2^-48 sigma``, and their sums can be exact (see ``collapsed_arithmetic``).
 
     Pads are for one run. The same seed on changed data uses them twice, and the difference of two transcripts then
     shows the difference of the data: seeds are for simulation.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 6])
+    >>> result = sv.solve(problem, mask=sv.GaussianMask(variance=1e6))
+    >>> result.secret, [round(float(x), 6) for x in result.x]
+    (True, [3.0, 3.0, 3.0, 3.0])
     """
 
     def draw(self, shape: tuple[int, ...], seed: int | None = None) -> Array:
@@ -146,10 +166,28 @@ class GaussianMask(Mask):
 class UniformMask(Mask):
     """``z(0)`` i.i.d. uniform on ``+-b``, ``b = sqrt(3 variance)``: a negative control. Use ``GaussianMask``.
 
+    Parameters
+    ----------
+    variance : float
+        Of a pad.
+
+    Raises
+    ------
+    InvalidInput
+        Where the variance is not a positive number.
+
+    Notes
+    -----
     It is worse at every variance, because sum and difference of two uniform pads are not independent. Messages show
     ``e = z_{i|j}(0) - z_{j|i}(0)``; given ``e``, the half-sum that hides the data is uniform on ``+-(b - |e|/2)`` only.
     With one honest neighbour the leak falls as ``1/sigma`` instead of ``1/sigma^2``
     (``privacy.research.uniform_attack``).
+
+    Examples
+    --------
+    >>> import numpy as np, sottovoce as sv
+    >>> bool(np.abs(sv.UniformMask(variance=3.0).draw((100,), seed=0)).max() <= 3)
+    True
     """
 
     def draw(self, shape: tuple[int, ...], seed: int | None = None) -> Array:

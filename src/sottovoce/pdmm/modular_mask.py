@@ -15,7 +15,7 @@ import logging
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,7 @@ from ..errors import InvalidInput, NotConverged, Unsupported
 from ..network import Network
 from .problem import Problem, averaging
 from .recorders import MeanSquaredError, Recorder
-
-if TYPE_CHECKING:
-    from .solve import Result
+from .result import Result, Status
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +45,26 @@ TOLERANCE = NEAR / (3 * 2**TOTAL_BITS)
 class ModularMask:
     """Uniform pads modulo ``2^bits`` for integer secrets: the sum of each honest component is revealed, nothing else.
 
-    ``sv.solve(sv.averaging(network, integers), mask=sv.ModularMask())`` gives the exact mean. It needs
-    ``n |s_i| < 2^(bits-1)`` at every party, or the sum could wrap around. Without a seed the pads come from the
-    operating system's generator. As with every mask, they are for one run.
+    Parameters
+    ----------
+    bits : int
+        From 2 to 52. ``n |s_i| < 2^(bits-1)`` must hold at every party, or the sum could wrap around.
+
+    Raises
+    ------
+    InvalidInput
+        Where it is another number.
+
+    Notes
+    -----
+    Without a seed the pads come from the operating system's generator. As with every mask, they are for one run.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.solve(sv.averaging(sv.Network.ring(4), [1, 2, 3, 8]), mask=sv.ModularMask())
+    >>> result.x.tolist()
+    [3.5, 3.5, 3.5, 3.5]
     """
 
     bits: int = 46
@@ -96,25 +111,20 @@ class ModularMask:
         return np.where(residues >= 2 ** (self.bits - 1), residues - 2**self.bits, residues)
 
 
-def solve_modular(
+def hidden_problem(
     problem: Problem,
     mask: ModularMask,
-    *,
     z0: Any,
     batch: int | None,
     seed: int | None,
     tol: float,
     record: Sequence[Recorder],
-    **options: Any,
-) -> Result:
-    """``solve`` under a ``ModularMask``. ``x`` is the exact mean, or NaN where the run did not converge; ``z``,
-    ``residual`` and records are those of the run on the limbs of ``m``, ``(n, d * limbs)``.
+) -> tuple[Problem, float]:
+    """What ``solve`` plays under a ``ModularMask``: averaging of the limbs of ``m``, ``(n, d * limbs)``; with ``tol``.
 
     Words of 46 bits do not average exactly in float64. So ``m`` is split into limbs of a few bits, at most 23, whose
     sums stay below ``2^28``; ``tol`` is lowered to what decodes them with certainty.
     """
-    from .solve import Status, solve
-
     if z0 is not None or batch is not None:
         raise Unsupported(
             "ModularMask hides the data before the run, which then starts at z(0) = 0, once: it takes neither z0 nor "
@@ -128,19 +138,22 @@ def solve_modular(
     if n > 2 ** (TOTAL_BITS - 1):
         raise Unsupported(f"ModularMask is exact up to {2 ** (TOTAL_BITS - 1)} nodes; got {n}.")
     hidden = mask.hide(problem.network, s, mask.draw((problem.network.m, s.shape[1]), seed))
-    limbs = split(hidden, mask.bits, limb_width(mask.bits, n))
     # tol = 0 asks for a given number of iterations, unlooked at: it stays, and nothing is decoded.
-    run = solve(averaging(problem.network, limbs), seed=seed, tol=min(tol, TOLERANCE), record=record, **options)
-    status = run.status
-    mean = np.full(s.shape, np.nan)
+    return averaging(problem.network, split(hidden, mask.bits, limb_width(mask.bits, n))), min(tol, TOLERANCE)
+
+
+def decoded(problem: Problem, mask: ModularMask, run: Result) -> Result:
+    """The result for ``problem`` from the run on its ``hidden_problem``: ``x`` is the exact mean, or NaN where the run
+    did not converge; ``z``, ``residual`` and records are those of the run."""
+    n, status = problem.network.n, run.status
+    mean = np.full((n, problem.dim), np.nan)
     if status is Status.CONVERGED:
         try:
             mean = decode(run.x, mask, n) / n
         except NotConverged as error:
             log.warning("%s", error)
             status = Status.MAX_ITER
-    x = problem.shape_x(mean.reshape(-1, 1), None)
-    return replace(run, x=x, status=status, secret=seed is None)
+    return replace(run, x=problem.shape_x(mean.reshape(-1, 1), None), status=status, secret=run.seed is None)
 
 
 def masked_limbs(s: Integers, pads: Iterable[tuple[int, Words]], mask: ModularMask, n: int) -> npt.NDArray[np.float64]:

@@ -37,7 +37,24 @@ FLAT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """``r_{receiver|sender}``; ``counter`` grows with every message of this half-edge."""
+    """What one node tells another: ``r_{receiver|sender}``.
+
+    Parameters
+    ----------
+    sender, receiver : int
+        Two neighbours.
+    counter : int
+        From 1; it grows with every message of this half-edge.
+    r : array
+        What is said, as many numbers as the edge has rows.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> node = sv.nodes_of(sv.averaging(sv.Network.ring(3), [1, 2, 6]), c=0.5, theta=1.0)[0]
+    >>> [(message.sender, message.receiver, message.counter) for message in node.wake()]
+    [(0, 1, 1), (0, 2, 1)]
+    """
 
     sender: int
     receiver: int
@@ -58,8 +75,35 @@ class Link:
 class Node:
     """Node ``i``: ``wake`` computes and returns messages, ``receive`` takes one in. ``x`` is its current answer.
 
-    ``grid`` is that of the pads, ``GaussianMask.grid``: ``q_i`` is rounded to it, for otherwise its bits below the grid
-    show. Data that lie on the grid anyway, such as integers under a mask that is not astronomical, do not need it.
+    Parameters
+    ----------
+    i : int
+        Its number.
+    cost : Cost
+        Its own, of one node.
+    links : mapping of int to Link
+        What it knows of the edge to each neighbour, pads among it; they are forgotten at once.
+    c, theta : float
+        Of the run: all nodes have the same.
+    grid : float
+        That of the pads, ``GaussianMask.grid``: ``q_i`` is rounded to it, for otherwise its bits below the grid show.
+        Data that lie on the grid anyway, such as integers under a mask that is not astronomical, do not need it.
+
+    Raises
+    ------
+    InvalidInput
+        Where ``c`` or ``theta`` are out of range, or there is no neighbour; by ``receive``, of a message that is not
+        for this node or not what a message must be.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> nodes = sv.nodes_of(sv.averaging(sv.Network.ring(3), [1, 2, 6]), c=0.5, theta=1.0)
+    >>> for k in range(120):
+    ...     for message in nodes[k % 3].wake():
+    ...         assert nodes[message.receiver].receive(message)
+    >>> [round(float(node.x[0]), 6) for node in nodes]
+    [3.0, 3.0, 3.0]
     """
 
     def __init__(
@@ -197,7 +241,37 @@ def adjoint(A: Array | float, v: Array) -> Array:
 def nodes_of(
     problem: Problem, *, c: float, theta: float, z0: npt.ArrayLike | None = None, grid: float = 0.0
 ) -> list[Node]:
-    """Every party of a problem, with the pads of ``z0`` (in the order of ``network.half_edges``; None is 0)."""
+    """Every party of a problem as a ``Node``.
+
+    Parameters
+    ----------
+    problem : Problem
+        The network, and a cost for each node.
+    c, theta : float
+        Of the run.
+    z0 : array_like, optional
+        The pads, in the order of ``network.half_edges``. None is 0.
+    grid : float
+        That of the pads, see ``Node``.
+
+    Returns
+    -------
+    list of Node
+        In the order of the nodes.
+
+    Raises
+    ------
+    InvalidInput
+        Where ``c`` or ``theta`` are out of range, or ``z0`` does not fit.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(3), [1, 2, 6])
+    >>> pads = sv.GaussianMask(variance=1e6).draw((6,))
+    >>> [node.neighbours for node in sv.nodes_of(problem, c=0.5, theta=1.0, z0=pads)]
+    [[1, 2], [0, 2], [0, 1]]
+    """
     network, rows = problem.network, problem.rows
     z = np.zeros(rows[-1]) if z0 is None else problem.stack_z(z0, None)[:, 0]
     b = np.broadcast_to(problem.b, (len(z), 1))[:, 0]

@@ -10,7 +10,7 @@ import numpy as np
 from ..files.atomic import write_whole
 from ..network import Network
 from ..network.pictures import BLUE, INK, ORANGE, PALE, STYLE, check_plot_path, draw_network
-from .solve import Result, Status
+from .result import Result, Status
 
 
 def plot_run(path: str | Path, result: Result, network: Network, tol: float, title: str = "") -> None:

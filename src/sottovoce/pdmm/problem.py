@@ -22,11 +22,30 @@ if TYPE_CHECKING:
 class Problem:
     """``minimise sum_i f_i(x_i)`` subject to the network's edge constraints.
 
-    ``costs`` is one ``Cost`` per node, or one batch for all, such as ``Averaging.many(s)``. Nodes with equal families
-    are stored together.
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom; by default every edge says ``x_i = x_j``.
+    costs : sequence of Cost, or Cost
+        One per node, in the order of the nodes; or one batch for all, such as ``Averaging.many(s)``.
 
-    Inside, ``x`` and ``z`` are stacked: ``x`` has ``N = sum n_i`` rows, ``z`` one row per entry of every half-edge, and
-    a column per Monte Carlo draw. ``shape_x`` and ``shape_z`` give them the user's shape.
+    Raises
+    ------
+    InvalidCost
+        Where costs and network do not fit.
+
+    Notes
+    -----
+    Nodes with equal families are stored together. Inside, ``x`` and ``z`` are stacked: ``x`` has ``N = sum n_i`` rows,
+    ``z`` one row per entry of every half-edge, and a column per Monte Carlo draw. ``shape_x`` and ``shape_z`` give them
+    the user's shape.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.Problem(sv.Network.ring(3), [sv.Averaging(1.0), sv.Averaging(2.0), sv.Box(-5, 5)])
+    >>> problem.value([1.5, 1.5, 1.5])
+    0.5
     """
 
     network: Network
@@ -264,19 +283,96 @@ def _grouped(costs: Sequence[Cost]) -> list[tuple[npt.NDArray[np.intp], Cost]]:
 
 
 def averaging(network: Network, s: npt.ArrayLike) -> Problem:
-    """Agree on the mean of ``s``, ``(n,)`` or ``(n, d)``: ``f_i(x) = ||x - s_i||^2``."""
+    """Agree on the mean of ``s``: ``f_i(x) = ||x - s_i||^2``.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom.
+    s : array_like
+        A number or a vector per node, ``(n,)`` or ``(n, d)``.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    InvalidCost
+        Where ``s`` is not that.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.solve(sv.averaging(sv.Network.ring(4), [1, 2, 3, 6]))
+    >>> [round(float(x), 6) for x in result.x]
+    [3.0, 3.0, 3.0, 3.0]
+    """
     return Problem(network, Averaging.many(s))
 
 
 def least_squares(
     network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], ridge: float = 0.0
 ) -> Problem:
-    """Agree on the pooled regression of shards ``(A_i, b_i)``; ``ridge ||x||^2`` in all, a share at each node."""
+    """Agree on the regression of pooled rows: ``minimise sum_i ||A_i x - b_i||^2 + ridge ||x||^2``.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom.
+    shards : sequence of pairs
+        ``(A_i, b_i)`` per node: rows ``(rows, d)``, and what they should give, ``(rows,)``.
+    ridge : float
+        In all; each node has an equal share of it.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    InvalidCost
+        Where a shard is not that.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> shards = [([[1, 0], [1, 1]], [1, 3]), ([[1, 2]], [5]), ([[1, 3]], [7])]
+    >>> result = sv.solve(sv.least_squares(sv.Network.ring(3), shards))
+    >>> [round(float(x), 6) for x in result.x[0]]
+    [1.0, 2.0]
+    """
     return Problem(network, [LeastSquares(A, b, ridge / network.n) for A, b in shards])
 
 
 def logistic(network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], ridge: float = 1.0) -> Problem:
-    """Agree on the pooled classifier of shards ``(A_i, labels_i)``; ``ridge ||x||^2`` in all, a share at each node."""
+    """Agree on the logistic regression of pooled rows, with ``ridge ||x||^2``.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom.
+    shards : sequence of pairs
+        ``(A_i, labels_i)`` per node: rows ``(rows, d)``, and 0 or 1 (or -1 and 1) for each.
+    ridge : float
+        In all; each node has an equal share of it.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    InvalidCost
+        Where a shard is not that.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> shards = [([[1, 0.0], [1, 1.0]], [0, 1]), ([[1, 2.0]], [1]), ([[1, -1.0]], [0])]
+    >>> sv.solve(sv.logistic(sv.Network.ring(3), shards)).status.value
+    'converged'
+    """
     from ..costs import Logistic
 
     return Problem(network, [Logistic(A, labels, ridge / network.n) for A, labels in shards])

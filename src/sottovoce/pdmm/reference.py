@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from .problem import Problem
-from .schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchronous
+from .schedule_bases import Chosen, Nodes
+from .settings import Settings
 
 Rows = npt.NDArray[np.integer[Any]]
 
@@ -29,11 +30,9 @@ class Run(ABC):
     messages: int = 0  # messages sent, arrived or not
     u: Array | None = None  # the part of z that a collapsed run leaves out; P u = u, so it never changes
 
-    def __init__(
-        self, problem: Problem, schedule: Schedule, key: int, c: float, theta: float, batch: int | None = None
-    ) -> None:
-        self.problem, self.schedule, self.key = problem, schedule, key
-        self.c, self.theta, self.batch = c, theta, batch
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        self.problem, self.schedule, self.key = problem, settings.schedule, settings.key
+        self.c, self.theta, self.batch = settings.c, settings.theta, settings.batch
 
     @abstractmethod
     def advance(self, count: int) -> None:
@@ -70,42 +69,22 @@ class Run(ABC):
 class Reference(Run):
     """Any problem, any schedule."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        schedule: Schedule,
-        key: int,
-        c: float,
-        theta: float,
-        batch: int | None = None,
-        z0: Array | None = None,
-    ) -> None:
-        super().__init__(problem, schedule, key, c, theta, batch)
-        draws = batch or 1
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        super().__init__(problem, settings)
+        z0, draws = settings.z0, settings.batch or 1
         self.C, self.P, self.b = problem.C, problem.P, problem.b
         self._z = np.zeros((self.C.shape[0], draws)) if z0 is None else z0.copy()
         self._x = np.zeros((self.C.shape[1], draws))
-        self.step = problem.steps(c)
+        self.step = problem.steps(settings.c)
         self.parties: dict[int, Party] = {}
         self.pending: dict[int, list[tuple[Rows, Array, int]]] = defaultdict(list)
-        self.newest = np.full(self.C.shape[0], -1)  # when the value now in z was sent (Delayed only)
+        self.newest = np.full(self.C.shape[0], -1)  # when the value now in z was sent (where messages are late)
 
     def advance(self, count: int) -> None:
-        network, schedule, first = self.problem.network, self.schedule, self.iteration
-        if isinstance(schedule, NodeSchedule):
-            for i in schedule.nodes(network, self.key, first, count):
-                self.wake_one(int(i))
-        elif isinstance(schedule, Delayed):
-            for k, i in enumerate(schedule.wakes.nodes(network, self.key, first, count), start=first):
-                self.wake_delayed(schedule, k, int(i))
-        else:
-            assert isinstance(schedule, Synchronous | MaskSchedule)
-            for k in range(first, first + count):
-                masks = (None, None) if isinstance(schedule, Synchronous) else schedule.masks(network, self.key, k)
-                self.wake_many(*masks)
+        self.schedule.play(self, self.problem.network, self.key, self.iteration, count)
         self.iteration += count
 
-    def wake_many(self, active: npt.NDArray[np.bool_] | None, arrived: npt.NDArray[np.bool_] | None) -> None:
+    def wake_many(self, active: Chosen | None, arrived: Chosen | None) -> None:
         """One iteration of all nodes, or of those active; ``arrived`` half-edges are updated."""
         C, P, b, c, z = self.C, self.P, self.b, self.c, self._z
         x = self.step(C.T @ (z - (c / 2) * b))
@@ -144,13 +123,11 @@ class Reference(Run):
         """One node's argmin for every draw."""
         return np.asarray(party.step(g.T[:, None, :])[:, 0, :].T)
 
-    def wake_delayed(self, schedule: Delayed, k: int, i: int) -> None:
+    def wake_late(self, k: int, i: int, delays: Nodes) -> None:
         """Node ``i`` wakes at ``k``; its messages, and older ones still under way, arrive when their time has come."""
         network, offsets = self.problem.network, self.problem.rows
         rows, y = self.compute(i)
-        held = np.arange(network.indptr[i], network.indptr[i + 1])
-        delays = schedule.delays(network, self.key, k, network.twin[held])
-        sizes = np.diff(offsets)[held]
+        sizes = np.diff(offsets)[network.indptr[i] : network.indptr[i + 1]]
         for message, (end, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
             part = slice(end - size, end)
             self.pending[k + int(delays[message])].append((rows[part], y[part], k))

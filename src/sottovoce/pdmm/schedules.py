@@ -16,63 +16,48 @@ import numpy.typing as npt
 from ..errors import InvalidInput, is_number
 from ..network import Network
 from ..numerics.counter_random import mix, uniform
-
-Nodes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
-
-class Schedule:
-    """What all schedules share. A run asks for one of three things, whichever the schedule defines."""
-
-    def mu(self, network: Network) -> float | None:
-        """``Pr(U = 1)`` where it is the same for every half-edge, else None."""
-        return None
-
-    def length(self) -> int | None:
-        """The number of iterations after which there is nothing left to play, or None."""
-        return None
-
-    def round(self, network: Network) -> int:
-        """Iterations in which every node wakes once on average: 1, or ``n`` where nodes wake one at a time."""
-        return 1
-
-    def check(self, network: Network) -> None:
-        """Refuse what does not fit the network."""
-
-
-class NodeSchedule(Schedule):
-    """One node wakes per iteration, and all its messages arrive."""
-
-    def round(self, network: Network) -> int:
-        return network.n
-
-    def nodes(self, network: Network, key: int, first: int, count: int) -> Nodes:
-        """The nodes that wake at iterations ``first .. first + count - 1``."""
-        raise NotImplementedError
-
-
-class MaskSchedule(Schedule):
-    """A set of nodes wakes per iteration, and a set of messages arrives."""
-
-    def masks(self, network: Network, key: int, k: int) -> tuple[Mask | None, Mask | None]:
-        """Active nodes ``(n,)`` and arrived half-edges ``(2m,)`` at iteration ``k``; None is all.
-
-        A half-edge ``(j, i)`` is arrived when ``U_{j|i} = 1``: ``z_{j|i}`` is replaced by what ``i`` wrote.
-        """
-        raise NotImplementedError
+from .schedule_bases import Chosen, Law, Nodes, NodeSchedule, Schedule, SetSchedule, Stage
+from .traces import Trace
 
 
 @dataclass(frozen=True)
-class Synchronous(Schedule):
-    """All nodes wake, all messages arrive: ``U = 1``."""
+class Synchronous(SetSchedule):
+    """All nodes wake, all messages arrive: ``U = 1``.
 
-    def mu(self, network: Network) -> float:
-        return 1.0
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> sv.solve(sv.averaging(sv.Network.ring(4), [1, 2, 3, 6]), schedule=sv.Synchronous(), c=0.5).activations
+    160
+    """
+
+    @property
+    def law(self) -> Law:
+        return Law("all")
+
+    def sets(self, network: Network, key: int, k: int) -> tuple[None, None]:
+        return None, None
 
 
 @dataclass(frozen=True, eq=False)
 class Asynchronous(NodeSchedule):
-    """One node wakes, uniformly at random (``mu = 1/n``) or with probability proportional to ``rates``."""
+    """One node wakes, uniformly at random (``mu = 1/n``) or with probability proportional to ``rates``.
+
+    Parameters
+    ----------
+    rates : sequence of float, optional
+        A positive number per node. None is the same for all.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> network = sv.Network.ring(4)
+    >>> sv.Asynchronous().nodes(network, key=1, first=0, count=6).tolist()
+    [1, 3, 3, 1, 1, 3]
+    >>> eager = sv.Asynchronous(rates=[10, 1, 1, 1])
+    >>> eager.nodes(network, key=1, first=0, count=6).tolist()
+    [0, 2, 3, 0, 0, 1]
+    """
 
     rates: Sequence[float] | npt.NDArray[np.float64] | None = None
 
@@ -80,20 +65,17 @@ class Asynchronous(NodeSchedule):
         if self.rates is not None:
             object.__setattr__(self, "rates", positive_rates(self.rates))
 
-    def mu(self, network: Network) -> float | None:
-        return 1 / network.n if self.rates is None or len(set(self.rates)) == 1 else None
+    @property
+    def law(self) -> Law:
+        return Law("one node", rates=None if self.rates is None else np.asarray(self.rates))
 
     def check(self, network: Network) -> None:
         if self.rates is not None and len(self.rates) != network.n:
             raise InvalidInput(f"rates must have one entry per node, {network.n}; got {len(self.rates)}.")
 
-    def cumulative(self) -> npt.NDArray[np.float64] | None:
-        """Cumulated probabilities, or None where they are uniform."""
-        return None if self.rates is None else np.cumsum(self.rates) / np.sum(self.rates)
-
     def nodes(self, network: Network, key: int, first: int, count: int) -> Nodes:
         u = uniform(key, np.arange(first, first + count, dtype=np.uint64), 0)
-        cumulative = self.cumulative()
+        cumulative = self.law.cumulative()
         if cumulative is None:
             return (u * network.n).astype(np.int64)
         return np.minimum(np.searchsorted(cumulative, u, side="right"), network.n - 1)
@@ -101,7 +83,20 @@ class Asynchronous(NodeSchedule):
 
 @dataclass(frozen=True, eq=False)
 class PoissonClocks(Asynchronous):
-    """Node ``i`` wakes on its own Poisson clock of rate ``rates[i]``: asynchronous, with real time attached."""
+    """Node ``i`` wakes on its own Poisson clock of rate ``rates[i]``: asynchronous, with real time attached.
+
+    Parameters
+    ----------
+    rates : sequence of float
+        Wakes per unit of time, a positive number per node.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> clocks = sv.PoissonClocks([1.0, 1.0, 2.0])
+    >>> clocks.times(key=1, count=3).round(2).tolist()
+    [0.05, 0.56, 1.15]
+    """
 
     rates: Sequence[float] | npt.NDArray[np.float64] = ()
 
@@ -112,136 +107,66 @@ class PoissonClocks(Asynchronous):
 
 
 @dataclass(frozen=True)
-class NodeBernoulli(MaskSchedule):
-    """Every node wakes with probability ``p``, independently: ``mu = p``."""
+class NodeBernoulli(SetSchedule):
+    """Every node wakes with probability ``p``, independently: ``mu = p``.
+
+    Parameters
+    ----------
+    p : float
+        In ``(0, 1]``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> active, arrived = sv.NodeBernoulli(0.5).sets(sv.Network.ring(4), key=1, k=1)
+    >>> active.tolist()
+    [False, False, False, True]
+    """
 
     p: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", probability(self.p))
 
-    def mu(self, network: Network) -> float:
-        return self.p
+    @property
+    def law(self) -> Law:
+        return Law("nodes", self.p)
 
-    def masks(self, network: Network, key: int, k: int) -> tuple[Mask, Mask]:
+    def sets(self, network: Network, key: int, k: int) -> tuple[Chosen, Chosen]:
         index = network.layout.number.astype(np.uint64)
         active = np.asarray(uniform(key, np.uint64(k), index) < self.p)
         return active, active[network.indices]
 
 
 @dataclass(frozen=True)
-class EdgeBernoulli(MaskSchedule):
-    """Every node wakes, every message arrives with probability ``p``: packet loss ``1 - p``, ``mu = p``."""
+class EdgeBernoulli(SetSchedule):
+    """Every node wakes, every message arrives with probability ``p``: packet loss ``1 - p``, ``mu = p``.
+
+    Parameters
+    ----------
+    p : float
+        In ``(0, 1]``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 6])
+    >>> lossy = sv.solve(problem, schedule=sv.EdgeBernoulli(0.7), c=0.5, seed=1)
+    >>> lossy.status.value, [round(float(x), 6) for x in lossy.x]
+    ('converged', [3.0, 3.0, 3.0, 3.0])
+    """
 
     p: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", probability(self.p))
 
-    def mu(self, network: Network) -> float:
-        return self.p
+    @property
+    def law(self) -> Law:
+        return Law("messages", self.p)
 
-    def masks(self, network: Network, key: int, k: int) -> tuple[None, Mask]:
+    def sets(self, network: Network, key: int, k: int) -> tuple[None, Chosen]:
         return None, np.asarray(uniform(key, np.uint64(k), network.layout.slot.astype(np.uint64)) < self.p)
-
-
-def Trace(
-    nodes: Iterable[int] | None = None,
-    *,
-    node_sets: Sequence[Iterable[int]] | None = None,
-    half_edges: Sequence[Iterable[int]] | None = None,
-) -> NodeTrace | SetTrace | LossTrace:
-    """A recorded run: ``nodes`` (one a step), ``node_sets``, ``half_edges`` (index lists or masks), or the last two.
-
-    Half-edge ``h = (j, i)`` in a set means that ``z_{j|i}`` was updated with what ``i`` wrote. With ``half_edges``
-    alone a node computes when at least one of its messages arrives; ``node_sets`` beside it says who woke, so that a
-    node can have spoken although all its messages were lost.
-
-    >>> Trace([0, 2, 1]).length()
-    3
-    """
-    if (nodes is None) == (node_sets is None and half_edges is None):
-        raise InvalidInput("Trace takes exactly one of nodes, node_sets and half_edges, or the last two together.")
-    if nodes is not None:
-        return NodeTrace(integers(nodes, "nodes"))
-    if node_sets is not None and half_edges is not None:
-        if len(node_sets) != len(half_edges):
-            raise InvalidInput(
-                "a Trace of node_sets and half_edges has one of each a step; got "
-                f"{len(node_sets)} and {len(half_edges)}."
-            )
-        return LossTrace(set_trace(node_sets, "node_sets"), set_trace(half_edges, "half_edges"))
-    if node_sets is not None:
-        return set_trace(node_sets, "node_sets")
-    assert half_edges is not None
-    return set_trace(half_edges, "half_edges")
-
-
-@dataclass(frozen=True, eq=False)
-class NodeTrace(NodeSchedule):
-    """A recorded sequence of active nodes."""
-
-    sequence: Nodes
-
-    def length(self) -> int:
-        return len(self.sequence)
-
-    def check(self, network: Network) -> None:
-        within(self.sequence, network.n, "node")
-
-    def nodes(self, network: Network, key: int, first: int, count: int) -> Nodes:
-        return self.sequence[first : first + count]
-
-
-@dataclass(frozen=True, eq=False)
-class SetTrace(MaskSchedule):
-    """A recorded sequence of sets of active nodes, or of half-edges that were updated."""
-
-    sets: tuple[Nodes, ...]
-    of_nodes: bool
-    mask_lengths: frozenset[int] = frozenset()  # of the sets that were given as masks
-
-    def length(self) -> int:
-        return len(self.sets)
-
-    def check(self, network: Network) -> None:
-        size = network.n if self.of_nodes else 2 * network.m
-        for length in self.mask_lengths - {size}:
-            raise InvalidInput(f"the trace has a mask of length {length}; expected {size}.")
-        for members in self.sets:
-            within(members, size, "node" if self.of_nodes else "half-edge")
-
-    def masks(self, network: Network, key: int, k: int) -> tuple[Mask | None, Mask]:
-        member = np.zeros(network.n if self.of_nodes else 2 * network.m, dtype=bool)
-        member[self.sets[k]] = True
-        if self.of_nodes:
-            return member, member[network.indices]
-        # A node computes when at least one of its messages is going to arrive.
-        active = np.zeros(network.n, dtype=bool)
-        active[network.indices[member]] = True
-        return active, member
-
-
-@dataclass(frozen=True, eq=False)
-class LossTrace(MaskSchedule):
-    """A recorded sequence of who woke, and of which of their messages arrived."""
-
-    awake: SetTrace
-    arrived: SetTrace
-
-    def length(self) -> int:
-        return self.awake.length()
-
-    def check(self, network: Network) -> None:
-        self.awake.check(network)
-        self.arrived.check(network)
-        for k, (nodes, half_edges) in enumerate(zip(self.awake.sets, self.arrived.sets, strict=True)):
-            for h in half_edges[~np.isin(network.indices[half_edges], nodes)]:
-                i = network.indices[h]
-                raise InvalidInput(f"step {k} of the trace: half-edge {h} was updated by node {i}, which did not wake.")
-
-    def masks(self, network: Network, key: int, k: int) -> tuple[Mask | None, Mask]:
-        return self.awake.masks(network, key, k)[0], self.arrived.masks(network, key, k)[1]
 
 
 @dataclass(frozen=True)
@@ -250,6 +175,21 @@ class Delayed(Schedule):
 
     Reads are therefore stale; a message overtaken by a later one of the same half-edge is dropped, as by the counter
     of ``Node``. ``max_delay = 0`` is ``Asynchronous``.
+
+    Parameters
+    ----------
+    max_delay : int
+        The most activations for which a message is under way.
+    wakes : NodeSchedule, optional
+        Who wakes, one node at a time. Default: ``Asynchronous()``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 6])
+    >>> late = sv.solve(problem, schedule=sv.Delayed(max_delay=8), theta=0.5, c=0.5, seed=1)
+    >>> late.status.value, [round(float(x), 6) for x in late.x]
+    ('converged', [3.0, 3.0, 3.0, 3.0])
     """
 
     max_delay: int
@@ -269,6 +209,14 @@ class Delayed(Schedule):
 
     def check(self, network: Network) -> None:
         self.wakes.check(network)
+
+    def play(self, stage: Stage, network: Network, key: int, first: int, count: int) -> None:
+        for k, i in enumerate(self.wakes.checked_nodes(network, key, first, count), start=first):
+            sent = network.twin[network.indptr[i] : network.indptr[i + 1]]
+            stage.wake_late(k, int(i), self.delays(network, key, k, sent))
+
+    def awake(self, network: Network, key: int, iterations: int) -> Chosen:
+        return self.wakes.awake(network, key, iterations)
 
     def delays(self, network: Network, key: int, k: int, half_edges: npt.NDArray[np.integer[Any]]) -> Nodes:
         """For how many activations each message sent at iteration ``k`` is under way."""
@@ -293,29 +241,6 @@ def positive_rates(rates: Iterable[float]) -> npt.NDArray[np.float64]:
     return array
 
 
-def set_trace(sets: Sequence[Iterable[int]], what: str) -> SetTrace:
-    arrays = [np.asarray(members if isinstance(members, np.ndarray) else list(members)) for members in sets]
-    lengths = frozenset(len(array) for array in arrays if array.dtype == bool and array.ndim == 1)
-    indices = (np.flatnonzero(array) if array.dtype == bool else array for array in arrays)
-    return SetTrace(tuple(integers(array, what) for array in indices), what == "node_sets", lengths)
-
-
-def integers(values: Iterable[int], what: str) -> Nodes:
-    try:
-        array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{what} must be lists of integers; got {values!r}.") from None
-    if array.size and (array.ndim != 1 or not np.issubdtype(array.dtype, np.integer)):
-        raise InvalidInput(f"{what} must be lists of integers; got {array!r}.")
-    return array.astype(np.int64).reshape(-1)
-
-
-def within(members: Nodes, size: int, what: str) -> None:
-    bad = members[(members < 0) | (members >= size)]
-    if len(bad):
-        raise InvalidInput(f"the trace names {what} {bad[0]}, but there are {size}, numbered from 0.")
-
-
 def key_of(seed: int | None) -> int:
     """The 64-bit key of a run's schedule: from the seed, or from the operating system."""
     entropy = np.random.SeedSequence(seed).generate_state(1, np.uint64)
@@ -323,5 +248,14 @@ def key_of(seed: int | None) -> int:
 
 
 __all__ = [
-    "Asynchronous", "Delayed", "EdgeBernoulli", "NodeBernoulli", "PoissonClocks", "Schedule", "Synchronous", "Trace",
-]  # fmt: skip
+    "Asynchronous",
+    "Delayed",
+    "EdgeBernoulli",
+    "NodeBernoulli",
+    "NodeSchedule",
+    "PoissonClocks",
+    "Schedule",
+    "SetSchedule",
+    "Synchronous",
+    "Trace",
+]

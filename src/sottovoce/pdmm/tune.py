@@ -25,7 +25,8 @@ from ..costs.quadratic import Quadratic
 from ..network import Network
 from .problem import Problem
 from .reference import Run
-from .schedules import Schedule, Synchronous
+from .schedules import Schedule
+from .settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> floa
     """A good ``c`` for this problem, schedule and ``theta``."""
     from .solve import make_run
 
-    pilot_theta = theta if isinstance(schedule, Synchronous) else theta / 2
+    pilot_theta = theta if schedule.synchronous else theta / 2
     guess = guess_c(problem)
     model = quadratic_model(problem, guess) or problem
     if model is not problem:
@@ -53,7 +54,7 @@ def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> floa
         return guess
 
     def iterations(c: float, record: float) -> float:
-        run = make_run(model, Synchronous(), 0, c, pilot_theta, None, None, "auto")
+        run = make_run(model, Settings(c=c, theta=pilot_theta))
         return iterations_to(tol, run, record, limit)
 
     counts = {0: iterations(guess, math.inf)}
@@ -183,6 +184,6 @@ def quadratic_model(problem: Problem, c: float) -> Problem | None:
         return Problem(problem.network, Quadratic.many(Q, -np.einsum("nij,nj->ni", Q, x)))
 
     c = guess_c(model_at(origin))
-    run = make_run(problem, Synchronous(), 0, c, 0.5, None, None, "auto")
+    run = make_run(problem, Settings(c=c, theta=0.5))
     run.advance(20)
     return model_at(np.broadcast_to(np.mean(run.stacked_x().reshape(origin.shape), axis=0), origin.shape))

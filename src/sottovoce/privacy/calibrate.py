@@ -16,7 +16,7 @@ from ..errors import InvalidInput, Unsupported, is_number
 from ..network import Network
 from ..pdmm.masks import DEVIATIONS, GaussianMask
 from ..pdmm.problem import Problem
-from ..pdmm.schedules import NodeSchedule, Schedule
+from ..pdmm.schedules import Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Nodes, Worst, worst_of
 from .attacks.uncertified import Hessians, check_hessians, is_certifiable
 from .methods.case import Case, Setting, check, describe_prior, setting_of
@@ -207,11 +207,11 @@ def calibrate(
 def _half_the_pads(setting: Setting) -> bool:
     """Whether one pad of every edge is overwritten before it is read over encrypted channels
     (theory: Encrypted channels)."""
-    return setting.theta == 1 and isinstance(setting.schedule, NodeSchedule)
+    return setting.theta == 1 and setting.schedule.one_at_a_time
 
 
 def _name(schedule: Schedule) -> str:
-    return ONE_AT_A_TIME if isinstance(schedule, NodeSchedule) else type(schedule).__name__
+    return ONE_AT_A_TIME if schedule.one_at_a_time else type(schedule).__name__
 
 
 def _largest_c(case: Case, variance: float, delta: float) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..network import Network
-from ..pdmm.solve import positive_integer
+from ..pdmm.settings import positive_integer
 from .adversary import Worst, worst_of
 from .vertex_cuts import Neighbours, articulation, check_graph, neighbours_of, smallest_cut
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..pdmm.schedules import Schedule
-from ..pdmm.solve import positive_integer
+from ..pdmm.settings import positive_integer
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from ..network import Network
-from ..pdmm.solve import positive_integer
+from ..pdmm.settings import positive_integer
 from .vertex_cuts import Neighbours, check_graph, cuts, neighbours_of, outwards, sides, smallest_cut
 
 

@@ -27,7 +27,7 @@ from ..files.atomic import write_whole
 from ..pdmm.masks import GaussianMask
 from ..pdmm.node import Link as Edge
 from ..pdmm.node import Node
-from ..pdmm.solve import Result, Status
+from ..pdmm.result import Result, Status
 from . import operator_status, retention
 from .admission import Door
 from .drop import act

@@ -17,7 +17,7 @@ from ..errors import NotConverged
 from ..pdmm.hiding import said
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs
-from ..pdmm.solve import Result
+from ..pdmm.result import Result
 from ..statistics.agreements import Agreements, resolution
 from ..statistics.at_one_party import run as run_statistic
 from .agent import Agent, Changed

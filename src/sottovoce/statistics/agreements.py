@@ -16,8 +16,9 @@ from ..pdmm.hiding import is_hidden, said
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import Integers, ModularMask, check_seed
 from ..pdmm.problem import Problem, averaging
+from ..pdmm.result import Result, Status
 from ..pdmm.schedules import Schedule
-from ..pdmm.solve import Result, Status, solve
+from ..pdmm.solve import solve
 
 DEFAULT_MASK = GaussianMask(variance=1e8)
 

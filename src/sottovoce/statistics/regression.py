@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..errors import InvalidInput, Unsupported, is_number
-from ..pdmm.solve import Status
+from ..pdmm.result import Status
 from .statistic import Statistic, Value, plain
 
 

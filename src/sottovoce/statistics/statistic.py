@@ -12,7 +12,7 @@ from ..errors import NotConverged, Unsupported
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.problem import Problem, averaging
-from ..pdmm.solve import Result, Status
+from ..pdmm.result import Result, Status
 
 if TYPE_CHECKING:
     from ..privacy.answers.report import Report

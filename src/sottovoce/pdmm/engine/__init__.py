@@ -5,25 +5,21 @@ Imported on first use only: Numba takes longer to import than everything else to
 
 from __future__ import annotations
 
-from ...costs.base import Array
 from ..problem import Problem
 from ..reference import Run
-from ..schedules import EdgeBernoulli, NodeBernoulli, NodeSchedule, Schedule, Synchronous
+from ..settings import Settings
 from .runs import AsynchronousRun, BernoulliRun, NodeSpaceRun
 
 
-def compiled_run(
-    problem: Problem, schedule: Schedule, key: int, c: float, theta: float, batch: int | None, z0: Array | None
-) -> Run | None:
+def compiled_run(problem: Problem, settings: Settings) -> Run | None:
     """A compiled run where there is one: consensus, and quadratic costs unless the schedule is synchronous."""
+    schedule = settings.schedule
     if not problem.consensus:
         return None
-    if isinstance(schedule, Synchronous):
-        return NodeSpaceRun(problem, schedule, key, c, theta, batch, z0)
+    if schedule.synchronous:
+        return NodeSpaceRun(problem, settings)
     if problem.quadratic is None:
         return None
-    if isinstance(schedule, NodeSchedule):
-        return AsynchronousRun(problem, schedule, key, c, theta, batch, z0)
-    if isinstance(schedule, EdgeBernoulli | NodeBernoulli):
-        return BernoulliRun(problem, schedule, key, c, theta, batch, z0)
-    return None
+    if schedule.one_at_a_time:
+        return AsynchronousRun(problem, settings)
+    return None if schedule.law is None else BernoulliRun(problem, settings)

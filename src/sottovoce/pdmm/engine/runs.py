@@ -16,7 +16,8 @@ from ...costs.base import Array
 from ...costs.quadratic import Quadratic
 from ..problem import Problem
 from ..reference import Run, kkt_residual, spread
-from ..schedules import Asynchronous, EdgeBernoulli, NodeBernoulli, NodeSchedule, Schedule, Synchronous
+from ..schedule_bases import NodeSchedule
+from ..settings import Settings
 from . import kernels as compiled
 from . import primitives
 
@@ -29,19 +30,10 @@ PART = 32  # columns that one thread takes at a time in an asynchronous batch
 class CompiledRun(Run):
     """What the compiled runs share: consensus, every node with ``d`` entries."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        schedule: Schedule,
-        key: int,
-        c: float,
-        theta: float,
-        batch: int | None,
-        z0: Array | None,
-    ) -> None:
-        super().__init__(problem, schedule, key, c, theta, batch)
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        super().__init__(problem, settings)
         self.network, self.layout = problem.network, problem.network.layout
-        self.draws, self.d = batch or 1, problem.dim
+        self.draws, self.d = settings.batch or 1, problem.dim
         self.L = self.draws * self.d
         self.parallel = 2 * self.network.m * self.L >= PARALLEL_FROM
         self.degrees = np.diff(self.layout.indptr).astype(np.float64)
@@ -50,7 +42,7 @@ class CompiledRun(Run):
         if form is not None:
             Q, q = self.to_memory(form.Q), self.to_memory(form.q)
             self.q = np.tile(q, self.draws)
-            rho = c * self.degrees
+            rho = self.c * self.degrees
             dense = Q.ndim == 3
             self.curvature = np.empty(0) if dense else Q + rho
             self.inverse = np.empty((0, 1, 1))
@@ -134,11 +126,9 @@ class NodeSpaceRun(CompiledRun):
     One product with the adjacency matrix per iteration, and no half-edge is touched until ``z`` is asked for.
     """
 
-    schedule: Synchronous
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.z0: Array | None = None if arguments[-1] is None else self.from_stacked(arguments[-1])
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        super().__init__(problem, settings)
+        self.z0: Array | None = None if settings.z0 is None else self.from_stacked(settings.z0)
         self.p, self.r = 1.0, 0.0
         self.a, self.b, self.spare = (np.zeros((self.network.n, self.L)) for _ in range(3))
         self.g0 = self.h0 = np.empty((0, self.L))
@@ -218,12 +208,11 @@ class NodeSpaceRun(CompiledRun):
 class EdgeMajorRun(CompiledRun):
     """Quadratic costs, half-edges updated in place; ``pairs`` holds ``A_ij z_{i|j}`` by slot."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        z0 = arguments[-1]
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        super().__init__(problem, settings)
         self.pairs = np.zeros((2 * self.network.m, self.L))
-        if z0 is not None:
-            self.pairs[self.layout.slot] = self.signs * self.from_stacked(z0)
+        if settings.z0 is not None:
+            self.pairs[self.layout.slot] = self.signs * self.from_stacked(settings.z0)
 
     def sums(self) -> tuple[Array, Array]:
         own, other = np.empty_like(self._x), np.empty_like(self._x)
@@ -247,9 +236,9 @@ class AsynchronousRun(EdgeMajorRun):
 
     def wakes(self, count: int) -> npt.NDArray[np.uint32]:
         """The next nodes, as positions in memory; the compiled twin of ``Asynchronous.nodes``."""
-        if not isinstance(self.schedule, Asynchronous):
-            return self.layout.number[self.schedule.nodes(self.network, self.key, self.iteration, count)]
-        cumulative = self.schedule.cumulative()
+        if self.schedule.law is None:
+            return self.layout.number[self.schedule.checked_nodes(self.network, self.key, self.iteration, count)]
+        cumulative = self.schedule.law.cumulative()
         nodes = np.empty(count, dtype=np.uint32)
         kernels.wakes(
             np.uint64(self.key),
@@ -284,17 +273,16 @@ class AsynchronousRun(EdgeMajorRun):
 class BernoulliRun(EdgeMajorRun):
     """Node- or edge-Bernoulli: everybody, or everybody awake, computes from ``z(k)``; what arrives is updated."""
 
-    schedule: EdgeBernoulli | NodeBernoulli
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        super().__init__(problem, settings)
+        assert self.schedule.law is not None
+        self.law = self.schedule.law
         self.g = self.own_sums()
         self.active = np.ones(self.network.n, dtype=np.bool_)
 
     def advance(self, count: int) -> None:
-        by_node = isinstance(self.schedule, NodeBernoulli)
-        threshold = np.uint64(math.ceil(self.schedule.p * 2.0**53))
-        choice = (count, np.uint64(self.key), self.iteration, threshold, by_node)
+        threshold = np.uint64(math.ceil(self.law.p * 2.0**53))
+        choice = (count, np.uint64(self.key), self.iteration, threshold, self.law.of == "nodes")
         graph = (self.layout.indptr, self.layout.indices)
         state = (self.pairs, self.g, self._x)
         if self.scalar:

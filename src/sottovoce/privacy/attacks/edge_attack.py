@@ -27,8 +27,8 @@ from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported
 from ...pdmm.masks import Mask
 from ...pdmm.problem import Problem
-from ...pdmm.schedules import NodeSchedule, Schedule, Synchronous
-from ...pdmm.solve import positive_integer
+from ...pdmm.schedules import Schedule, Synchronous
+from ...pdmm.settings import positive_integer
 from ..adversary import Coalition
 from .recorded_transcript import C, OnEdges, RecordedTranscript, overhear
 from .traffic import RecoveredHessians, quadratic_terms, relative, symmetric_solution
@@ -94,9 +94,9 @@ def edge_attack(
 def plans_of(schedule: Schedule | None) -> bool:
     """Whether everybody knows who wakes when; refused where this attack could be fooled."""
     schedule = Synchronous() if schedule is None else schedule
-    if isinstance(schedule, Synchronous) or schedule.length() is not None:
+    if schedule.synchronous or schedule.length() is not None:
         return True
-    if isinstance(schedule, NodeSchedule) and getattr(schedule, "cumulative", lambda: None)() is None:
+    if schedule.law is not None and schedule.law.of == "one node" and schedule.law.rates is None:
         return False
     raise Unsupported(
         "this attack is for synchronous runs, traces, and nodes that wake one at a time at equal rates; got "

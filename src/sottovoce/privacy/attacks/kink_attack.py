@@ -31,7 +31,7 @@ from ...errors import Unsupported
 from ...pdmm.masks import Mask
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule
-from ...pdmm.solve import positive_integer
+from ...pdmm.settings import positive_integer
 from ..adversary import Coalition
 from .recorded_transcript import EPS, C, RecordedTranscript, gradient_differences, moves, overhear
 

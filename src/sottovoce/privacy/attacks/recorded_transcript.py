@@ -36,8 +36,9 @@ from ...pdmm.masks import Mask
 from ...pdmm.node import nodes_of
 from ...pdmm.problem import Problem
 from ...pdmm.reference import Run
-from ...pdmm.schedules import MaskSchedule, NodeSchedule, Schedule, Synchronous
-from ...pdmm.solve import positive_integer, start
+from ...pdmm.schedules import Schedule
+from ...pdmm.settings import positive_integer, settle
+from ...pdmm.solve import start
 
 EPS = float(np.finfo(float).eps)
 PATIENCE = 100  # rounds per wake that is waited for: a node that hardly ever wakes is not waited for
@@ -288,11 +289,9 @@ def _start(
     """The run that ``solve`` would start, for its checked schedule, key, ``c`` and ``theta``; and its pads."""
     if mask is not None and (z0 is not None or not isinstance(mask, Mask)):
         raise InvalidInput(f"give a mask such as sv.GaussianMask(variance=1e6), or z0, not both; got mask={mask!r}.")
-    run, _ = start(
-        problem, schedule=schedule, theta=theta, c=c, mask=None, z0=z0, seed=seed,
-        batch=None, engine="reference", tol=0.0,
-    )  # fmt: skip
-    if not isinstance(run.schedule, Synchronous | NodeSchedule | MaskSchedule):
+    settings = settle(problem, schedule=schedule, theta=theta, c=c, z0=z0, seed=seed, engine="reference")
+    run = start(problem, settings)
+    if run.schedule.late:
         raise Unsupported(f"transcripts are not recorded under {type(run.schedule).__name__}; use sv.Asynchronous().")
     rows = int(problem.rows[-1])
     if mask is not None:
@@ -321,13 +320,8 @@ def _play(run: Run, z0: Array) -> Iterator[tuple[Wake, ...]]:
 
 def _who(run: Run, k: int) -> tuple[list[int], npt.NDArray[np.bool_]]:
     """The nodes that wake at iteration ``k``, and whether a message to half-edge ``h`` would arrive."""
-    network, schedule = run.problem.network, run.schedule
-    active: Any = None
-    arrived: Any = None
-    if isinstance(schedule, NodeSchedule):
-        return [int(schedule.nodes(network, run.key, k, 1)[0])], np.ones(2 * network.m, dtype=bool)
-    if isinstance(schedule, MaskSchedule):
-        active, arrived = schedule.masks(network, run.key, k)
+    network = run.problem.network
+    active, arrived = run.schedule.sets(network, run.key, k)
     awake = list(range(network.n)) if active is None else [int(i) for i in np.flatnonzero(active)]
     return awake, np.ones(2 * network.m, dtype=bool) if arrived is None else arrived
 

@@ -19,7 +19,7 @@ from ...errors import InvalidInput, Unsupported
 from ...pdmm.masks import Mask
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule
-from ...pdmm.solve import positive_integer
+from ...pdmm.settings import positive_integer
 from .recorded_transcript import (
     EPS,
     C,

@@ -14,7 +14,6 @@ from ...errors import InvalidInput, Unsupported
 from ...pdmm.masks import GaussianMask, UniformMask
 from ...pdmm.modular_mask import ModularMask
 from ...pdmm.problem import Problem
-from ...pdmm.schedules import Delayed
 from ..adversary import Adversary, Channels
 from ..answers.report import Report
 from ..methods.case import Setting, describe_mask
@@ -138,7 +137,7 @@ def _unplayed(
         return f"Attacks are played for up to {ATTACKED} nodes; this network has {problem.network.n}. {NO_GUARANTEE}"
     if isinstance(mask, CorrelatedPads | ModularMask):
         return f"Attacks are not played against {describe_mask(mask)}. {NO_GUARANTEE}"
-    if isinstance(setting.schedule, Delayed):
+    if setting.schedule.late:
         return f"Attacks are not played where messages are late. {NO_GUARANTEE}"
     return ""
 

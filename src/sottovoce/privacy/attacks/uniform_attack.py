@@ -33,7 +33,7 @@ from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported, is_number
 from ...pdmm.masks import UniformMask
 from ...pdmm.problem import Problem
-from ...pdmm.solve import positive_integer
+from ...pdmm.settings import positive_integer
 
 TAILS = 10.0  # standard deviations: the Gaussian density beyond is 1e-22 of its peak
 RESOLUTION = 4  # grid points per standard deviation of the secret: its spectrum ends at exp(-79)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...costs.base import Array
-from ...pdmm.schedules import Delayed, NodeSchedule, Schedule
+from ...pdmm.schedules import Schedule
 from ..methods.closed_form import OpenView
 from ..methods.elimination import Elimination, Heard
 from ..methods.leaks import Leaks, Viewed
@@ -115,7 +115,7 @@ class EncryptedRun:
     @property
     def overwrites(self) -> bool:
         """Whether the first wake on an edge replaces one of its pads before anybody has read it."""
-        return self.theta == 1 and isinstance(self.schedule, NodeSchedule)
+        return self.theta == 1 and self.schedule.one_at_a_time
 
     def play_out(self, run: FieldRun) -> bool:
         """Play until nothing new can come; whether that is certain."""
@@ -134,7 +134,7 @@ class EncryptedRun:
                 last = played
             elif at_once:
                 return True  # one map moves the state: what it does not show at once it never shows
-            elif played - last >= wait and not isinstance(self.schedule, Delayed):
+            elif played - last >= wait and not self.schedule.late:
                 if run.ever().rank == run.learned.rank:
                     return True
                 wait, last = 2 * wait, played

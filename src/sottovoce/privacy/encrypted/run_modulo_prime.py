@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...pdmm.reference import Reference
-from ...pdmm.schedules import EdgeBernoulli, Schedule, key_of
+from ...pdmm.schedules import Schedule, key_of
+from ...pdmm.settings import Settings
 from ..methods.secrets_and_prior import Secrets
 from .prime_field import Residues, Span, inverse, product, residue
 
@@ -56,7 +57,8 @@ class FieldRun(Reference):
         self.q[self.own, np.arange(len(self.own))] = 1
         start: Residues = np.zeros((2 * network.m * w, unknowns), dtype=np.int64)
         start[self.pads, len(self.own) + np.arange(len(self.pads))] = 1
-        super().__init__(problem, schedule, key_of(seed), c, theta, unknowns, start)
+        settings = Settings(schedule=schedule, key=key_of(seed), c=c, theta=theta, batch=unknowns, z0=start)
+        super().__init__(problem, settings)
         self.start = start
         self.honest, self.woken = honest, np.zeros(network.n, dtype=bool)
         self.A = problem.C.astype(np.int64)
@@ -170,7 +172,7 @@ class FieldRun(Reference):
         node = np.repeat(np.arange(len(own) // w), w)  # the honest node of an entry of x
         inverses = self.inverse[self.honest]
         writer = node[np.searchsorted(own, np.repeat(network.indices, w)[between] * w)]  # of an entry of z
-        together = np.arange(len(between)) // w if isinstance(self.schedule, EdgeBernoulli) else writer
+        together = np.arange(len(between)) // w if self.schedule.loses else writer
         blocks = [np.flatnonzero(together == b) for b in np.unique(together)]
 
         def moved(functionals: Residues, block: npt.NDArray[np.int64]) -> Residues:

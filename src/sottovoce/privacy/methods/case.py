@@ -15,8 +15,8 @@ from ...errors import InvalidInput, Unsupported, is_number
 from ...pdmm.masks import GaussianMask, UniformMask
 from ...pdmm.modular_mask import ModularMask
 from ...pdmm.problem import Problem
-from ...pdmm.schedules import Delayed, MaskSchedule, NodeSchedule, Schedule, Synchronous, key_of
-from ...pdmm.solve import settled_theta
+from ...pdmm.schedules import Schedule, key_of
+from ...pdmm.settings import settled_schedule, settled_theta
 from ..adversary import Adversary, Channels, honest_components, node_set
 from ..answers.indistinguishable import told_apart
 from ..answers.report import Report
@@ -79,10 +79,7 @@ def setting_of(
     seen: Seen,
 ) -> Setting:
     """The setting, with every argument checked."""
-    schedule = Synchronous() if schedule is None else schedule
-    if not isinstance(schedule, Schedule):
-        raise InvalidInput(f"schedule must be a schedule such as sv.Asynchronous(); got {schedule!r}.")
-    schedule.check(problem.network)
+    schedule = settled_schedule(problem, schedule)
     seen = settled(seen, schedule)
     whole_number(seed, "seed")
     if c != "auto" and not (is_number(c) and 0 < c < np.inf):
@@ -149,17 +146,9 @@ class Case:
     def woken(self) -> npt.NDArray[np.bool_]:
         """Who has sent at least one message."""
         setting, network = self.setting, self.secrets.problem.network
-        if setting.iterations is None or (isinstance(setting.schedule, Synchronous) and setting.iterations):
+        if setting.iterations is None:
             return np.ones(network.n, dtype=bool)
-        woken, schedule = np.zeros(network.n, dtype=bool), setting.schedule
-        schedule = schedule.wakes if isinstance(schedule, Delayed) else schedule
-        if isinstance(schedule, NodeSchedule):
-            woken[schedule.nodes(network, key_of(setting.seed), 0, setting.iterations)] = True
-        elif isinstance(schedule, MaskSchedule):
-            for k in range(setting.iterations):
-                active = schedule.masks(network, key_of(setting.seed), k)[0]
-                woken |= True if active is None else active
-        return woken
+        return setting.schedule.awake(network, key_of(setting.seed), setting.iterations)
 
     def leaks(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> tuple[Leaks, str, Guarantee]:
         """What one adversary learns."""

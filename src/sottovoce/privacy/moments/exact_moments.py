@@ -24,7 +24,8 @@ from ...pdmm.masks import GaussianMask
 from ...pdmm.problem import Problem
 from ...pdmm.reference import Party, Reference, Run
 from ...pdmm.schedules import Schedule, key_of
-from ...pdmm.solve import positive_integer, start
+from ...pdmm.settings import Settings, positive_integer, settle
+from ...pdmm.solve import start
 from .subspace import Subspace
 
 
@@ -72,7 +73,8 @@ class AffineRun(Reference):
         inverse = sparse.csr_array(sparse.block_diag(list(self.blocks)))
         self.q = q
         schedule.check(problem.network)
-        super().__init__(problem, schedule, key_of(seed), c, theta, q.shape[1], start)
+        settings = Settings(schedule=schedule, key=key_of(seed), c=c, theta=theta, batch=q.shape[1], z0=start)
+        super().__init__(problem, settings)
         # Python's floats would be rounded products of each other; in the wider type c and theta are what they are.
         self.c, self.theta = q.dtype.type(c), q.dtype.type(theta)
         self._x = self._x.astype(q.dtype)
@@ -321,7 +323,8 @@ def monte_carlo(
     """
     if positive_integer(draws, "draws") < 2:
         raise InvalidInput("draws must be at least 2: one draw has no variance.")
-    run, _ = start(problem, schedule, theta, c, GaussianMask(variance), None, seed, draws, "auto", 0.0)
+    mask = GaussianMask(variance)
+    run = start(problem, settle(problem, schedule=schedule, theta=theta, c=c, mask=mask, seed=seed, batch=draws))
     subspace = Subspace(problem.network)
     seen = [(k, *_sampled(run.stacked_z(), subspace, draws)) for k in play(run, iterations, every)]
     k, z, z_stderr, psi, psi_stderr, perp, perp_stderr = (np.array(column) for column in zip(*seen, strict=True))

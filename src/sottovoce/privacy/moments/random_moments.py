@@ -11,8 +11,8 @@ from scipy import sparse
 from ...costs.base import Array
 from ...errors import Unsupported
 from ...pdmm.problem import Problem
-from ...pdmm.schedules import Asynchronous, EdgeBernoulli, NodeBernoulli, Schedule, Synchronous
-from ...pdmm.solve import positive_integer
+from ...pdmm.schedules import Schedule
+from ...pdmm.settings import positive_integer
 from .exact_moments import Variances, check_run, inverse_penalised, psi_basis, quadratic_of
 
 
@@ -60,13 +60,14 @@ class RandomMoments:
         self.held = [self.P[rows] for rows in self.written]
         S = sparse.csr_array(sparse.eye_array(len(writer)) + 2 * c * (self.C @ self.X))
         self.local = [S[held][:, held].toarray().T for held in self.held]  # what i writes, from what it holds
-        if isinstance(schedule, Asynchronous):
-            rates = np.ones(network.n) if schedule.rates is None else np.asarray(schedule.rates)
-            self.mu = (rates / rates.sum())[writer]
-        elif isinstance(schedule, NodeBernoulli | EdgeBernoulli | Synchronous):
-            self.mu = np.full(len(writer), 1.0 if isinstance(schedule, Synchronous) else schedule.p)
-        else:
+        if schedule.law is None:
             raise Unsupported(f"no exact moments for {type(schedule).__name__}; a trace has sequence_variances.")
+        self.law = schedule.law
+        if self.law.of == "one node":
+            rates = np.ones(network.n) if self.law.rates is None else self.law.rates
+            self.mu = (rates / rates.sum())[writer]
+        else:
+            self.mu = np.full(len(writer), self.law.p)
 
     def apply_B(self, S: Array) -> Array:
         """``B S = theta (P (S + 2 c C X S) - S)``."""
@@ -78,7 +79,7 @@ class RandomMoments:
 
     def advance(self, count: int) -> None:
         network, form = self.problem.network, quadratic_of(self.problem)
-        if isinstance(self.schedule, Asynchronous) and self.problem.consensus and self.problem.dim == 1:
+        if self.law.of == "one node" and self.problem.consensus and self.problem.dim == 1:
             from ._moment_kernels import advance
 
             gain = 1 / (form.Q + self.c * network.degrees)
@@ -102,7 +103,7 @@ class RandomMoments:
 
     def _twice(self, F: Array) -> list[tuple[npt.NDArray[np.intp], Array]]:
         """``(B Sigma B') o E[U U']`` with ``F = B Sigma``, as blocks to add."""
-        if isinstance(self.schedule, Asynchronous):
+        if self.law.of == "one node":
             # Only rows written by one node wake together: B' is needed on the entries that it holds or writes.
             parts = zip(self.written, self.held, self.local, strict=True)
             return [
@@ -112,7 +113,7 @@ class RandomMoments:
         both, p = self.apply_B(F.T).T, self.mu[0]
         # What is decided by one coin: the entries written by one node, or those of one message.
         messages = [np.arange(*span) for span in pairwise(self.problem.rows)]
-        together = self.written if isinstance(self.schedule, NodeBernoulli) else messages
+        together = self.written if self.law.of == "nodes" else messages
         everything, scaled = np.arange(len(F)), p * p * both
         if together is messages and self.problem.rows[-1] == len(messages):  # messages of one number: the diagonal
             scaled[everything, everything] = p * np.diag(both)

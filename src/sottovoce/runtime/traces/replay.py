@@ -18,7 +18,7 @@ from ...costs.base import Array
 from ...errors import InvalidInput
 from ...pdmm.masks import GaussianMask
 from ...pdmm.node import Link, Message, Node
-from ...pdmm.solve import Result
+from ...pdmm.result import Result
 from ..agent import Agent
 from ..journal import Journal
 from ..keys.identity import load
