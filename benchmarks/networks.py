@@ -54,6 +54,8 @@ class Arrays:
         self.q, self.curvature = run.q.reshape(-1), run.curvature  # type: ignore[attr-defined]
         self.x, self.g = np.zeros((2, self.n))
         self.pairs = np.zeros(self.edges)
+        self.graph = run.graph  # type: ignore[attr-defined]
+        self.costs = run.costs  # type: ignore[attr-defined]
         self.active = np.ones(self.n, dtype=np.bool_)
         rng = np.random.default_rng(3)
         self.a, self.b, self.spare = np.zeros((3, self.n))

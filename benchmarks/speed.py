@@ -11,6 +11,7 @@ import numpy as np
 
 import sottovoce as sv
 from sottovoce.pdmm.engine import kernels, primitives
+from sottovoce.pdmm.engine.state import EdgeSpace, NodeSpace
 from sottovoce.pdmm.settings import Settings
 from sottovoce.pdmm.solve import make_run
 
@@ -29,15 +30,16 @@ Task = Callable[[], object]
 def play(arrays: Arrays, nodes: np.ndarray) -> Task:
     """The asynchronous kernel on a sequence."""
     a = arrays
-    return lambda: kernels.asynchronous_scalar(nodes, a.indptr, a.slots, a.pairs, a.x, a.q, a.curvature, C, THETA)
+    return lambda: kernels.asynchronous_scalar(nodes, a.graph, a.costs, a.pairs, a.x)
 
 
 def sweep(arrays: Arrays, count: int, masked: bool = True, kernel: Any = kernels.node_space_scalar) -> Task:
     """The node-space kernel."""
     a = arrays
     z0 = (a.g0, a.h0) if masked else (np.empty(0), np.empty(0))
-    state = (1.0, 0.0, *z0, a.a, a.b, a.spare, a.x, a.q, a.curvature, C, THETA)
-    return lambda: kernel(count, 0, primitives.by_degree(a.indptr), a.indptr, a.indices, *state)  # C++ sorts too
+    state = NodeSpace(1.0, 0.0, *z0, a.a, a.b, a.spare, a.x)
+    chunks = 1 if kernel is kernels.node_space_scalar else kernels.CHUNKS
+    return lambda: kernel(chunks, count, 0, primitives.by_degree(a.indptr), a.graph, a.costs, state)  # C++ sorts too
 
 
 def against_native(quick: bool) -> Group:
@@ -55,8 +57,8 @@ def against_native(quick: bool) -> Group:
                 return sweep(a, count)
             if name == "asynchronous":
                 return play(a, nodes)
-            graph, state = (a.indptr, a.indices), (a.pairs, a.g, a.x, a.active, a.q, a.curvature)
-            return lambda: kernels.bernoulli_scalar(count, np.uint64(KEY), 0, ARRIVE, False, *graph, *state, C, THETA)
+            state = EdgeSpace(a.pairs, a.g, a.x, a.active)
+            return lambda: kernels.bernoulli_scalar(count, np.uint64(KEY), 0, ARRIVE, False, a.graph, a.costs, state)
 
         def twin(name: str, a: Arrays = a, count: int = count, nodes: np.ndarray = nodes, large: int = large) -> Task:
             if name == "node space":

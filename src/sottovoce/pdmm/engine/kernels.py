@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from .primitives import chosen, first_upper, hash_of, prefetch, step, uniform
+from .primitives import both, chosen, first_upper, hash_of, prefetch, step, uniform
+from .state import Costs, Graph, NodeSpace
 
 # Typed constants: mixing signed and unsigned integers would silently give floating point.
 _ONE, _0, _1, _2, _7 = np.uint32(1), np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(7)
@@ -46,8 +47,14 @@ def wakes(key, first, n, cumulative, number, nodes):
 
 
 @njit(inline="always")
-def node_space_rows(low, high, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta):
+def node_space_rows(low, high, graph, costs, state):
     """One iteration of nodes ``low .. high``: ``b`` is read, ``a``, ``x`` and ``new_b`` are written."""
+    indptr, indices = graph.indptr, graph.indices
+    q, curvature, inverse = costs.q, costs.curvature, costs.inverse
+    d, c, theta = costs.d, costs.c, costs.theta
+    p, r, x = state.p, state.r, state.x
+    g0, h0 = state.g0, state.h0
+    a, b, new_b = state.a, state.b, state.new_b
     L = a.shape[1]
     g = np.empty(L)
     for i in range(low, high):
@@ -82,12 +89,21 @@ def recentre(a, b):
             b[i, l] -= middle
 
 
-@njit(cache=True)
-def node_space(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta):
-    """``count`` synchronous iterations. Returns ``p``, ``r``; the newest ``b`` is in ``b`` or, if odd, in ``new_b``."""
+def node_space_iterations(chunks, count, first, graph, costs, state):
+    """``count`` synchronous iterations, nodes in ``chunks``. Returns ``p``, ``r``; the newest ``b`` is in ``b`` or, if
+    odd, in ``new_b``."""
+    indptr, indices, slots = graph.indptr, graph.indices, graph.slots
+    q, curvature, inverse = costs.q, costs.curvature, costs.inverse
+    d, c, theta = costs.d, costs.c, costs.theta
+    p, r, x = state.p, state.r, state.x
+    g0, h0 = state.g0, state.h0
+    a, b, new_b = state.a, state.b, state.new_b
     n = len(indptr) - 1
     for k in range(first, first + count):
-        node_space_rows(0, n, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta)
+        for chunk in prange(chunks):  # threads take arrays, no tuples of them
+            own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta)
+            now = NodeSpace(p, r, g0, h0, a, b, new_b, x)
+            node_space_rows(n * chunk // chunks, n * (chunk + 1) // chunks, own, step_of, now)
         b, new_b = new_b, b
         p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
         if (k + 1) % RECENTRE == 0:
@@ -95,30 +111,21 @@ def node_space(count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, c
     return p, r
 
 
-@njit(cache=True, parallel=True)
-def node_space_parallel(
-    count, first, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta
-):
-    n = len(indptr) - 1
-    for k in range(first, first + count):
-        for chunk in prange(CHUNKS):
-            low, high = n * chunk // CHUNKS, n * (chunk + 1) // CHUNKS
-            node_space_rows(
-                low, high, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, inverse, d, c, theta
-            )
-        b, new_b = new_b, b
-        p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
-        if (k + 1) % RECENTRE == 0:
-            recentre(a, b)
-    return p, r
+node_space, node_space_parallel = both(node_space_iterations)
 
 
 @njit(inline="always")
-def node_space_scalars(low, high, order, last, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
+def node_space_scalars(low, high, order, last, graph, costs, state):
     """``node_space_rows`` for one column and ``Q_i = a_i I``, without row buffers: the nodes ``order[low] ..``, by two.
 
     ``x`` is written in the ``last`` iteration only: no other one reads it.
     """
+    indptr, indices = graph.indptr, graph.indices
+    q, curvature = costs.q, costs.curvature
+    c, theta = costs.c, costs.theta
+    p, r, x = state.p, state.r, state.x
+    g0, h0 = state.g0, state.h0
+    a, b, new_b = state.a, state.b, state.new_b
     is_sorted, is_masked, n, high = len(order) > 0, len(g0) > 0, np.uint64(len(a)), np.uint64(high)
     for t in range(np.uint64(low), high, _2):
         i, j = t, min(t + _1, high - _1)  # at an odd end twice the same, which does no harm
@@ -160,12 +167,20 @@ def node_space_scalars(low, high, order, last, indptr, indices, p, r, g0, h0, a,
         new_b[j], a[j] = (1 - theta) * b_j + theta * (a_j + 2 * c * x_j), (1 - theta) * a_j + theta * b_j
 
 
-@njit(cache=True)
-def node_space_scalar(count, first, order, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta):
+def node_space_scalar_iterations(chunks, count, first, order, graph, costs, state):
+    indptr, indices, slots = graph.indptr, graph.indices, graph.slots
+    q, curvature, inverse = costs.q, costs.curvature, costs.inverse
+    d, c, theta = costs.d, costs.c, costs.theta
+    p, r, x = state.p, state.r, state.x
+    g0, h0 = state.g0, state.h0
+    a, b, new_b = state.a, state.b, state.new_b
     n = len(a)
     for k in range(first, first + count):
         last = k == first + count - 1
-        node_space_scalars(0, n, order, last, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta)
+        for chunk in prange(chunks):
+            own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta)
+            now = NodeSpace(p, r, g0, h0, a, b, new_b, x)
+            node_space_scalars(n * chunk // chunks, n * (chunk + 1) // chunks, order, last, own, step_of, now)
         b, new_b = new_b, b
         p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
         if (k + 1) % RECENTRE == 0:
@@ -173,23 +188,7 @@ def node_space_scalar(count, first, order, indptr, indices, p, r, g0, h0, a, b, 
     return p, r
 
 
-@njit(cache=True, parallel=True)
-def node_space_scalar_parallel(
-    count, first, order, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta
-):
-    n = len(a)
-    for k in range(first, first + count):
-        last = k == first + count - 1
-        for chunk in prange(CHUNKS):
-            low, high = n * chunk // CHUNKS, n * (chunk + 1) // CHUNKS
-            node_space_scalars(
-                low, high, order, last, indptr, indices, p, r, g0, h0, a, b, new_b, x, q, curvature, c, theta
-            )
-        b, new_b = new_b, b
-        p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
-        if (k + 1) % RECENTRE == 0:
-            recentre(a.reshape(-1, 1), b.reshape(-1, 1))
-    return p, r
+node_space_scalar, node_space_scalar_parallel = both(node_space_scalar_iterations)
 
 
 @njit(cache=True)
@@ -215,8 +214,11 @@ def adjacency(indptr, indices, v, out):
 
 
 @njit(cache=True)
-def asynchronous_scalar(nodes, indptr, slots, pairs, x, q, curvature, c, theta):
+def asynchronous_scalar(nodes, graph, costs, pairs, x):
     """The nodes wake one after the other; one column, ``Q_i = a_i I``."""
+    indptr, slots = graph.indptr, graph.slots
+    q, curvature = costs.q, costs.curvature
+    c, theta = costs.c, costs.theta
     count = np.uint64(len(nodes))
     large = len(pairs) >= PREFETCH_FROM
     for t in range(_0, count):
@@ -251,8 +253,11 @@ def asynchronous_scalar(nodes, indptr, slots, pairs, x, q, curvature, c, theta):
 
 
 @njit(inline="always")
-def asynchronous_rows(low, high, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta):
+def asynchronous_rows(low, high, nodes, graph, costs, pairs, x):
     """The columns ``low .. high`` of the whole sequence; columns of different draws never meet."""
+    indptr, slots = graph.indptr, graph.slots
+    q, curvature, inverse = costs.q, costs.curvature, costs.inverse
+    d, c, theta = costs.d, costs.c, costs.theta
     width = high - low
     g, x_i, push = np.empty(width), np.empty(width), np.empty(width)
     for t in range(len(nodes)):
@@ -273,19 +278,17 @@ def asynchronous_rows(low, high, nodes, indptr, slots, pairs, x, q, curvature, i
                 written[l] = (1 - theta) * written[l] - theta * (held[l] + push[l])
 
 
-@njit(cache=True)
-def asynchronous(bounds, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta):
+def asynchronous_parts(bounds, nodes, graph, costs, pairs, x):
     """Rows of several columns; ``bounds`` cuts them into parts that fit into cache."""
-    for part in range(len(bounds) - 1):
-        low, high = bounds[part], bounds[part + 1]
-        asynchronous_rows(low, high, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta)
-
-
-@njit(cache=True, parallel=True)
-def asynchronous_parallel(bounds, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta):
+    indptr, indices, slots = graph.indptr, graph.indices, graph.slots
+    q, curvature, inverse = costs.q, costs.curvature, costs.inverse
+    d, c, theta = costs.d, costs.c, costs.theta
     for part in prange(len(bounds) - 1):
-        low, high = bounds[part], bounds[part + 1]
-        asynchronous_rows(low, high, nodes, indptr, slots, pairs, x, q, curvature, inverse, d, c, theta)
+        own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta)
+        asynchronous_rows(bounds[part], bounds[part + 1], nodes, own, step_of, pairs, x)
+
+
+asynchronous, asynchronous_parallel = both(asynchronous_parts)
 
 
 # Bernoulli: everybody computes from z(k), then a random part is updated
@@ -304,8 +307,12 @@ def wake_up(key_k, threshold, by_node, active):
 
 
 @njit(inline="always")
-def bernoulli_edges(by_node, key_k, threshold, arrives, indptr, upper, indices, pairs, g, x, active, c, theta):
+def bernoulli_edges(by_node, key_k, threshold, arrives, upper, graph, costs, state):
     """Half-edges whose message arrives are updated; ``g`` becomes the new row sums."""
+    indptr, indices = graph.indptr, graph.indices
+    c, theta = costs.c, costs.theta
+    pairs, g = state.pairs, state.g
+    x, active = state.x, state.active
     e = _0
     for i in range(_0, np.uint64(len(upper))):
         g_i = g[i]
@@ -332,10 +339,11 @@ def bernoulli_edges(by_node, key_k, threshold, arrives, indptr, upper, indices, 
 
 
 @njit(cache=True)
-def bernoulli_scalar(
-    count, key, first, threshold, by_node, indptr, indices, pairs, g, x, active, q, curvature, c, theta
-):
+def bernoulli_scalar(count, key, first, threshold, by_node, graph, costs, state):
     """``count`` iterations for one column and ``Q_i = a_i I``; ``g`` holds the row sums. Returns wakes and messages."""
+    indptr, indices = graph.indptr, graph.indices
+    q, curvature = costs.q, costs.curvature
+    g, x, active = state.g, state.x, state.active
     n = len(indptr) - 1
     upper, arrives = first_upper(indptr, indices), np.empty(BLOCK, np.bool_)
     activations, messages = 0, 0
@@ -348,17 +356,20 @@ def bernoulli_scalar(
                 messages += indptr[i + 1] - indptr[i]
             g[i] = 0.0
         if by_node:
-            bernoulli_edges(True, key_k, threshold, arrives, indptr, upper, indices, pairs, g, x, active, c, theta)
+            bernoulli_edges(True, key_k, threshold, arrives, upper, graph, costs, state)
         else:
-            bernoulli_edges(False, key_k, threshold, arrives, indptr, upper, indices, pairs, g, x, active, c, theta)
+            bernoulli_edges(False, key_k, threshold, arrives, upper, graph, costs, state)
     return activations, messages
 
 
 @njit(cache=True)
-def bernoulli(
-    count, key, first, threshold, by_node, indptr, indices, pairs, g, x, active, q, curvature, inverse, d, c, theta
-):
+def bernoulli(count, key, first, threshold, by_node, graph, costs, state):
     """``bernoulli_scalar`` for rows of several columns: all draws share the choices."""
+    indptr, indices = graph.indptr, graph.indices
+    q, curvature, inverse = costs.q, costs.curvature, costs.inverse
+    d, c, theta = costs.d, costs.c, costs.theta
+    pairs, g = state.pairs, state.g
+    x, active = state.x, state.active
     n = len(indptr) - 1
     L = x.shape[1]
     activations, messages = 0, 0

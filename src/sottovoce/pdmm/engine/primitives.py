@@ -6,6 +6,8 @@ Numba's cache looks at a kernel's own file only: after a change here, touch ``ke
 
 from __future__ import annotations
 
+from types import FunctionType
+
 import numpy as np
 from numba import njit, types
 from numba.core import cgutils
@@ -22,6 +24,13 @@ _0, _1 = np.uint64(0), np.uint64(1)
 SORT_FROM = 20_000  # nodes; of fewer the processor learns the degrees by heart
 SORT_TOGETHER = 128  # nodes
 DEGREES = 64  # told apart when sorting
+
+
+def both(body):
+    """The body for one thread, and for all; under another name, or Numba's cache would take the one for the other."""
+    twin = FunctionType(body.__code__, body.__globals__, f"{body.__name__}_parallel")
+    twin.__qualname__ = twin.__name__
+    return njit(cache=True)(body), njit(cache=True, parallel=True)(twin)
 
 
 @intrinsic

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..schedule_bases import NodeSchedule
 from ..settings import Settings
 from . import kernels as compiled
 from . import primitives
+from .state import Costs, EdgeSpace, Graph, NodeSpace
 
 kernels: Any = compiled  # Numba's dispatchers take what their sources take, which type checkers cannot see
 
@@ -49,6 +51,14 @@ class CompiledRun(Run):
             if dense:
                 self.inverse = Quadratic.many(Q, q).inverse(rho)
         self.scalar = form is not None and self.L == 1 and not len(self.inverse)
+        self.graph = Graph(self.layout.indptr, self.layout.indices, self.layout.slots)
+        if form is not None:
+            q = self.q.reshape(-1) if self.scalar else self.q
+            self.costs = Costs(q, self.curvature, self.inverse, self.d, self.c, self.theta)
+
+    def columns(self, *rows: Array) -> Iterator[Array]:
+        """Rows as the kernels take them: flat where there is one column, which ``Q_i = a_i I`` steps."""
+        return (array.reshape(-1) if self.scalar else array for array in rows)
 
     # Between the user's order and memory
 
@@ -149,19 +159,14 @@ class NodeSpaceRun(CompiledRun):
         self.messages += count * 2 * self.network.m
 
     def advance_compiled(self, count: int) -> None:
-        graph = (self.layout.indptr, self.layout.indices, self.p, self.r)
-        state = (self.g0, self.h0, self.a, self.b, self.spare, self._x, self.q)
+        state = NodeSpace(self.p, self.r, *self.columns(self.g0, self.h0, self.a, self.b, self.spare, self._x))
+        chunks = compiled.CHUNKS if self.parallel else 1
         if self.scalar:
             kernel = kernels.node_space_scalar_parallel if self.parallel else kernels.node_space_scalar
-            flat = (array.reshape(-1) for array in state)
-            self.p, self.r = kernel(
-                count, self.iteration, self.order, *graph, *flat, self.curvature, self.c, self.theta
-            )
+            self.p, self.r = kernel(chunks, count, self.iteration, self.order, self.graph, self.costs, state)
         else:
             kernel = kernels.node_space_parallel if self.parallel else kernels.node_space
-            self.p, self.r = kernel(
-                count, self.iteration, *graph, *state, self.curvature, self.inverse, self.d, self.c, self.theta
-            )
+            self.p, self.r = kernel(chunks, count, self.iteration, self.graph, self.costs, state)
         if count % 2:
             self.b, self.spare = self.spare, self.b
 
@@ -255,16 +260,14 @@ class AsynchronousRun(EdgeMajorRun):
             self.play(self.wakes(min(count - part, 1 << 20)))
 
     def play(self, nodes: npt.NDArray[np.uint32]) -> None:
-        indptr, slots = self.layout.indptr, self.layout.slots
+        state = self.columns(self.pairs, self._x)
         if self.scalar:
-            flat = (array.reshape(-1) for array in (self.pairs, self._x, self.q))
-            kernels.asynchronous_scalar(nodes, indptr, slots, *flat, self.curvature, self.c, self.theta)
+            kernels.asynchronous_scalar(nodes, self.graph, self.costs, *state)
         else:
             width = max(1, PART // self.d) * self.d
             bounds = np.append(np.arange(0, self.L, width), self.L)
             kernel = kernels.asynchronous_parallel if self.parallel and len(bounds) > 2 else kernels.asynchronous
-            state = (self.pairs, self._x, self.q, self.curvature, self.inverse)
-            kernel(bounds, nodes, indptr, slots, *state, self.d, self.c, self.theta)
+            kernel(bounds, nodes, self.graph, self.costs, *state)
         self.iteration += len(nodes)
         self.activations += len(nodes)
         self.messages += int(self.degrees[nodes].sum())
@@ -283,15 +286,10 @@ class BernoulliRun(EdgeMajorRun):
     def advance(self, count: int) -> None:
         threshold = np.uint64(math.ceil(self.law.p * 2.0**53))
         choice = (count, np.uint64(self.key), self.iteration, threshold, self.law.of == "nodes")
-        graph = (self.layout.indptr, self.layout.indices)
-        state = (self.pairs, self.g, self._x)
-        if self.scalar:
-            flat = (array.reshape(-1) for array in state)
-            own = (self.active, self.q.reshape(-1), self.curvature)
-            done = kernels.bernoulli_scalar(*choice, *graph, *flat, *own, self.c, self.theta)
-        else:
-            own = (self.active, self.q, self.curvature)
-            done = kernels.bernoulli(*choice, *graph, *state, *own, self.inverse, self.d, self.c, self.theta)
+        pairs, g, x = self.columns(self.pairs, self.g, self._x)
+        state = EdgeSpace(pairs, g, x, self.active)
+        kernel = kernels.bernoulli_scalar if self.scalar else kernels.bernoulli
+        done = kernel(*choice, self.graph, self.costs, state)
         self.iteration += count
         self.activations += done[0]
         self.messages += done[1]

@@ -1,0 +1,46 @@
+"""What the kernels take: graph, costs and state, each as one named tuple, which Numba takes apart for free."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Graph(NamedTuple):
+    """Who is beside whom, see ``memory_layout``."""
+
+    indptr: Any
+    indices: Any
+    slots: Any
+
+
+class Costs(NamedTuple):
+    """What a step needs (``primitives.step``), and the parameters of the iteration. One column: ``q`` is flat."""
+
+    q: Any
+    curvature: Any
+    inverse: Any
+    d: int
+    c: float
+    theta: float
+
+
+class NodeSpace(NamedTuple):
+    """``z(k) = p z(0) + r P z(0) + C a + P C b`` and ``x``, with ``g0 = C'z(0)`` and ``h0 = C'P z(0)``."""
+
+    p: float
+    r: float
+    g0: Any
+    h0: Any
+    a: Any
+    b: Any
+    new_b: Any
+    x: Any
+
+
+class EdgeSpace(NamedTuple):
+    """The values of the half-edges by slot, their sums ``C'z`` by node, ``x``, and who is awake."""
+
+    pairs: Any
+    g: Any
+    x: Any
+    active: Any
