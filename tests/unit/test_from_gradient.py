@@ -97,6 +97,20 @@ def test_the_start_does_not_matter() -> None:
         assert step(cosh(0.0), g, 1.0) == pytest.approx(step(cosh(5.0), g, 1.0), rel=1e-15, abs=1e-15)
 
 
+@pytest.mark.parametrize("factor", [0.5, 3.0])
+def test_a_wrong_hessian_gives_no_wrong_answer(rng: np.random.Generator, factor: float) -> None:
+    """It only costs steps: what is accepted is decided by the gradient."""
+    A, g = rng.normal(size=(20, 3)), 10 * rng.normal(size=3)
+    right = logistic(A, hessian=True)
+    wrong = sv.FromGradient(
+        lambda x: np.logaddexp(0.0, -A @ x).sum(),
+        lambda x: -A.T @ special.expit(-A @ x),
+        3,
+        lambda x: factor * right.hessian(x[None])[0],  # type: ignore[index]
+    )
+    np.testing.assert_allclose(step(wrong, g, 1.0), step(right, g, 1.0), rtol=1e-12)
+
+
 def softened(s: float) -> sv.FromGradient:
     return sv.FromGradient(lambda x: np.hypot(1.0, x - s), lambda x: (x - s) / np.hypot(1.0, x - s))
 
