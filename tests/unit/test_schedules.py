@@ -171,7 +171,9 @@ class OddLoss(sv.pdmm.schedules.SetSchedule):
         return None, (network.indices % 2 == 0) | bool(k % 2)
 
 
-@pytest.mark.parametrize("schedule", [InTurn(), OddLoss(), sv.Delayed(3, InTurn())], ids=repr)
+@pytest.mark.parametrize(
+    "schedule", [InTurn(), OddLoss(), sv.Delayed(3, InTurn())], ids=lambda schedule: type(schedule).__name__
+)
 def test_a_schedule_of_ones_own_runs(network, rng, schedule):
     s = rng.normal(size=network.n)
     problem = sv.averaging(network, s)
