@@ -217,8 +217,7 @@ def adjacency(indptr, indices, v, out):
 def asynchronous_scalar(nodes, graph, costs, pairs, x):
     """The nodes wake one after the other; one column, ``Q_i = a_i I``."""
     indptr, slots = graph.indptr, graph.slots
-    q, curvature = costs.q, costs.curvature
-    c, theta = costs.c, costs.theta
+    q, curvature, c, theta = costs.q, costs.curvature, costs.c, costs.theta
     count = np.uint64(len(nodes))
     large = len(pairs) >= PREFETCH_FROM
     for t in range(_0, count):
@@ -311,8 +310,7 @@ def bernoulli_edges(by_node, key_k, threshold, arrives, upper, graph, costs, sta
     """Half-edges whose message arrives are updated; ``g`` becomes the new row sums."""
     indptr, indices = graph.indptr, graph.indices
     c, theta = costs.c, costs.theta
-    pairs, g = state.pairs, state.g
-    x, active = state.x, state.active
+    pairs, g, x, active = state.pairs, state.g, state.x, state.active
     e = _0
     for i in range(_0, np.uint64(len(upper))):
         g_i = g[i]
@@ -368,8 +366,7 @@ def bernoulli(count, key, first, threshold, by_node, graph, costs, state):
     indptr, indices = graph.indptr, graph.indices
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
     d, c, theta = costs.d, costs.c, costs.theta
-    pairs, g = state.pairs, state.g
-    x, active = state.x, state.active
+    pairs, g, x, active = state.pairs, state.g, state.x, state.active
     n = len(indptr) - 1
     L = x.shape[1]
     activations, messages = 0, 0
