@@ -127,7 +127,9 @@ class Overheard:
             self.judged.add((i, epoch.number))
             rho = max(float(np.abs(r - epoch.D[j]).max()) for j, r in epoch.heard.items())
             frozen = *epoch.sent.values(), *epoch.heard.values()
-            self.learn(i, "ok", rho, bool(epoch.ok >> i & 1), epoch.x, frozen)
+            accepts = i in epoch.proofs
+            if accepts or epoch.residual > 1:  # else it was refused by another one before, and this party says nothing
+                self.learn(i, "ok", rho, accepts, epoch.x, frozen)
         for j in party.node.neighbours:
             if epoch is not None:
                 self.post(("snapshot", i, j), epoch.number, lambda to, e=epoch, j=j: to.hear(i, e.number, e.sent[j]))

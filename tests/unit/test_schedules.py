@@ -201,7 +201,7 @@ def test_a_schedule_of_ones_own_is_the_trace_that_it_plays(network, rng):
         np.testing.assert_array_equal(one.z, other.z)
         np.testing.assert_array_equal(own.awake(network, 0, 7), trace.awake(network, 0, 7))
         for channels in ("open", "encrypted"):
-            seen = {"iterations": 9, "corrupt": {0}, "channels": channels, **run}
+            seen = {"seen": sv.privacy.Transcript(9), "corrupt": {0}, "channels": channels, **run}
             first, again = (sv.privacy.audit(problem, schedule=schedule, **seen) for schedule in (own, trace))
             np.testing.assert_array_equal(first.leakage, again.leakage)
 
