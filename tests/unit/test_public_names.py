@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -54,19 +54,31 @@ def named(section: str) -> set[str]:
     return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
 
 
+def needs_no_example(thing: Any) -> bool:
+    """What is only raised, or written by somebody else."""
+    return inspect.isclass(thing) and (issubclass(thing, Exception) or getattr(thing, "_is_protocol", False))
+
+
+def known(thing: Any, doc: str) -> set[str]:
+    """The names that ``doc`` explains; for a class, those that its bases explain too."""
+    if not inspect.isclass(thing):
+        return named(sections(doc).get("Parameters", ""))
+    docs = [sections(inspect.cleandoc(each.__dict__.get("__doc__") or "")) for each in thing.__mro__]
+    return {name for found in docs for key in ("Parameters", "Attributes") for name in named(found.get(key, ""))}
+
+
 def lacks(thing: Any) -> list[str]:
-    """What the docstring of ``thing`` does not have; its own, not one of a base."""
+    """What the docstring of ``thing`` does not have; its own, but for the parameters that a base explains."""
     doc = inspect.cleandoc((thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__) or "")
     if not doc:
         return ["a docstring"]
     found = sections(doc)
-    known = named(found.get("Parameters", "")) | (
-        named(found.get("Attributes", "")) if inspect.isclass(thing) else set()
-    )
-    missing = [f"the parameter {name}" for name in parameters(thing) if name not in known]
+    explained = known(thing, doc)
+    missing = [f"the parameter {name}" for name in parameters(thing) if name not in explained]
     if inspect.isfunction(thing) and inspect.signature(thing).return_annotation not in (None, "None"):
         missing += [] if found.keys() & {"Returns", "Yields"} else ["what it returns"]
-    return missing + ([] if ">>>" in found.get("Examples", "") else ["an example"])
+    shown = needs_no_example(thing) or ">>>" in found.get("Examples", "")
+    return missing + ([] if shown else ["an example"])
 
 
 @pytest.mark.parametrize(("name", "thing"), list(public()))
@@ -110,3 +122,39 @@ def test_what_lacks_is_noticed() -> None:
     assert lacks(bad) == ["the parameter c"]
     bad.__doc__ = "Adds.\n\nParameters\n----------\na : int\n    One.\n"
     assert lacks(bad) == ["the parameter c", "what it returns", "an example"]
+
+
+def test_bases_explain_and_some_need_no_example() -> None:
+    class Base:
+        """Has one.
+
+        Attributes
+        ----------
+        a : int
+            One.
+        """
+
+        def __init__(self, a: int) -> None:
+            self.a = a
+
+    class Derived(Base):
+        """Has another."""
+
+        def __init__(self, a: int, b: int) -> None:
+            super().__init__(a)
+            self.b = b
+
+    class Wrong(Exception):
+        """Is raised."""
+
+    class Spoken(Protocol):
+        """Is written by somebody else."""
+
+    class Written(Spoken):
+        """By somebody else."""
+
+        def __init__(self) -> None: ...
+
+    assert lacks(Derived) == ["the parameter b", "an example"]
+    assert lacks(Wrong) == lacks(Spoken) == []
+    assert lacks(Written) == ["an example"]

@@ -33,6 +33,11 @@ class Network:
     Made by ``Network.from_edges``, ``from_networkx``, ``read_edge_list`` or a generator such as ``random_geometric``;
     ``with_constraints`` replaces consensus by general edge constraints.
 
+    Parameters
+    ----------
+    edges, labels
+        As of ``from_edges``, which checks them; ``n`` and ``positions`` are those below.
+
     Attributes
     ----------
     n : int
@@ -55,10 +60,10 @@ class Network:
     """
 
     n: int
-    indptr: npt.NDArray[np.int64]  # half-edges of node i: indptr[i] .. indptr[i+1]
-    indices: Index  # the neighbour j of half-edge (i, j)
-    positions: Array | None  # (n, 2), where the nodes have a place
-    constraints: Constraints | None  # None is consensus
+    indptr: npt.NDArray[np.int64]
+    indices: Index
+    positions: Array | None
+    constraints: Constraints | None
 
     def __init__(
         self,

@@ -43,9 +43,31 @@ ONE_AT_A_TIME = "one node awake at a time"
 class CalibratedMask(GaussianMask):
     """A Gaussian mask and what it guarantees: ``excess <= delta`` for the coalitions named in ``against``.
 
-    It holds for one network, and for ``c`` in ``c_range``: the larger ``c``, the better do taps see a shift of all
-    ``x``, and in the limit the answer. ``theta`` and ``schedule`` are None where the guarantee does not hang on them.
     Made by ``calibrate``; a run that does not fit warns.
+
+    Attributes
+    ----------
+    delta : float
+        Nats that were asked for.
+    excess : float
+        What the worst coalition gets of them at most; ``delta`` where not all coalitions were tried.
+    coalition : frozenset of int
+        The worst one; empty where that is the taps alone, or where not all were tried.
+    against : str
+        Who listens, in words.
+    prior : str
+        What is assumed of the secrets, in words.
+    smallest : bool
+        False where bounds were used, as the coalitions were too many to try: a smaller mask may do.
+    c_range : tuple of float
+        The guarantee is for ``c`` from the first to the second: the larger ``c``, the better do taps see a shift of all
+        ``x``, and in the limit the answer.
+    theta, schedule : float, str, or None
+        It is for these; None where it does not hang on them.
+    network : Network
+        It is for this one.
+    meant_for : float
+        The largest ``|q_i|`` that the prior lets expect.
 
     Examples
     --------
@@ -57,16 +79,16 @@ class CalibratedMask(GaussianMask):
     """
 
     delta: float = 0.0
-    excess: float = 0.0  # of the worst coalition, exact; ``delta`` where not all were tried
-    coalition: frozenset[int] = frozenset()  # the worst one
+    excess: float = 0.0
+    coalition: frozenset[int] = frozenset()
     against: str = ""
     prior: str = ""
-    smallest: bool = True  # False: large enough for all coalitions, of which there were too many to try
+    smallest: bool = True
     c_range: tuple[float, float] = (0.0, math.inf)
     theta: float | None = None
     schedule: str | None = None
     network: Network | None = field(default=None, repr=False, compare=False)
-    meant_for: float = 0.0  # the largest |q_i| that the prior lets expect
+    meant_for: float = 0.0
 
     @property
     def hides(self) -> float:

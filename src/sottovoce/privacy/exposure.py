@@ -29,6 +29,27 @@ NAMED = 10  # nodes that a summary names before it says how many more there are
 class Exposure:
     """What coalitions of at most ``t`` nodes can do to each node, and where the graph is thin. Made by ``exposure``.
 
+    Attributes
+    ----------
+    network : Network
+        Who talks to whom.
+    t : int
+        How many may be corrupt.
+    largest : int
+        Groups up to this size were searched for.
+    isolated_by : ndarray of int
+        The fewest corrupt nodes that isolate a node: all its neighbours.
+    group : tuple of int or None
+        The smallest group a node can be confined to; None: more than ``largest``.
+    coalition : tuple of frozenset or None
+        The fewest who do it, first in order; None if ``group`` is.
+    connectivity : int
+        The fewest nodes that cut the graph in parts; ``n - 1`` for a complete graph, which nobody cuts.
+    cut : frozenset of int or None
+        That many nodes which do; None for a complete graph.
+    articulation : tuple of int
+        The nodes that cut the graph alone.
+
     Examples
     --------
     >>> import sottovoce as sv
@@ -39,13 +60,13 @@ class Exposure:
 
     network: Network
     t: int
-    largest: int  # groups up to this size were searched for
-    isolated_by: npt.NDArray[np.int64]  # the fewest corrupt nodes that isolate a node: all its neighbours
-    group: tuple[int | None, ...]  # the smallest group a node can be confined to; None: more than ``largest``
-    coalition: tuple[frozenset[int] | None, ...]  # the fewest who do it, first in order; None if ``group`` is
-    connectivity: int  # the fewest nodes that cut the graph in parts; n-1 for a complete graph, which nobody cuts
-    cut: frozenset[int] | None  # that many nodes which do; None for a complete graph
-    articulation: tuple[int, ...]  # the nodes that cut the graph alone
+    largest: int
+    isolated_by: npt.NDArray[np.int64]
+    group: tuple[int | None, ...]
+    coalition: tuple[frozenset[int] | None, ...]
+    connectivity: int
+    cut: frozenset[int] | None
+    articulation: tuple[int, ...]
 
     @property
     def exposed(self) -> tuple[int, ...]:

@@ -17,6 +17,17 @@ from .vertex_cuts import Neighbours, check_graph, cuts, neighbours_of, outwards,
 class Suggestion:
     """Edges that raise the vertex connectivity from ``before`` to ``after``, or the ``reason`` why there are none.
 
+    Attributes
+    ----------
+    edges : tuple of pairs
+        The new ones, each as ``i < j``.
+    before, after : int
+        The fewest nodes that cut the graph without the edges, and with them, computed anew on ``network``.
+    network : Network
+        With the edges, and the old labels and positions.
+    reason : str or None
+        Why there are no edges; None where there are.
+
     Examples
     --------
     >>> import sottovoce as sv
@@ -27,8 +38,8 @@ class Suggestion:
 
     edges: tuple[tuple[int, int], ...]
     before: int
-    after: int  # computed anew on ``network``; equals ``before`` where there are no edges
-    network: Network  # with the edges, and the old labels and positions
+    after: int
+    network: Network
     reason: str | None
 
 

@@ -49,7 +49,25 @@ class Cluster:
 
     Examples
     --------
-    With a folder that was planned::
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sottovoce.runtime import Cluster, read_plan, write_plan
+    >>> text = '''run = {name = "ages", c = 2.0}
+    ... network = {generator = "complete"}
+    ... statistic = {type = "mean", columns = ["age"]}
+    ... party = [
+    ...     {name = "ann", address = "10.0.0.1:7401", data = "data.csv"},
+    ...     {name = "bob", address = "10.0.0.2:7401", data = "data.csv"},
+    ... ]'''
+    >>> with TemporaryDirectory() as folder:
+    ...     plan, out = Path(folder) / "plan.toml", Path(folder) / "parties"
+    ...     _ = plan.write_text(text), (Path(folder) / "data.csv").write_text("age\\n41\\n")
+    ...     write_plan(read_plan(plan), out, generate_keys=True)
+    ...     parties = Cluster(out)
+    >>> parties.names, parties.running("ann")
+    (['ann', 'bob'], False)
+
+    As long as the folder is there::
 
         with Cluster("parties") as cluster:
             cluster.start()

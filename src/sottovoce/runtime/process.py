@@ -57,12 +57,81 @@ def run_party(config: NodeConfig, tell: Tell) -> int:
     ------
     InvalidFile, JournalError, PeerError
         Why there is no answer: data that cannot be used, a journal that cannot, or what others have said.
+
+    Examples
+    --------
+    Data are read before anybody is called (``serve`` has an example that comes to an answer):
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sottovoce.runtime import read_node_file, read_plan, run_party, write_plan
+    >>> text = '''run = {name = "ages", c = 2.0}
+    ... network = {generator = "complete"}
+    ... statistic = {type = "mean", columns = ["age"]}
+    ... party = [
+    ...     {name = "ann", address = "10.0.0.1:7401", data = "data.csv"},
+    ...     {name = "bob", address = "10.0.0.2:7401", data = "data.csv"},
+    ... ]'''
+    >>> with TemporaryDirectory() as folder:
+    ...     plan, out = Path(folder) / "plan.toml", Path(folder) / "parties"
+    ...     _ = plan.write_text(text), (Path(folder) / "data.csv").write_text("age\\nold\\n")
+    ...     write_plan(read_plan(plan), out, generate_keys=True)
+    ...     run_party(read_node_file(out / "ann" / "node.toml"), tell=print)
+    Traceback (most recent call last):
+    sottovoce.errors.InvalidFile: .../data.csv, line 2, column 'age': the cell is not a number.
     """
     return asyncio.run(serve(config, tell=tell))
 
 
 async def serve(config: NodeConfig, transport: Transport | None = None, tell: Tell = lambda result: None) -> int:
-    """``run_party`` on a running event loop, over another ``transport`` than gRPC if one is given."""
+    """``run_party`` on a running event loop.
+
+    Parameters
+    ----------
+    config : NodeConfig
+        As ``read_node_file`` gives it.
+    transport : Transport, optional
+        How frames travel; by default over gRPC.
+    tell : callable, optional
+        Called with the result, once it is written.
+
+    Returns
+    -------
+    int
+        As of ``run_party``, which also says what is raised.
+
+    Examples
+    --------
+    Two parties as tasks of one process, over queues:
+
+    >>> import asyncio
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sottovoce.runtime import Cluster, read_plan, serve, write_plan
+    >>> from sottovoce.runtime.transport.in_memory import Hub
+    >>> text = '''run = {name = "ages", c = 2.0, pace = 0.01}
+    ... network = {generator = "complete"}
+    ... statistic = {type = "mean", columns = ["age"]}
+    ... party = [
+    ...     {name = "ann", address = "10.0.0.1:7401", data = "data.csv"},
+    ...     {name = "bob", address = "10.0.0.2:7401", data = "data.csv"},
+    ... ]'''
+    >>> async def both(parties):
+    ...     hub = Hub()
+    ...     ann, bob = parties.configs["ann"], parties.configs["bob"]
+    ...     return await asyncio.gather(
+    ...         serve(ann, hub.transport("ann", ["bob"])), serve(bob, hub.transport("bob", ["ann"]))
+    ...     )
+    >>> with TemporaryDirectory() as folder:
+    ...     plan, out = Path(folder) / "plan.toml", Path(folder) / "parties"
+    ...     _ = plan.write_text(text), (Path(folder) / "data.csv").write_text("age\\n41\\n")
+    ...     write_plan(read_plan(plan), out, generate_keys=True)
+    ...     parties = Cluster(out)
+    ...     asyncio.run(both(parties))
+    ...     round(parties.results()["ann"]["answer"]["mean"][0], 6)
+    [0, 0]
+    41.0
+    """
     began = asyncio.get_running_loop().time()
     own = config.own_data()  # before anybody is called: others would see a party that stops, or that is slow to speak
     prepare(config, own)

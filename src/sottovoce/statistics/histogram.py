@@ -32,6 +32,13 @@ class Histogram(Statistic):
         ``counts[k]`` values lie in ``edges[k] <= x < edges[k+1]``; the last bin has both its edges.
     below, above : int
         How many lie outside.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_histogram(sv.Network.ring(3), [[1.0, 2.5], [0.5], [7.0]], bins=[0, 2, 4])
+    >>> result.edges.tolist(), result.observations
+    ([0.0, 2.0, 4.0], 4)
     """
 
     edges: Value[Array] = Value()

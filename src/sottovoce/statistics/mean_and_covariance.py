@@ -35,6 +35,13 @@ class PooledMean(Statistic):
         Rows of all parties.
     mean : float or ndarray
         A float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_mean(sv.Network.ring(3), [[[1.0, 2.0]], [[3.0, 6.0]], [[2.0, 1.0]]])
+    >>> result.observations, result.mean.round(6).tolist()
+    (3, [2.0, 3.0])
     """
 
     observations: Value[int] = Value()
@@ -51,6 +58,13 @@ class PooledVariance(PooledMean):
         What was subtracted from the number of rows.
     variance : float or ndarray
         Of the shape of ``mean``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_variance(sv.Network.ring(3), [[1.0, 2.0], [6.0], []], ddof=0)
+    >>> result.ddof, round(result.mean, 6), round(result.variance, 6)
+    (0, 3.0, 4.666667)
     """
 
     ddof: Value[int] = Value()
@@ -72,6 +86,13 @@ class PooledCovariance(PooledMean):
         What was subtracted from the number of rows.
     covariance : ndarray
         ``(d, d)``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> result = sv.private_covariance(sv.Network.ring(3), [[[0.0, 0.0]], [[1.0, 2.0]], [[2.0, 4.0]]])
+    >>> result.observations, result.covariance.round(6).tolist()
+    (3, [[1.0, 2.0], [2.0, 4.0]])
     """
 
     ddof: Value[int] = Value()

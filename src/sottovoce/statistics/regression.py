@@ -43,6 +43,14 @@ class Regression(Statistic):
         ``(X'WX + ridge)^{-1}``, in the order of ``terms``.
     condition_number : float
         Of the columns brought to one length, centred if there is an intercept.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> shards = [([[0.0], [1.0]], [1.0, 3.0]), ([[2.0]], [5.0]), ([[3.0]], [8.0])]
+    >>> fit = sv.private_least_squares(sv.Network.ring(3), shards, intercept=True)
+    >>> fit.terms, fit.parameters.round(6).tolist(), round(fit.r_squared, 4)
+    (('intercept', 'x0'), [0.8, 2.3], 0.9888)
     """
 
     observations: Value[int] = Value()

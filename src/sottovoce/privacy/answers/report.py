@@ -27,11 +27,46 @@ class Report:
     """What each node gives away, to whom, by which method. Made by ``audit``.
 
     ``leakage``, ``floor`` and ``excess`` are in nats, one entry per node: ``nan`` for corrupt nodes (and where there is
-    no certificate), ``inf`` for disclosed ones. ``guarantee`` says what the numbers are: exact, an upper bound, or
-    nothing, in which case ``attack`` holds the best attack there is. ``flags`` name what is wrong with the setting.
-    In a worst case each of the three is the largest over all coalitions, not all three of one.
+    no certificate), ``inf`` for disclosed ones. In a worst case each of the three is the largest over all coalitions,
+    not all three of one.
 
-    In words: ``floor`` is told by the result itself, ``excess`` added by the procedure, ``leakage`` is both.
+    Attributes
+    ----------
+    network : Network
+        Who talks to whom.
+    leakage, floor, excess : ndarray
+        ``I(S_i; view)``; of it ``I(S_i; answer)``, which the result itself tells at any mask; and
+        ``I(S_i; view | answer)``, which the procedure adds.
+    prior_std, posterior_std : ndarray
+        ``(n, d)``, standard deviations of a secret before and after; ``nan`` where there is no exact one.
+    method : str
+        How it was found.
+    guarantee : str
+        What the numbers are: ``"exact"``, ``"between"`` two bounds, an ``"upper bound"``, or ``"none"``.
+    adversary, channels, view, mask, prior
+        Who listens (in a worst case besides the coalitions), to which channels, what is seen, behind which pads, and
+        what is assumed of the secrets; the last three in words.
+    flags : dict
+        What is wrong with the setting: a sentence by name.
+    attack : object or None
+        Without a guarantee: what the best attack there is recovered, where one was played.
+    coalitions : tuple of frozenset or None
+        Worst case: the worst coalition for each node, or None where none is known to learn anything.
+    overall : frozenset of int or None
+        Worst case: the coalition that learns most of anybody, where all were tried.
+    max_corrupt : int or None
+        Worst case: how many may be corrupt.
+    holds_answer : bool
+        Whether the view has the answer; a prefix or a snapshot may not have it yet.
+    public_answer, published : bool
+        Whether taps alone are told the answer, and whether that is because the result is published.
+    weighted : bool
+        Whether the sums that are disclosed are ``sum Q_j s_j`` with different ``Q_j``.
+    mu, mu_bound : ndarray or None, bool
+        Gaussian differential privacy given the sums (see ``indistinguishable``), None where it is not known; and
+        whether it is an upper bound: of a prefix, or of what encrypted channels leave.
+    least : Leaks or None
+        ``"between"``: the lower ends; ``leakage``, ``floor`` and ``excess`` are the upper ones.
 
     Examples
     --------
@@ -45,11 +80,11 @@ class Report:
     """
 
     network: Network
-    leakage: Array  # I(S_i; view)
-    floor: Array  # I(S_i; answer), what the exact answer gives away at any mask
-    excess: Array  # I(S_i; view | answer), what the protocol adds
-    prior_std: Array  # (n, d)
-    posterior_std: Array  # (n, d)
+    leakage: Array
+    floor: Array
+    excess: Array
+    prior_std: Array
+    posterior_std: Array
     method: str
     guarantee: Guarantee
     adversary: Adversary
@@ -59,16 +94,16 @@ class Report:
     prior: str
     flags: dict[str, str] = field(default_factory=dict)
     attack: Any = None
-    coalitions: tuple[frozenset[int] | None, ...] | None = None  # worst case: the worst coalition for each node
-    overall: frozenset[int] | None = None  # worst case: the coalition that learns most of anybody
-    max_corrupt: int | None = None  # worst case: how many may be corrupt
-    holds_answer: bool = True  # a prefix or a snapshot does not yet
-    public_answer: bool = False  # whether taps alone are told the answer
-    published: bool = False  # whether that is because the result is published
-    weighted: bool = False  # whether the sums that are disclosed are sum Q_j s_j with different Q_j
-    mu: Array | None = None  # Gaussian differential privacy given the sums, see ``indistinguishable``
-    mu_bound: bool = False  # whether mu is an upper bound: of a prefix, or of what encrypted channels leave
-    least: Leaks | None = None  # "between": the lower ends; leakage, floor and excess are the upper ones
+    coalitions: tuple[frozenset[int] | None, ...] | None = None
+    overall: frozenset[int] | None = None
+    max_corrupt: int | None = None
+    holds_answer: bool = True
+    public_answer: bool = False
+    published: bool = False
+    weighted: bool = False
+    mu: Array | None = None
+    mu_bound: bool = False
+    least: Leaks | None = None
 
     @property
     def dim(self) -> int:

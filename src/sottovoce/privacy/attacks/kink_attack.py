@@ -43,9 +43,14 @@ APART = 1e5  # times that, by which it must differ from the coalition's own last
 
 @dataclass(frozen=True, eq=False)
 class RecoveredKinks:
-    """``values[i, a]``: where coordinate ``a`` of node ``i`` was held, the last such value; ``nan`` where it never was.
+    """Where the ``x`` of each node was held. Made by ``kink_attack``.
 
-    ``shifted`` says that all values are off by one common unknown vector: nobody is corrupt. Made by ``kink_attack``.
+    Attributes
+    ----------
+    values : ndarray
+        ``(n, d)``: where each coordinate of a node was held, the last such value; ``nan`` where it never was.
+    shifted : bool
+        Whether all values are off by one common unknown vector: nobody is corrupt.
 
     Examples
     --------

@@ -87,6 +87,15 @@ class RecordedTranscript:
 
     Made by ``record_transcript``.
 
+    Attributes
+    ----------
+    blocks : tuple of ndarray
+        Of each node: its ``A_ij`` over its neighbours, stacked.
+    c, theta : float
+        Of the run, which everybody knows.
+    iterations : tuple of tuple of Wake
+        Who woke in each, what it sent (``r[j]`` to neighbour ``j``), and where that ``arrived``.
+
     Examples
     --------
     >>> import sottovoce as sv
@@ -96,7 +105,7 @@ class RecordedTranscript:
     (3, [0, 1, 2, 3])
     """
 
-    blocks: tuple[Array, ...]  # of each node: its A_ij over its neighbours, stacked
+    blocks: tuple[Array, ...]
     c: float
     theta: float
     iterations: tuple[tuple[Wake, ...], ...]

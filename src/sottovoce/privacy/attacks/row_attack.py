@@ -43,10 +43,15 @@ SAID = 1e6  # times that, which differences must reach to be used: then chance e
 
 @dataclass(frozen=True, eq=False)
 class RecoveredRows:
-    """``rows[i]``: the row of party ``i``, up to its sign, ``(n, d)``; ``nan`` where traffic is not that of one row.
+    """The row of each party that has one. Made by ``row_attack``.
 
-    ``misfits`` are what the attacker sees of its own error, relative to the largest difference of gradients. Made by
-    ``row_attack``.
+    Attributes
+    ----------
+    rows : ndarray
+        ``(n, d)``, each up to its sign; ``nan`` where traffic is not that of one row.
+    misfits : ndarray
+        What the attacker sees of its own error, relative to the largest difference of gradients; ``nan`` where ``rows``
+        is.
 
     Examples
     --------

@@ -38,11 +38,15 @@ SAME = 1e-9  # difference, as a share of the curvature of a step, below which tw
 
 @dataclass(frozen=True, eq=False)
 class RecoveredHessians:
-    """``Q_i`` of every node as ``(n, d, d)``, ``nan`` where its wakes do not determine it.
+    """``Q_i`` of every node. Made by ``regression_attack``, ``edge_attack`` and ``recover_hessians``.
 
-    ``residuals`` are what the attacker sees of its own error: ``||dgrad - Q_i dx|| / ||dgrad||``. They are at rounding
-    if the cost is quadratic, and are not if it is not. Made by ``regression_attack``, ``edge_attack`` and
-    ``recover_hessians``.
+    Attributes
+    ----------
+    matrices : ndarray
+        ``(n, d, d)``, ``nan`` where the wakes of a node do not determine its own.
+    residuals : ndarray
+        What the attacker sees of its own error: ``||dgrad - Q_i dx|| / ||dgrad||``, at rounding if the cost is
+        quadratic, and not if it is not.
 
     Examples
     --------
@@ -71,9 +75,16 @@ class RecoveredHessians:
 class RecoveredGradients:
     """Pairs ``(dx, dgrad f_i)`` of every node, at its later wakes against its first one. Made by ``gradient_attack``.
 
-    ``errors`` are against the cost itself: given the constants of the first wake, how far each pair is from optimality
-    in a step other than the run's own, ``rho (x - step(-(grad + rho x), rho))``, the largest of a node in the unit of
-    its gradient. ``ranges`` are the largest gradient differences, in that unit.
+    Attributes
+    ----------
+    differences : tuple of Differences
+        Of each node: ``x`` and ``gradient``, ``(wakes - 1, d)``.
+    errors : ndarray
+        Against the cost itself: given the constants of the first wake, how far a pair is from optimality in a step
+        other than the run's own, ``rho (x - step(-(grad + rho x), rho))``, the largest of a node in the unit of its
+        gradient.
+    ranges : ndarray
+        The largest gradient difference of each node, in that unit.
 
     Examples
     --------
@@ -109,9 +120,12 @@ class RecoveredGradients:
 
 @dataclass(frozen=True, eq=False)
 class RecoveredChanges:
-    """``q_after - q_before`` of every node, ``(n, d)``; ``nan`` where its Hessian changed too, or is not determined.
+    """The change of every node's data. Made by ``pad_reuse_attack`` and ``changes_between``.
 
-    Made by ``pad_reuse_attack`` and ``changes_between``.
+    Attributes
+    ----------
+    q : ndarray
+        ``q_after - q_before``, ``(n, d)``; ``nan`` where a Hessian changed too, or is not determined.
 
     Examples
     --------

@@ -46,7 +46,24 @@ NODES = 32  # of that integral, per neighbour
 class UniformLeak:
     """A lower bound on ``I(S_node; view)`` under uniform pads, and the same quantity under Gaussian ones, in nats.
 
-    ``stderr`` is that of the mean over draws, 0 where it was integrated. Made by ``uniform_attack``.
+    Made by ``uniform_attack``.
+
+    Attributes
+    ----------
+    node : int
+        About whom.
+    corrupt : frozenset of int
+        The coalition, which taps open channels.
+    honest_neighbours : int
+        How many the node has.
+    nats : float
+        The bound; ``inf`` where no neighbour is honest.
+    stderr : float
+        That of the mean over draws, 0 where it was integrated.
+    gaussian : float
+        The same under Gaussian pads of the same variance, exact.
+    method : str
+        How the bound was found.
 
     Examples
     --------
@@ -61,7 +78,7 @@ class UniformLeak:
     honest_neighbours: int
     nats: float
     stderr: float
-    gaussian: float  # exact
+    gaussian: float
     method: str
 
     def __str__(self) -> str:

@@ -149,6 +149,13 @@ class Variances:
 
     Made by ``sequence_variances`` and ``random_variances``.
 
+    Attributes
+    ----------
+    iterations : ndarray of int
+        Each ``k``.
+    z, z_psi, z_perp : ndarray
+        The mean variance of an entry there, of ``z`` and of its parts in ``Psi`` and ``Psi_perp``.
+
     Examples
     --------
     >>> import sottovoce as sv
@@ -265,6 +272,11 @@ def covariance(run: LinearRun, variance: float) -> Array:
 @dataclass(frozen=True, eq=False)
 class SampledVariances(Variances):
     """``Variances`` from draws of ``z(0)``, each with its standard error. Made by ``monte_carlo``.
+
+    Attributes
+    ----------
+    z_stderr, z_psi_stderr, z_perp_stderr : ndarray
+        Standard errors of ``z``, ``z_psi`` and ``z_perp``.
 
     Examples
     --------

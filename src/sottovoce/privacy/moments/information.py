@@ -26,7 +26,20 @@ from .exact_moments import LinearRun, play, quadratic_of
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """``I(S_i; Y_i(k))`` in nats at each ``k``; ``stderr`` is 0 where it is exact. Made by ``snapshot_information``.
+    """``I(S_i; Y_i(k))`` in nats at each ``k``. Made by ``snapshot_information``.
+
+    Attributes
+    ----------
+    iterations : ndarray of int
+        Each ``k``.
+    nats : ndarray
+        The information there.
+    stderr : ndarray
+        Its standard error; 0 where it is exact.
+    method : str
+        How it was found.
+    dim : int
+        Entries of the secret.
 
     Examples
     --------
@@ -41,7 +54,7 @@ class Information:
     nats: Array
     stderr: Array
     method: str
-    dim: int = 1  # of the secret
+    dim: int = 1
 
     @property
     def normalised(self) -> Array:

@@ -50,9 +50,55 @@ class Neighbour:
 class NodeConfig:
     """A node file, checked: what ``read_node_file`` returns. The names of the fields are those of the file.
 
-    ``names`` are all parties: the position of a name is its index; ``keys`` are theirs, in the same order, by which
-    everybody checks what anybody signs. ``wake`` is ``"eager"``, or mean wakes per second of a Poisson clock. First
-    messages wait for a multiple of ``pace`` seconds, so that their time does not tell how many rows there are.
+    Attributes
+    ----------
+    path : Path
+        The file.
+    name : str
+        Who this is.
+    names, keys : tuple of str
+        All parties, the position of a name is its index; and their public keys, by which everybody checks what anybody
+        signs.
+    listen, metrics : str
+        Addresses to listen on: for neighbours, and for Prometheus (or None).
+    identity : Path
+        The folder with key and certificate.
+    data, delimiter : Path, str
+        A CSV file, and what separates its cells.
+    journal, result, record : Path
+        Where the state of the run goes, the answer, and a recording of the run (or None).
+    wake : "eager" or float
+        As soon as neighbours have spoken, or mean wakes per second of a Poisson clock.
+    pace : float
+        Seconds. First messages wait for a multiple of it, so that their time does not tell how many rows there are.
+    run_name, run_id : str
+        What people call the run, and what was drawn for it: pads hang on it, and names are used twice.
+    channels, c, theta, tol
+        Of the run, as the plan says.
+    question : Question
+        The statistic or cost, and the mask.
+    neighbours : tuple of Neighbour
+        To whom this party talks.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sottovoce.runtime import read_node_file, read_plan, write_plan
+    >>> text = '''run = {name = "ages", c = 2.0}
+    ... network = {generator = "complete"}
+    ... statistic = {type = "mean", columns = ["age"]}
+    ... party = [
+    ...     {name = "ann", address = "10.0.0.1:7401", data = "data.csv"},
+    ...     {name = "bob", address = "10.0.0.2:7401", data = "data.csv"},
+    ... ]'''
+    >>> with TemporaryDirectory() as folder:
+    ...     plan, out = Path(folder) / "plan.toml", Path(folder) / "parties"
+    ...     _ = plan.write_text(text), (Path(folder) / "data.csv").write_text("age\\n41\\n")
+    ...     write_plan(read_plan(plan), out, generate_keys=True)
+    ...     config = read_node_file(out / "ann" / "node.toml")
+    >>> config.name, config.index, config.names, config.channels
+    ('ann', 0, ('ann', 'bob'), 'encrypted')
     """
 
     path: Path
@@ -183,6 +229,12 @@ def read_node_file(path: str | Path) -> NodeConfig:
     ------
     InvalidFile
         The first mistake in it, with the key and the line.
+
+    Examples
+    --------
+    >>> read_node_file("nowhere/node.toml")
+    Traceback (most recent call last):
+    sottovoce.errors.InvalidFile: nowhere/node.toml does not exist.
     """
     file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
     party, run = file.table("party"), file.table("run")

@@ -73,6 +73,22 @@ class Plan:
         For whoever reads the audit.
     id : str
         Drawn for each run: pads hang on it, and names are used twice.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sottovoce.runtime import read_plan
+    >>> text = '''run = {name = "ages", c = 2.0}
+    ... network = {generator = "complete"}
+    ... statistic = {type = "mean", columns = ["age"]}
+    ... party = [{name = "ann", address = "10.0.0.1:7401"}, {name = "bob", address = "10.0.0.2:7401"}]'''
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "plan.toml"
+    ...     _ = path.write_text(text)
+    ...     plan = read_plan(path)
+    >>> plan.settings["channels"], plan.network.labels, plan.max_corrupt
+    ('encrypted', ['ann', 'bob'], 1)
     """
 
     path: Path
@@ -245,6 +261,22 @@ def write_plan(plan: Plan, out: Path, *, generate_keys: bool) -> None:
         A folder that exists already or cannot be written, or certificates that are missing.
     Unsupported
         A ``delta`` that no mask can keep.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sottovoce.runtime import read_plan, write_plan
+    >>> text = '''run = {name = "ages", c = 2.0}
+    ... network = {generator = "complete"}
+    ... statistic = {type = "mean", columns = ["age"]}
+    ... party = [{name = "ann", address = "10.0.0.1:7401"}, {name = "bob", address = "10.0.0.2:7401"}]'''
+    >>> with TemporaryDirectory() as folder:
+    ...     path, out = Path(folder) / "plan.toml", Path(folder) / "parties"
+    ...     _ = path.write_text(text)
+    ...     write_plan(read_plan(path), out, generate_keys=True)
+    ...     sorted(path.name for path in out.iterdir())
+    ['ann', 'bob', 'statement.html']
     """
     if any(party.name.lower() == STATEMENT for party in plan.parties):
         raise InvalidInput(f"a party is called {STATEMENT}, as the statement on the run is. Give it another name.")
