@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from sottovoce.errors import InvalidInput
-from sottovoce.runtime.keys.identity import check_certificate, check_name, create, fingerprint, load, verify
+from sottovoce.runtime.keys.identity import check_certificate, check_name, create, fingerprint, load, public_key
+from sottovoce.runtime.keys.public_keys import signed_by
 
 
 @pytest.fixture
@@ -55,11 +56,11 @@ def test_a_key_that_others_can_read_is_refused(tmp_path, ann, mode):
 
 def test_signatures(ann, identities):
     signature = ann.sign(b"data")
-    assert verify(ann.certificate, b"data", signature)
-    assert not verify(ann.certificate, b"other data", signature)
-    assert not verify(ann.certificate, b"data", signature[:-1])
-    assert not verify(ann.certificate, b"data", b"")
-    assert not verify(identities["bob"].certificate, b"data", signature)
+    assert signed_by(public_key(ann.certificate), b"data", signature)
+    assert not signed_by(public_key(ann.certificate), b"other data", signature)
+    assert not signed_by(public_key(ann.certificate), b"data", signature[:-1])
+    assert not signed_by(public_key(ann.certificate), b"data", b"")
+    assert not signed_by(public_key(identities["bob"].certificate), b"data", signature)
 
 
 def test_fingerprint_is_the_hash_of_the_der_form(ann):

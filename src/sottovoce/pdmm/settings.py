@@ -56,8 +56,7 @@ def settle(
 ) -> Settings:
     """The settings of a run of ``problem``, from arguments as in ``solve``."""
     schedule = settled_schedule(problem, schedule)
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-        raise InvalidInput(f"seed must be an integer >= 0, or None; got {seed!r}.")
+    whole_number(seed, "seed")
     if batch is not None:
         positive_integer(batch, "batch")
     if mask is not None and not isinstance(mask, Mask):
@@ -122,6 +121,13 @@ def settled_theta(problem: Problem, theta: float | None) -> float:
             stacklevel=4,
         )
     return float(theta)
+
+
+def whole_number(value: Any, name: str) -> None:
+    """Refuse what is neither a number of iterations, nor such as a seed, nor None."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if value is not None and not (whole and value >= 0):
+        raise InvalidInput(f"{name} must be an integer >= 0, or None; got {value!r}.")
 
 
 def positive_integer(value: int, name: str) -> int:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from ..errors import InvalidInput
 from ..pdmm.schedules import Schedule
-from ..pdmm.settings import positive_integer
+from ..pdmm.settings import positive_integer, whole_number
 
 
 @dataclass(frozen=True)
@@ -121,10 +119,3 @@ def settled(seen: Any, schedule: Schedule) -> Seen:
     if length is not None and (seen.iterations or 0) > length:
         raise InvalidInput(f"the trace has {length} iterations; got iterations={seen.iterations}. Ask for no more.")
     return seen.until(length)
-
-
-def whole_number(value: Any, name: str) -> None:
-    """Refuse what is neither a number of iterations, nor such as a seed, nor None."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if value is not None and not (whole and value >= 0):
-        raise InvalidInput(f"{name} must be an integer >= 0, or None; got {value!r}.")

@@ -16,12 +16,12 @@ from ...pdmm.masks import GaussianMask, UniformMask
 from ...pdmm.modular_mask import ModularMask
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule, key_of
-from ...pdmm.settings import settled_schedule, settled_theta
+from ...pdmm.settings import settled_schedule, settled_theta, whole_number
 from ..adversary import Adversary, Channels, honest_components, node_set
 from ..answers.indistinguishable import told_apart
 from ..answers.report import Report
 from ..encrypted.own_edges import EncryptedRun
-from ..seen import Seen, Snapshot, settled, whole_number
+from ..seen import Seen, Snapshot, settled
 from .closed_form import OpenView
 from .correlated_pads import CorrelatedPads
 from .in_order import Question, view_of

@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -131,17 +130,6 @@ def digits(pem: str) -> str:
     wants another certificate with the same has 2^83 to try."""
     number = int.from_bytes(_parse(pem).fingerprint(hashes.SHA256()), "big") % 10**25
     return " ".join(textwrap.wrap(f"{number:025d}", 5))
-
-
-def verify(pem: str, data: bytes, signature: bytes) -> bool:
-    """Whether the owner of a certificate has signed ``data``."""
-    key = _parse(pem).public_key()
-    assert isinstance(key, ec.EllipticCurvePublicKey)
-    try:
-        key.verify(signature, data, ec.ECDSA(hashes.SHA256()))
-    except InvalidSignature:
-        return False
-    return True
 
 
 def check_certificate(pem: str, name: str, fingerprint: str, now: datetime | None = None) -> None:

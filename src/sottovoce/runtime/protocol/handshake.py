@@ -15,7 +15,8 @@ from hashlib import sha256
 from typing import Any
 
 from ...errors import PeerError
-from ..keys.identity import verify, with_lengths
+from ..keys.identity import public_key, with_lengths
+from ..keys.public_keys import signed_by
 from .agreement import ROLLED_BACK, Final
 from .frames import NONCE, Hello, Opening, Progress, decode, encode
 from .link import Link, digest
@@ -101,7 +102,7 @@ class Handshake:
         if (hello.name, hello.to) != (link.name, link.me.name):
             raise PeerError(f"a hello from {hello.name!r} to {hello.to!r} on the edge {link.name} - {link.me.name}.")
         # Before anything that it says is believed: over open channels anybody could feign a dispute.
-        if not verify(link.certificate, signed_part(hello, self.theirs, self.own), hello.signature):
+        if not signed_by(public_key(link.certificate), signed_part(hello, self.theirs, self.own), hello.signature):
             raise PeerError(f"the hello of {link.name} is not signed by its certificate, for this connection.")
         self.authentic = True
         if hello.version != VERSION:
