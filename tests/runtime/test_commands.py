@@ -468,3 +468,31 @@ def test_leaving_ends_what_was_started(out, monkeypatch):
 def test_a_folder_without_parties(tmp_path):
     with pytest.raises(InvalidInput, match=r"holds no <party>/node\.toml"):
         Cluster(tmp_path)
+
+
+def test_a_party_that_was_forked_is_its_own_process(out):
+    """Signals reach it alone, and its status tells how it ended."""
+    with Cluster(out) as cluster:
+        cluster.start(["ann", "bob"])
+        until(lambda: answers(cluster, "ann") and answers(cluster, "bob"))
+        ann, bob = cluster.processes["ann"], cluster.processes["bob"]
+        assert len({ann.pid, bob.pid, os.getpid()}) == 3
+        cluster.kill("bob")
+        assert (ann.poll(), bob.poll()) == (None, -signal.SIGKILL)
+        bob.send_signal(signal.SIGTERM)  # to nobody: it has ended, and its number may be another's
+        with pytest.raises(subprocess.TimeoutExpired):
+            ann.wait(0.01)
+        cluster.restart("bob")
+        until(lambda: answers(cluster, "bob"))
+        assert "INFO" in cluster.log("ann")
+        again = cluster.processes["bob"]
+    assert (ann.returncode, again.returncode) == (1, 1)
+
+
+def test_a_forked_party_that_refuses_ends_with_status_2(out):
+    with Cluster(out) as cluster:
+        (out / "ann" / "node.toml").write_text("party = 3")
+        cluster.start(["ann"])
+        assert cluster.processes["ann"].wait(30) == 2
+        assert cluster.log("ann").startswith("error: ")
+        assert "Traceback" not in cluster.log("ann")

@@ -7,7 +7,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import InvalidInput
+from .forked import ForkedParty, ForkServer
 from .plan.node_file import NodeConfig, read_node_file
 
 GRACE = 5.0  # seconds between asking a process to end and ending it
@@ -82,7 +82,8 @@ class Cluster:
             raise InvalidInput(f"{folder} holds no <party>/node.toml. Write them with: sottovoce plan --generate-keys")
         configs = [read_node_file(path) for path in files]
         self.configs: dict[str, NodeConfig] = {config.name: config for config in configs}
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, ForkedParty] = {}
+        self._server: ForkServer | None = None
 
     @property
     def names(self) -> list[str]:
@@ -95,11 +96,8 @@ class Cluster:
             if self.running(name):
                 raise InvalidInput(f"{name} runs already.")
             path = self._config(name).path
-            with open(path.parent / LOG, "ab") as log:
-                self.processes[name] = subprocess.Popen(
-                    [sys.executable, "-m", "sottovoce", "node", str(path)],
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                )  # fmt: skip
+            self._server = self._server or ForkServer()
+            self.processes[name] = self._server.start(path, path.parent / LOG)
 
     def running(self, name: str) -> bool:
         """Whether a party was started here, and has not ended."""
@@ -129,7 +127,7 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 late = ", ".join(other for other in self.processes if self.running(other))
                 raise TimeoutError(f"{name} still runs after {timeout:g} s; running: {late}. See {LOG}.") from None
-        return {name: process.returncode for name, process in self.processes.items()}
+        return {name: process.wait() for name, process in self.processes.items()}
 
     def results(self) -> dict[str, dict[str, Any]]:
         """What each party wrote down, as far as it did."""
@@ -169,6 +167,9 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end(self.processes)
+        if self._server is not None:
+            self._server.close()
+            self._server = None
 
 
 def drop(path: str | Path, party: str, *, sure: bool) -> str:
