@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from . import exchange, graphs
+from . import exchange, names
+from .families import Families
 
 if TYPE_CHECKING:  # SciPy's matrices are loaded where they are made: a party, which makes none, starts twice as fast
     from scipy import sparse
@@ -27,10 +28,10 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int32]
 
 
-class Network:
+class Network(Families):
     """A connected undirected graph on nodes ``0 .. n-1``, with consensus ``x_i = x_j`` on every edge by default.
 
-    Made by ``Network.from_edges``, ``from_networkx``, ``read_edge_list`` or a generator such as ``random_geometric``;
+    Made by ``from_edges``, ``from_networkx``, ``read_edge_list`` or a generator such as ``random_geometric``;
     ``with_constraints`` replaces consensus by general edge constraints.
 
     Parameters
@@ -177,102 +178,6 @@ class Network:
         lines = "".join(f"{i} {j}\n" for i, j in self.edges.tolist())
         Path(path).write_text(f"# {self.n} nodes, {self.m} edges\n{lines}", encoding="utf-8")
 
-    @classmethod
-    def random_geometric(
-        cls, n: int, radius: float | None = None, *, seed: int | None = None, largest_component: bool = False
-    ) -> Self:
-        """Uniform points in the unit square, joined where they are close: the paper's network.
-
-        Nodes are numbered by place. A draw that is not connected is drawn again, a hundred times at most.
-
-        Parameters
-        ----------
-        n : int
-            Number of points.
-        radius : float, optional
-            Points closer than this are neighbours; ``sqrt(2 ln n / n)`` by default.
-        seed : int, optional
-            For the same network again.
-        largest_component : bool
-            Draw once, and keep the largest component, with fewer than ``n`` nodes.
-
-        Raises
-        ------
-        InvalidNetwork
-            No draw was connected: raise ``radius``.
-
-        Examples
-        --------
-        >>> Network.random_geometric(12, seed=1)
-        Network(n=12, m=49)
-        """
-        size, edges, positions = graphs.random_geometric(n, radius, seed, largest_component)
-        return cls(size, edges, positions)
-
-    @classmethod
-    def ring(cls, n: int) -> Self:
-        """A cycle of ``n >= 3`` nodes.
-
-        >>> Network.ring(6)
-        Network(n=6, m=6)
-        """
-        return cls(n, graphs.ring(n))
-
-    @classmethod
-    def grid(cls, rows: int, columns: int) -> Self:
-        """A ``rows x columns`` lattice; node ``r * columns + c`` is in row ``r``, column ``c``.
-
-        >>> Network.grid(2, 3)
-        Network(n=6, m=7)
-        """
-        edges, positions = graphs.grid(rows, columns)
-        return cls(rows * columns, edges, positions)
-
-    @classmethod
-    def complete(cls, n: int) -> Self:
-        """Everybody talks to everybody.
-
-        >>> Network.complete(4)
-        Network(n=4, m=6)
-        """
-        return cls(n, graphs.complete(n))
-
-    @classmethod
-    def star(cls, n: int) -> Self:
-        """Node 0 in the middle. For comparison: whoever sits there sees everything.
-
-        >>> Network.star(5)
-        Network(n=5, m=4)
-        """
-        return cls(n, graphs.star(n))
-
-    @classmethod
-    def erdos_renyi(cls, n: int, p: float, *, seed: int | None = None) -> Self:
-        """Each of the ``n(n-1)/2`` edges with probability ``p``, redrawn until connected.
-
-        >>> Network.erdos_renyi(10, 0.5, seed=1).n
-        10
-        """
-        return cls(n, graphs.erdos_renyi(n, p, seed))
-
-    @classmethod
-    def regular(cls, n: int, degree: int, *, seed: int | None = None) -> Self:
-        """A random graph in which every node has ``degree`` neighbours, redrawn until connected.
-
-        >>> Network.regular(10, 3, seed=1).degrees.tolist()
-        [3, 3, 3, 3, 3, 3, 3, 3, 3, 3]
-        """
-        return cls(n, graphs.regular(n, degree, seed))
-
-    @classmethod
-    def watts_strogatz(cls, n: int, k: int, p: float, *, seed: int | None = None) -> Self:
-        """A ring in which each node knows its ``k`` nearest, each edge rewired with probability ``p``.
-
-        >>> Network.watts_strogatz(10, 4, 0.1, seed=1)
-        Network(n=10, m=20)
-        """
-        return cls(n, graphs.watts_strogatz(n, k, p, seed))
-
     def with_constraints(
         self, A: Mapping[tuple[int, int], npt.ArrayLike], b: Mapping[tuple[int, int], npt.ArrayLike] | None = None
     ) -> Network:
@@ -319,6 +224,7 @@ class Network:
         'eve'
         """
         network = copy(self)
+        network.__dict__.pop("numbers", None)  # kept from the labels before
         network._labels = exchange.checked_labels(labels, self.n)
         return network
 
@@ -329,9 +235,22 @@ class Network:
         """The user's names of the nodes, where they are not ``0 .. n-1``."""
         return None if self._labels is None else list(self._labels)
 
+    @cached_property
+    def numbers(self) -> dict[Any, int] | None:
+        """The number of each label."""
+        return None if self._labels is None else {label: i for i, label in enumerate(self._labels)}
+
     def name(self, i: int | np.integer[Any]) -> str:
         """What a node is called wherever people read of it: by its label, else by its number."""
         return str(i if self._labels is None else self._labels[i])
+
+    def index(self, node: Hashable) -> int:
+        """The number of a node, by its label; a number stays what it is, unless numbers are labels.
+
+        >>> Network.ring(3).with_labels(["ann", "bob", "eve"]).index("eve")
+        2
+        """
+        return names.index(self, node)
 
     @property
     def m(self) -> int:
