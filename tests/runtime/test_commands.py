@@ -496,3 +496,16 @@ def test_a_forked_party_that_refuses_ends_with_status_2(out):
         assert cluster.processes["ann"].wait(30) == 2
         assert cluster.log("ann").startswith("error: ")
         assert "Traceback" not in cluster.log("ann")
+
+
+def test_without_the_process_that_parties_are_forked_from(out):
+    """A sentence, and not a wait for ever."""
+    cluster = Cluster(out)
+    cluster.start(["ann"])
+    server, party = cluster._server, cluster.processes["ann"]
+    server._process.kill()
+    server._process.wait()
+    with pytest.raises(RuntimeError, match="has ended"):
+        party.poll()
+    os.kill(party.pid, signal.SIGKILL)
+    server.close()

@@ -56,7 +56,7 @@ def _become_party(connection: socket.socket, file: str, log: str) -> NoReturn:
     stack belongs to the process that was forked."""
     code = 1
     try:
-        os.close(connection.fileno())
+        os.close(connection.detach())
         signal.signal(signal.SIGINT, signal.default_int_handler)
         output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         for stream in (sys.stdout, sys.stderr):

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,20 @@ class ForkServer:
 
     def ask(self, what: str, **details: Any) -> Any:
         """One line there, one line back."""
-        self._lines.write(json.dumps({"ask": what, **details}) + "\n")
-        self._lines.flush()
-        line = self._lines.readline()
+        try:
+            self._lines.write(json.dumps({"ask": what, **details}) + "\n")
+            self._lines.flush()
+            line = self._lines.readline()
+        except OSError:
+            line = ""
         if not line:
-            raise RuntimeError("the process that starts parties has ended; what it said is on the standard error.")
+            raise RuntimeError("the process that parties are forked from has ended; stderr has what it said.")
         return json.loads(line)
 
     def close(self) -> None:
         """Let it go."""
-        self._lines.close()
+        with suppress(OSError):  # it has ended by itself, and what was still to be said is lost
+            self._lines.close()
         self._connection.close()
         self._process.wait()
 
