@@ -5,7 +5,8 @@ import pytest
 from helpers import shards
 
 import sottovoce as sv
-from sottovoce.pdmm.tune import guess_c, second_eigenvalue, tune
+from sottovoce.pdmm.tune import THETAS, UNTRIED, guess_c, second_eigenvalue, tune, tune_both
+from sottovoce.privacy.methods.case import setting_of
 
 
 @pytest.mark.parametrize(
@@ -76,3 +77,53 @@ def test_large_problems_get_the_guess_without_pilots(network, rng, monkeypatch):
     problem = sv.averaging(network, rng.normal(size=network.n))
     monkeypatch.setattr("sottovoce.pdmm.tune.WORK", 1.0)
     assert tune(problem, sv.Synchronous(), 1.0, 1e-9) == guess_c(problem)
+    assert tune_both(problem, sv.Synchronous(), 1e-9) == (guess_c(problem), UNTRIED)
+
+
+def unequal(network, rng, decades):
+    curvature = 10 ** rng.uniform(-decades / 2, decades / 2, network.n)
+    return sv.Problem(network, sv.Quadratic.many(curvature, rng.normal(size=(network.n, 1)) * curvature[:, None]))
+
+
+@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous()], ids=["synchronous", "asynchronous"])
+def test_theta_is_tuned_where_parties_differ(rng, schedule):
+    problem = unequal(sv.Network.star(10), rng, 4)
+    tuned, pdmm = (sv.solve(problem, schedule=schedule, theta=theta, seed=1) for theta in (None, 1.0))
+    assert tuned.theta < 1
+    assert 1.5 * tuned.iterations < pdmm.iterations
+
+
+def test_regular_graphs_keep_theta_near_one(rng):
+    for network in (sv.Network.ring(12), sv.Network.complete(8), sv.Network.regular(20, 4, seed=1)):
+        assert sv.solve(sv.averaging(network, rng.normal(size=network.n))).theta >= 0.95
+
+
+@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous()], ids=["synchronous", "asynchronous"])
+@pytest.mark.parametrize("decades", [0, 1, 3])
+def test_both_are_within_half_of_the_best_pair(rng, decades, schedule):
+    problem = unequal(sv.Network.random_geometric(20, seed=3), rng, decades)
+    c, theta = tune_both(problem, schedule, 1e-9)
+    mine = iterations(problem, schedule, theta, c)
+    pairs = [(t, c * 2 ** (at / 2)) for t in THETAS for at in range(-6, 7)]
+    assert mine <= 1.5 * min(iterations(problem, schedule, t, other, mine) for t, other in pairs)
+
+
+def test_what_is_given_is_not_tuned(network, rng):
+    problem = unequal(network, rng, 2)
+    assert sv.solve(problem, c=0.5).theta == 1
+    given = sv.solve(problem, theta=0.7)
+    assert (given.c, given.theta) == (tune(problem, sv.Synchronous(), 0.7, 1e-9), 0.7)
+
+
+def test_theta_is_below_one_where_one_may_not_converge(network, rng):
+    data = [(rng.normal(size=(1, 2)), rng.normal(size=1)) for _ in range(network.n)]  # one row: not strongly convex
+    result = sv.solve(sv.least_squares(network, data))
+    assert result.status is sv.Status.CONVERGED
+    assert result.theta < 1
+
+
+def test_an_audit_is_of_the_run_that_solve_plays(network, rng):
+    problem = unequal(network, rng, 2)
+    run = sv.solve(problem, schedule=sv.Asynchronous(), seed=1)
+    setting = setting_of(problem, sv.Asynchronous(), None, "auto", 1, sv.privacy.Transcript())
+    assert (setting.c, setting.theta) == (run.c, run.theta)

@@ -1,4 +1,4 @@
-"""``c="auto"``: a guess from curvature and graph, then short pilot runs.
+"""``c="auto"``: a guess from curvature and graph, then short pilot runs. Unless given, ``theta`` is tuned with it.
 
 The guess is exact for averaging on a regular graph. There a mode of the normalised adjacency matrix with eigenvalue
 ``l`` has the rates ``t^2 - g l t - (1 - g) = 0``, ``g = 2 c d / (a + c d)``, for the curvature ``a`` of the costs, and
@@ -6,9 +6,16 @@ the slowest mode is fastest where its roots meet: ``c = a / (d sqrt(1 - l^2))``.
 extremes are balanced by their geometric mean.
 
 The pilots play the synchronous iteration from ``z = 0`` and count iterations. A run in which nodes wake at random
-behaves like an averaged one (in expectation it is ``theta mu``-averaged, paper section 5): its pilots use ``theta/2``.
+behaves like an averaged one (in expectation it is ``theta mu``-averaged, paper section 5): at a given ``theta`` its
+pilots use ``theta/2``.
 
-The pilots see all the data. That is fine in a simulation; parties that run for real agree on a public ``c`` beforehand.
+For quadratic costs the iteration is linear, ``z <- (1 - theta) z + theta S z``, and a mode of ``S`` with eigenvalue
+``l`` shrinks by ``|1 - theta + theta l|``. With equal curvatures on a regular graph ``theta = 1`` is best or nearly so.
+Where curvatures or degrees differ, no ``c`` suits all: some eigenvalues lie near the unit circle, far from 1, and
+``theta < 1`` moves them inwards. The search goes downhill along ``c`` and ``theta`` in turns. Waking at random averages
+as well: such a run takes the ``c`` of the synchronous one, and the next larger ``theta``.
+
+The pilots see all the data. That is fine in a simulation; parties that run for real agree on public numbers beforehand.
 """
 
 from __future__ import annotations
@@ -38,24 +45,27 @@ WORK = 2e9  # multiplications, about, for all pilots together: seconds
 CALL, INTERPRETED = 1e3, 1e5  # what an iteration costs at least: compiled, and in Python
 SHORTEST = 200  # iterations below which a pilot would not see the slow modes, and the guess is better
 
+THETAS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+FIRST = 0.8  # never far off
+UNTRIED = 0.9  # where a problem is too large for pilots
+# Steps along c, in powers of GRID, and along THETAS. The third kind goes both ways at once: valleys lie aslant.
+MOVES = ((4, 0), (2, 0), (0, 1), (2, -1), (2, 0), (0, 1), (1, 0))
+
+
+def tuned_pair(problem: Problem, schedule: Schedule, theta: float | None, tol: float) -> tuple[float, float]:
+    """``c`` and ``theta`` of a run with ``c="auto"``: a ``theta`` that is given stays."""
+    return tune_both(problem, schedule, tol) if theta is None else (tune(problem, schedule, theta, tol), theta)
+
 
 def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> float:
     """A good ``c`` for this problem, schedule and ``theta``."""
-    from .solve import make_run
-
     pilot_theta = theta if schedule.synchronous else theta / 2
-    guess = guess_c(problem)
-    model = quadratic_model(problem, guess) or problem
-    if model is not problem:
-        guess = guess_c(model)
-    limit = int(WORK / PILOTS / work_per_iteration(model))
+    model, guess, limit = prepared(problem)
     if limit < SHORTEST:
-        log.info("c='auto': %.4g, from curvature and graph; the problem is too large for pilot runs", guess)
         return guess
 
     def iterations(c: float, record: float) -> float:
-        run = make_run(model, Settings(c=c, theta=pilot_theta))
-        return iterations_to(tol, run, record, limit)
+        return iterations_to(tol, pilot(model, c, pilot_theta), record, limit)
 
     counts = {0: iterations(guess, math.inf)}
     best = 0
@@ -74,6 +84,58 @@ def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> floa
     return float(c)
 
 
+def tune_both(problem: Problem, schedule: Schedule, tol: float) -> tuple[float, float]:
+    """A good ``c`` and a good ``theta`` for this problem and schedule; ``theta = 1`` only where it must converge."""
+    model, guess, limit = prepared(problem)
+    if limit < SHORTEST:
+        return guess, UNTRIED
+    thetas = THETAS if problem.irregular is None else THETAS[:-1]
+    best = 0, thetas.index(FIRST)
+    counts = {best: iterations_to(tol, pilot(model, guess, FIRST), math.inf, limit, fine=True)}
+
+    def better(at: int, t: int) -> bool:
+        """Whether a pilot there beats the best one so far."""
+        nonlocal best
+        if (at, t) in counts or not 0 <= t < len(thetas) or len(counts) == PILOTS:
+            return False
+        run = pilot(model, guess * GRID**at, thetas[t])
+        counts[at, t] = iterations_to(tol, run, counts[best], limit, fine=True)
+        found = counts[at, t] < counts[best]
+        best = (at, t) if found else best
+        return found
+
+    for at in SCAN:
+        if counts[best] > limit:
+            better(at, best[1])
+    for along_c, along_theta in MOVES:
+        for sign in (1, -1):
+            while better(best[0] + sign * along_c, best[1] + sign * along_theta):
+                pass
+    at, t = best
+    c, theta = guess * GRID**at, thetas[t if schedule.synchronous else min(t + 1, len(thetas) - 1)]
+    log.info("c='auto': c %.4g, theta %g after %d pilot runs, about %.0f rounds", c, theta, len(counts), counts[best])
+    return float(c), theta
+
+
+def prepared(problem: Problem) -> tuple[Problem, float, int]:
+    """What pilots play, the ``c`` to begin with, and how many iterations a pilot may take."""
+    guess = guess_c(problem)
+    model = quadratic_model(problem, guess) or problem
+    if model is not problem:
+        guess = guess_c(model)
+    limit = int(WORK / PILOTS / work_per_iteration(model))
+    if limit < SHORTEST:
+        log.info("c='auto': %.4g, from curvature and graph; the problem is too large for pilot runs", guess)
+    return model, guess, limit
+
+
+def pilot(problem: Problem, c: float, theta: float) -> Run:
+    """A synchronous run from ``z = 0``."""
+    from .solve import make_run
+
+    return make_run(problem, Settings(c=c, theta=theta))
+
+
 def work_per_iteration(problem: Problem) -> float:
     """In units that do not depend on the machine, so that the same problem gets the same ``c`` everywhere."""
     form = problem.quadratic
@@ -83,12 +145,14 @@ def work_per_iteration(problem: Problem) -> float:
     return float(problem.rows[-1]) + steps + INTERPRETED
 
 
-def iterations_to(tol: float, run: Run, record: float, limit: int) -> float:
+def iterations_to(tol: float, run: Run, record: float, limit: int, fine: bool = False) -> float:
     """Iterations until the residual is below ``tol``: interpolated between looks, extrapolated beyond ``limit``,
-    ``inf`` as soon as ``record`` is not beaten."""
+    ``inf`` as soon as ``record`` is not beaten. Pairs of ``c`` and ``theta`` lie closer together: ``fine`` looks from
+    the start, later less often."""
+    first, share = (1, 8) if fine else (4, 16)
     seen = [(0, run.residual())]
     while run.iteration < min(record, limit):
-        run.advance(max(4, run.iteration // 16))
+        run.advance(max(first, run.iteration // share))
         residual = run.residual()
         if not math.isfinite(residual):
             return math.inf
@@ -169,8 +233,6 @@ def second_eigenvalue(network: Network) -> float:
 
 def quadratic_model(problem: Problem, c: float) -> Problem | None:
     """The problem with its smooth costs replaced by their second-order models, near the optimum: far cheaper pilots."""
-    from .solve import make_run
-
     if problem.quadratic is not None or not problem.consensus:
         return None
     origin = np.zeros((problem.network.n, problem.dim))
@@ -184,6 +246,6 @@ def quadratic_model(problem: Problem, c: float) -> Problem | None:
         return Problem(problem.network, Quadratic.many(Q, -np.einsum("nij,nj->ni", Q, x)))
 
     c = guess_c(model_at(origin))
-    run = make_run(problem, Settings(c=c, theta=0.5))
+    run = pilot(problem, c, 0.5)
     run.advance(20)
     return model_at(np.broadcast_to(np.mean(run.stacked_x().reshape(origin.shape), axis=0), origin.shape))
