@@ -5,7 +5,8 @@ import pytest
 from helpers import shards
 
 import sottovoce as sv
-from sottovoce.pdmm.tune import THETAS, UNTRIED, guess_c, second_eigenvalue, tune, tune_both
+from sottovoce.pdmm.guess import guess_c, second_eigenvalue
+from sottovoce.pdmm.tune import THETAS, UNTRIED, tune, tune_both
 from sottovoce.privacy.methods.case import setting_of
 
 
@@ -127,3 +128,34 @@ def test_an_audit_is_of_the_run_that_solve_plays(network, rng):
     run = sv.solve(problem, schedule=sv.Asynchronous(), seed=1)
     setting = setting_of(problem, sv.Asynchronous(), None, "auto", 1, sv.privacy.Transcript())
     assert (setting.c, setting.theta) == (run.c, run.theta)
+
+
+KINKED = {
+    "lasso": lambda A, b: sv.Lasso(A, b, 3.0),
+    "elastic net": lambda A, b: sv.ElasticNet(A, b, 3.0, 1.0),
+    "hinge": lambda A, b: sv.Hinge(A, np.sign(b), ridge=1.0),
+    "huber": lambda A, b: sv.Huber(A[0]),
+}
+
+
+@pytest.mark.parametrize("kind", KINKED)
+def test_costs_with_kinks_are_tuned_without_running(rng, kind, monkeypatch):
+    network = sv.Network.random_geometric(12, seed=3)
+    data = [(A, A @ [2, -1, 0] + 0.3 * noise) for A, noise in shards(rng, 12, 10, 3)]
+    problem = sv.Problem(network, [KINKED[kind](A, b) for A, b in data])
+    with monkeypatch.context() as patch:
+        patch.setattr("sottovoce.pdmm.tune.pilot", None)  # which a pilot run would need
+        c, theta = tune_both(problem, sv.Synchronous(), 1e-9)
+        assert tune(problem, sv.Synchronous(), 0.5, 1e-9) == c
+    mine = iterations(problem, sv.Synchronous(), theta, c)
+    # Two decades of c: a guess from curvature 1 was off by more than one of them.
+    pairs = [(t, c * 2.0**at) for t in (0.5, 0.8, 0.9) for at in range(-3, 4)]
+    assert mine <= 2 * min(iterations(problem, sv.Synchronous(), t, other, mine) for t, other in pairs)
+
+
+def test_an_elastic_net_without_l1_is_tuned_like_its_quadratic_twin(network, rng):
+    data = shards(rng, network.n, 6, 3)
+    nets = sv.Problem(network, [sv.ElasticNet(A, b, 0.0, 1.0) for A, b in data])
+    twins = sv.Problem(network, [sv.Quadratic(2 * (A.T @ A + np.eye(3)), -2 * A.T @ b) for A, b in data])
+    assert guess_c(twins) / 2 < sv.solve(nets).c < 4 * guess_c(twins)
+    assert abs(sv.solve(nets).x - sv.solve(twins).x).max() < 1e-8
