@@ -12,7 +12,7 @@ import numba
 from rich.console import Console
 from rich.table import Table
 
-from . import auditing, network, overhead, speed, tuning
+from . import auditing, network, overhead, pairs, speed, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -24,6 +24,8 @@ BENCHMARKS = {
     "million": overhead.million,
     "import": overhead.importing,
     "auto": tuning.automatic,
+    "pairs": pairs.both,
+    "kinked": pairs.kinked,
     "batch": speed.batches,
     "audit": auditing.audits,
     "network": network.networking,

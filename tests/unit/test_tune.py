@@ -5,7 +5,9 @@ import pytest
 from helpers import shards
 
 import sottovoce as sv
-from sottovoce.pdmm.tune import guess_c, second_eigenvalue, tune
+from sottovoce.pdmm.guess import guess_c, second_eigenvalue
+from sottovoce.pdmm.tune import THETAS, UNTRIED, tune, tune_both
+from sottovoce.privacy.methods.case import setting_of
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,92 @@ def test_large_problems_get_the_guess_without_pilots(network, rng, monkeypatch):
     problem = sv.averaging(network, rng.normal(size=network.n))
     monkeypatch.setattr("sottovoce.pdmm.tune.WORK", 1.0)
     assert tune(problem, sv.Synchronous(), 1.0, 1e-9) == guess_c(problem)
+    assert tune_both(problem, sv.Synchronous(), 1e-9) == (guess_c(problem), UNTRIED)
+
+
+def unequal(network, rng, decades):
+    curvature = 10 ** rng.uniform(-decades / 2, decades / 2, network.n)
+    return sv.Problem(network, sv.Quadratic.many(curvature, rng.normal(size=(network.n, 1)) * curvature[:, None]))
+
+
+@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous()], ids=["synchronous", "asynchronous"])
+def test_theta_is_tuned_where_parties_differ(rng, schedule):
+    problem = unequal(sv.Network.star(10), rng, 4)
+    tuned, pdmm = (sv.solve(problem, schedule=schedule, theta=theta, seed=1) for theta in (None, 1.0))
+    assert tuned.theta < 1
+    assert 1.5 * tuned.iterations < pdmm.iterations
+
+
+def test_regular_graphs_keep_theta_near_one(rng):
+    for network in (sv.Network.ring(12), sv.Network.complete(8), sv.Network.regular(20, 4, seed=1)):
+        assert sv.solve(sv.averaging(network, rng.normal(size=network.n))).theta >= 0.95
+
+
+@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous()], ids=["synchronous", "asynchronous"])
+@pytest.mark.parametrize("decades", [0, 1, 3])
+def test_both_are_within_half_of_the_best_pair(rng, decades, schedule):
+    problem = unequal(sv.Network.random_geometric(20, seed=3), rng, decades)
+    c, theta = tune_both(problem, schedule, 1e-9)
+    mine = iterations(problem, schedule, theta, c)
+    pairs = [(t, c * 2 ** (at / 2)) for t in THETAS for at in range(-6, 7)]
+    assert mine <= 1.5 * min(iterations(problem, schedule, t, other, mine) for t, other in pairs)
+
+
+def test_what_is_given_is_not_tuned(network, rng):
+    problem = unequal(network, rng, 2)
+    assert sv.solve(problem, c=0.5).theta == 1
+    given = sv.solve(problem, theta=0.7)
+    assert (given.c, given.theta) == (tune(problem, sv.Synchronous(), 0.7, 1e-9), 0.7)
+
+
+def test_theta_is_below_one_where_one_may_not_converge(network, rng):
+    data = [(rng.normal(size=(1, 2)), rng.normal(size=1)) for _ in range(network.n)]  # one row: not strongly convex
+    result = sv.solve(sv.least_squares(network, data))
+    assert result.status is sv.Status.CONVERGED
+    assert result.theta < 1
+
+
+def test_an_audit_is_of_the_run_that_solve_plays(network, rng):
+    problem = unequal(network, rng, 2)
+    run = sv.solve(problem, schedule=sv.Asynchronous(), seed=1)
+    setting = setting_of(problem, sv.Asynchronous(), None, "auto", 1, sv.privacy.Transcript())
+    assert (setting.c, setting.theta) == (run.c, run.theta)
+
+
+KINKED = {
+    "lasso": lambda A, b: sv.Lasso(A, b, 3.0),
+    "elastic net": lambda A, b: sv.ElasticNet(A, b, 3.0, 1.0),
+    "hinge": lambda A, b: sv.Hinge(A, np.sign(b), ridge=1.0),
+    "huber": lambda A, b: sv.Huber(A[0]),
+}
+
+
+@pytest.mark.parametrize("kind", KINKED)
+def test_costs_with_kinks_are_tuned_without_running(rng, kind, monkeypatch):
+    network = sv.Network.random_geometric(12, seed=3)
+    data = [(A, A @ [2, -1, 0] + 0.3 * noise) for A, noise in shards(rng, 12, 10, 3)]
+    problem = sv.Problem(network, [KINKED[kind](A, b) for A, b in data])
+    with monkeypatch.context() as patch:
+        patch.setattr("sottovoce.pdmm.tune.pilot", None)  # which a pilot run would need
+        c, theta = tune_both(problem, sv.Synchronous(), 1e-9)
+        assert tune(problem, sv.Synchronous(), 0.5, 1e-9) == c
+    mine = iterations(problem, sv.Synchronous(), theta, c)
+    # Two decades of c: a guess from curvature 1 was off by more than one of them.
+    pairs = [(t, c * 2.0**at) for t in (0.5, 0.8, 0.9) for at in range(-3, 4)]
+    assert mine <= 2 * min(iterations(problem, sv.Synchronous(), t, other, mine) for t, other in pairs)
+
+
+def test_an_elastic_net_without_l1_is_tuned_like_its_quadratic_twin(network, rng):
+    data = shards(rng, network.n, 6, 3)
+    nets = sv.Problem(network, [sv.ElasticNet(A, b, 0.0, 1.0) for A, b in data])
+    twins = sv.Problem(network, [sv.Quadratic(2 * (A.T @ A + np.eye(3)), -2 * A.T @ b) for A, b in data])
+    assert guess_c(twins) / 2 < sv.solve(nets).c < 4 * guess_c(twins)
+    assert abs(sv.solve(nets).x - sv.solve(twins).x).max() < 1e-8
+
+
+def test_all_runs_of_a_statistic_take_the_pair_of_the_first(rng):
+    data = rng.normal(size=(10, 8))
+    runs = sv.private_variance(sv.Network.random_geometric(10, seed=3), data, mask=sv.GaussianMask(1e8), seed=1).runs
+    assert len(runs) > 1
+    assert {(run.c, run.theta) for run in runs} == {(runs[0].c, runs[0].theta)}
+    assert runs[0].theta < 1  # else a theta that is forgotten would go unseen

@@ -143,6 +143,7 @@ def audit(
         from ..privacy.answers.statement import statement as state
         from ..privacy.answers.statement import write_statement
 
+        tuned, both = "tuned by pilot runs", setting["c"] == "auto" and setting["theta"] is None
         page = state(
             report,
             subject=f"{problem.name}: {solved.cost.kind} between {report.network.n} parties",
@@ -150,8 +151,8 @@ def audit(
             parameters={
                 "schedule": type(setting["schedule"]).__name__,
                 **({} if max_corrupt is None else {"corrupt parties, at most": max_corrupt}),
-                "theta": settled_theta(solved.problem, setting["theta"]),
-                "c": "tuned by pilot runs" if setting["c"] == "auto" else setting["c"],
+                "theta": tuned if both else settled_theta(solved.problem, setting["theta"]),
+                "c": tuned if setting["c"] == "auto" else setting["c"],
                 "runs": runs,
             },
             notes=[note.removeprefix("--delta: ") for note in audit_notes(report, needed, fits, prior_given=True)],

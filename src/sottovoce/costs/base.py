@@ -53,8 +53,8 @@ class Cost(ABC):
       ``-g_i/rho_i`` with ``t = 1/rho_i``. A step that cannot be exact raises ``InvalidCost`` or ``Unsupported``;
     * ``irregular``: why ``theta = 1`` may not converge, or None.
 
-    It may define ``bind``, ``quadratic``, ``sizes`` and ``hessian``. One node's cost is simpler to write as
-    ``FromGradient`` or ``Custom``.
+    It may define ``bind``, ``quadratic``, ``sizes``, ``hessian`` and ``rough_hessian``. One node's cost is simpler to
+    write as ``FromGradient`` or ``Custom``.
 
     Examples
     --------
@@ -149,7 +149,16 @@ class Cost(ABC):
 
     def hessian(self, x: Array) -> Array | None:
         """Second derivatives at ``x (count, dim)`` as ``(count, dim, dim)``, where the cost has them, for tuning."""
-        return None
+        form = self.quadratic
+        if form is None:
+            return None
+        return form.Q if form.Q.ndim == 3 else np.asarray(form.Q[:, None, None] * np.eye(self.dim))
+
+    @property
+    def rough_hessian(self) -> Array | None:
+        """About the second derivatives, with kinks smoothed away, where they can be told without running: ``c="auto"``
+        then needs no pilots, which would step as slowly as the run."""
+        return self.hessian(np.zeros((self.count, self.dim)))
 
     @property
     @abstractmethod

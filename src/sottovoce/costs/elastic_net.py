@@ -67,6 +67,14 @@ class ElasticNet(Cost):
         x, gradient = self._smooth.sizes
         return x, max(gradient, float(self.l1.max()))
 
+    def hessian(self, x: Array) -> Array | None:
+        return None if (self.l1 > 0).any() else self.Q
+
+    @property
+    def rough_hessian(self) -> Array:
+        """``2(A'A + l2 I)``."""
+        return self.Q
+
     @property
     def _smooth(self) -> Quadratic:
         return Quadratic._make(self.shape, Q=self.Q, q=self.q, r=self.r)

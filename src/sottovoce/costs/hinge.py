@@ -45,5 +45,11 @@ class Hinge(LabelledRows):
         return step_by_kernel(step_all, self, g, rho, (self.A, self.rows, self.ridge), cure)
 
     @property
+    def rough_hessian(self) -> Array:
+        """``A'A/4 + 2 ridge I``: that of the logistic loss at zero, which is a hinge without its kink."""
+        ridge = 2.0 * self.ridge[:, None, None] * np.eye(self.dim)
+        return np.asarray(0.25 * self.A.transpose(0, 2, 1) @ self.A + ridge)
+
+    @property
     def irregular(self) -> str | None:
         return "a hinge is not differentiable at margin 1"

@@ -65,5 +65,10 @@ class Huber(Cost):
         return float(np.abs(self.s).max()), float(self.delta.max())
 
     @property
+    def rough_hessian(self) -> Array:
+        """That of the parabola."""
+        return np.broadcast_to(np.eye(self.dim), (self.count, self.dim, self.dim))
+
+    @property
     def irregular(self) -> str | None:
         return "a Huber loss is straight far from its centre, so it is not strongly convex"

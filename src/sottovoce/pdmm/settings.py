@@ -66,7 +66,9 @@ def settle(
     if engine not in ("auto", "reference", "compiled"):
         raise InvalidInput(f"engine must be 'auto', 'reference' or 'compiled'; got {engine!r}.")
     arithmetic = choose_arithmetic(problem, arithmetic, mask is not None, z0, batch)
-    theta = settled_theta(problem, theta)
+    auto = isinstance(c, str) and c == "auto"
+    if theta is not None or not auto:
+        theta = settled_theta(problem, theta)
     stacked = None
     if mask is not None:
         stacked = mask.draw((int(problem.rows[-1]), batch or 1), seed)
@@ -74,10 +76,10 @@ def settle(
             log.info("pads drawn from seed %d: reproducible, not secret", seed)
     elif z0 is not None:
         stacked = problem.stack_z(z0, batch)
-    if isinstance(c, str) and c == "auto":
-        from .tune import tune
+    if theta is None or auto:
+        from .tune import tuned_pair
 
-        c = tune(problem, schedule, theta, tol or 1e-9)
+        c, theta = tuned_pair(problem, schedule, theta, tol or 1e-9)
     if not (is_number(c) and math.isfinite(c) and c > 0):
         raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
     if mask is not None and (other := mask.misfit(problem.network, schedule, theta, float(c))):
@@ -108,7 +110,8 @@ def settled_schedule(problem: Problem, schedule: Schedule | None) -> Schedule:
 
 
 def settled_theta(problem: Problem, theta: float | None) -> float:
-    """The ``theta`` of a run: as asked, with a warning where it may not converge, or 1 where it must, else 1/2."""
+    """The ``theta`` of a run that is not tuned: as asked, with a warning where it may not converge, or 1 where it must,
+    else 1/2."""
     reason = problem.irregular
     if theta is None:
         return 0.5 if reason else 1.0

@@ -108,7 +108,8 @@ def solve(
     schedule : Schedule, optional
         Who wakes when, and what arrives. Default: ``Synchronous()``.
     theta : float, optional
-        In ``(0, 1]``: 1 is PDMM, 1/2 is ADMM. Default: 1 where convergence is guaranteed, else 1/2.
+        In ``(0, 1]``: 1 is PDMM, 1/2 is ADMM. Default: tuned together with ``c`` where that is ``"auto"``; else 1
+        where convergence is guaranteed, and 1/2 where it is not.
     c : float or "auto"
         The step parameter; ``"auto"`` tunes it by short runs on the same data.
     mask : GaussianMask, ModularMask or UniformMask, optional

@@ -1,28 +1,28 @@
-"""``c="auto"``: a guess from curvature and graph, then short pilot runs.
-
-The guess is exact for averaging on a regular graph. There a mode of the normalised adjacency matrix with eigenvalue
-``l`` has the rates ``t^2 - g l t - (1 - g) = 0``, ``g = 2 c d / (a + c d)``, for the curvature ``a`` of the costs, and
-the slowest mode is fastest where its roots meet: ``c = a / (d sqrt(1 - l^2))``. With several curvatures the two
-extremes are balanced by their geometric mean.
+"""``c="auto"``: a guess from curvature and graph, then short pilot runs. Unless given, ``theta`` is tuned with it.
 
 The pilots play the synchronous iteration from ``z = 0`` and count iterations. A run in which nodes wake at random
-behaves like an averaged one (in expectation it is ``theta mu``-averaged, paper section 5): its pilots use ``theta/2``.
+behaves like an averaged one (in expectation it is ``theta mu``-averaged, paper section 5): at a given ``theta`` its
+pilots use ``theta/2``.
 
-The pilots see all the data. That is fine in a simulation; parties that run for real agree on a public ``c`` beforehand.
+For quadratic costs the iteration is linear, ``z <- (1 - theta) z + theta S z``, and a mode of ``S`` with eigenvalue
+``l`` shrinks by ``|1 - theta + theta l|``. With equal curvatures on a regular graph ``theta = 1`` is best or nearly so.
+Where curvatures or degrees differ, no ``c`` suits all: some eigenvalues lie near the unit circle, far from 1, and
+``theta < 1`` moves them inwards. The search goes downhill along ``c`` and ``theta`` in turns. Waking at random averages
+as well: such a run takes the ``c`` of the synchronous one, and the next larger ``theta``.
+
+The pilots see all the data. That is fine in a simulation; parties that run for real agree on public numbers beforehand.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..costs.base import Array
 from ..costs.quadratic import Quadratic
-from ..network import Network
+from .guess import guess_c, rough_model
 from .problem import Problem
 from .reference import Run
 from .schedules import Schedule
@@ -38,24 +38,28 @@ WORK = 2e9  # multiplications, about, for all pilots together: seconds
 CALL, INTERPRETED = 1e3, 1e5  # what an iteration costs at least: compiled, and in Python
 SHORTEST = 200  # iterations below which a pilot would not see the slow modes, and the guess is better
 
+THETAS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+FIRST = 0.8  # never far off
+UNTRIED = 0.9  # where a problem is too large for pilots
+KINKED = 2.0  # costs with kinks want a larger c than their curvature says
+# Steps along c, in powers of GRID, and along THETAS. The third kind goes both ways at once: valleys lie aslant.
+MOVES = ((4, 0), (2, 0), (0, 1), (2, -1), (2, 0), (0, 1), (1, 0))
+
+
+def tuned_pair(problem: Problem, schedule: Schedule, theta: float | None, tol: float) -> tuple[float, float]:
+    """``c`` and ``theta`` of a run with ``c="auto"``: a ``theta`` that is given stays."""
+    return tune_both(problem, schedule, tol) if theta is None else (tune(problem, schedule, theta, tol), theta)
+
 
 def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> float:
     """A good ``c`` for this problem, schedule and ``theta``."""
-    from .solve import make_run
-
     pilot_theta = theta if schedule.synchronous else theta / 2
-    guess = guess_c(problem)
-    model = quadratic_model(problem, guess) or problem
-    if model is not problem:
-        guess = guess_c(model)
-    limit = int(WORK / PILOTS / work_per_iteration(model))
+    model, guess, _, limit = prepared(problem)
     if limit < SHORTEST:
-        log.info("c='auto': %.4g, from curvature and graph; the problem is too large for pilot runs", guess)
         return guess
 
     def iterations(c: float, record: float) -> float:
-        run = make_run(model, Settings(c=c, theta=pilot_theta))
-        return iterations_to(tol, run, record, limit)
+        return iterations_to(tol, pilot(model, c, pilot_theta), record, limit)
 
     counts = {0: iterations(guess, math.inf)}
     best = 0
@@ -74,6 +78,65 @@ def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> floa
     return float(c)
 
 
+def tune_both(problem: Problem, schedule: Schedule, tol: float) -> tuple[float, float]:
+    """A good ``c`` and a good ``theta`` for this problem and schedule; ``theta = 1`` only where it must converge."""
+    model, guess, first, limit = prepared(problem)
+    thetas = THETAS if problem.irregular is None else THETAS[:-1]
+    best = 0, thetas.index(first)
+    if limit >= SHORTEST:
+        best = best_pair(model, guess, thetas, best, tol, limit)
+    at, t = best
+    c, theta = guess * GRID**at, thetas[t if schedule.synchronous else min(t + 1, len(thetas) - 1)]
+    log.info("c='auto': c %.4g, theta %g", c, theta)
+    return float(c), theta
+
+
+def best_pair(
+    model: Problem, guess: float, thetas: tuple[float, ...], best: tuple[int, int], tol: float, limit: int
+) -> tuple[int, int]:
+    """Downhill from ``best``: a power of ``GRID`` times ``guess``, and a place in ``thetas``."""
+    counts: dict[tuple[int, int], float] = {}
+
+    def better(at: int, t: int) -> bool:
+        """Whether a pilot there beats all before it."""
+        nonlocal best
+        if (at, t) in counts or not 0 <= t < len(thetas) or len(counts) == PILOTS:
+            return False
+        record = counts.get(best, math.inf)
+        counts[at, t] = iterations_to(tol, pilot(model, guess * GRID**at, thetas[t]), record, limit, fine=True)
+        best = (at, t) if counts[at, t] < record else best
+        return counts[at, t] < record
+
+    better(*best)
+    for at in SCAN:
+        if counts[best] > limit:
+            better(at, best[1])
+    for along_c, along_theta in MOVES:
+        for sign in (1, -1):
+            while better(best[0] + sign * along_c, best[1] + sign * along_theta):
+                pass
+    log.info("%d pilot runs, the best about %.0f rounds", len(counts), counts[best])
+    return best
+
+
+def prepared(problem: Problem) -> tuple[Problem, float, float, int]:
+    """What pilots play, the ``c`` and ``theta`` to begin with, and how many iterations a pilot may take."""
+    model = quadratic_model(problem) or problem
+    rough = rough_model(problem) if model is problem else None
+    guess = guess_c(rough or model) * (KINKED if rough else 1.0)
+    limit = 0 if rough else int(WORK / PILOTS / work_per_iteration(model))
+    if limit < SHORTEST:
+        log.info("c='auto': %.4g, from curvature and graph, without pilot runs: they would take too long", guess)
+    return model, guess, FIRST if rough or limit >= SHORTEST else UNTRIED, limit
+
+
+def pilot(problem: Problem, c: float, theta: float) -> Run:
+    """A synchronous run from ``z = 0``."""
+    from .solve import make_run
+
+    return make_run(problem, Settings(c=c, theta=theta))
+
+
 def work_per_iteration(problem: Problem) -> float:
     """In units that do not depend on the machine, so that the same problem gets the same ``c`` everywhere."""
     form = problem.quadratic
@@ -83,12 +146,14 @@ def work_per_iteration(problem: Problem) -> float:
     return float(problem.rows[-1]) + steps + INTERPRETED
 
 
-def iterations_to(tol: float, run: Run, record: float, limit: int) -> float:
+def iterations_to(tol: float, run: Run, record: float, limit: int, fine: bool = False) -> float:
     """Iterations until the residual is below ``tol``: interpolated between looks, extrapolated beyond ``limit``,
-    ``inf`` as soon as ``record`` is not beaten."""
+    ``inf`` as soon as ``record`` is not beaten. Pairs of ``c`` and ``theta`` lie closer together: ``fine`` looks from
+    the start, later less often."""
+    first, share = (1, 8) if fine else (4, 16)
     seen = [(0, run.residual())]
     while run.iteration < min(record, limit):
-        run.advance(max(4, run.iteration // 16))
+        run.advance(max(first, run.iteration // share))
         residual = run.residual()
         if not math.isfinite(residual):
             return math.inf
@@ -109,68 +174,8 @@ def _crossing(tol: float, earlier: tuple[int, float], later: tuple[int, float]) 
     return k + math.log(residual / tol) / slope
 
 
-def guess_c(problem: Problem) -> float:
-    """``sqrt(a_min a_max) / (d sqrt(1 - l^2))``, with the extreme curvatures of the mean cost and the mean degree."""
-    network = problem.network
-    if problem.consensus:
-        gap = max(1 - second_eigenvalue(network) ** 2, network.n**-2.0)  # no connected graph has less
-        return curvature(problem) / (float(network.degrees.mean()) * math.sqrt(gap))
-    return curvature(problem) / general_scale(problem)
-
-
-def general_scale(problem: Problem) -> float:
-    """``d sqrt(1 - l^2)`` for general blocks: under consensus it is ``sqrt(s (2d - s))``, with ``2s`` the smallest
-    positive eigenvalue of ``K'K``, ``K = (I + P) C``, and ``d`` the mean of ``C'C``."""
-    K = problem.C + problem.C[problem.P]
-    d = float(problem.C.power(2).sum()) / problem.C.shape[1]
-    if K.shape[1] > 2000:
-        return d  # the eigenvalue would cost more than the pilots
-    eigenvalues = np.linalg.eigvalsh((K.T @ K).toarray()) / 2
-    s = float(eigenvalues[eigenvalues > 1e-9 * eigenvalues[-1]][0])
-    return math.sqrt(s * max(2 * d - s, s))
-
-
-def curvature(problem: Problem) -> float:
-    """Geometric mean of the smallest and the largest positive curvature of the mean cost."""
-    if problem.quadratic is not None:
-        mean = problem.quadratic.Q.mean(axis=0)
-        eigenvalues = np.linalg.eigvalsh(mean) if mean.ndim else np.array([mean])
-    else:  # nodes of different dimension have no mean: all their curvatures
-        forms = [cost.quadratic for _, cost in problem.groups]
-        dense = [form.Q if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q).ravel() for form in forms if form]
-        eigenvalues = np.sort(np.concatenate(dense)) if dense else np.ones(1)
-    eigenvalues = eigenvalues[eigenvalues > 1e-10 * max(eigenvalues[-1], 1e-300)]
-    return float(np.sqrt(eigenvalues[0] * eigenvalues[-1])) if len(eigenvalues) else 1.0
-
-
-def second_eigenvalue(network: Network) -> float:
-    """The largest modulus in ``D^{-1/2} W D^{-1/2}`` apart from 1, and from -1 of a bipartite graph: the iteration does
-    not feel those. A coarse value is enough."""
-    root = np.sqrt(network.degrees.astype(np.float64))
-    W = network.adjacency
-    trivial = [(root / np.linalg.norm(root), 1.0)]
-    if network.two_colouring is not None:
-        trivial.append((network.two_colouring * trivial[0][0], -1.0))
-
-    def deflated(v: Any) -> Array:
-        v = np.asarray(v, dtype=np.float64).reshape(-1)
-        return np.asarray((W @ (v / root)) / root - sum(value * (mode @ v) * mode for mode, value in trivial))
-
-    if network.n < 5:  # ARPACK wants more
-        return float(np.abs(np.linalg.eigvals(np.array([deflated(e) for e in np.eye(network.n)]))).max())
-    start = np.cos(np.arange(network.n)) * root  # any fixed vector: the same network gets the same c
-    operator = LinearOperator((network.n, network.n), matvec=deflated, dtype=np.float64)
-    try:
-        largest = eigsh(operator, k=1, which="LM", tol=1e-2, v0=start, maxiter=50, return_eigenvectors=False)
-    except ArpackNoConvergence as unfinished:
-        largest = np.abs(unfinished.eigenvalues)
-    return float(np.abs(largest).max()) if len(largest) else 1.0
-
-
-def quadratic_model(problem: Problem, c: float) -> Problem | None:
+def quadratic_model(problem: Problem) -> Problem | None:
     """The problem with its smooth costs replaced by their second-order models, near the optimum: far cheaper pilots."""
-    from .solve import make_run
-
     if problem.quadratic is not None or not problem.consensus:
         return None
     origin = np.zeros((problem.network.n, problem.dim))
@@ -184,6 +189,6 @@ def quadratic_model(problem: Problem, c: float) -> Problem | None:
         return Problem(problem.network, Quadratic.many(Q, -np.einsum("nij,nj->ni", Q, x)))
 
     c = guess_c(model_at(origin))
-    run = make_run(problem, Settings(c=c, theta=0.5))
+    run = pilot(problem, c, 0.5)
     run.advance(20)
     return model_at(np.broadcast_to(np.mean(run.stacked_x().reshape(origin.shape), axis=0), origin.shape))

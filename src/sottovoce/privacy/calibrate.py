@@ -229,7 +229,7 @@ def calibrate(
 def _half_the_pads(setting: Setting) -> bool:
     """Whether one pad of every edge is overwritten before it is read over encrypted channels
     (theory: Encrypted channels)."""
-    return setting.theta == 1 and setting.schedule.one_at_a_time
+    return setting.schedule.one_at_a_time and setting.theta == 1
 
 
 def _name(schedule: Schedule) -> str:

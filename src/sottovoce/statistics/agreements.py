@@ -109,12 +109,13 @@ class SimulatedAgreements(Agreements):
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         k, play = len(self.runs), self.simulation
         self.problems.append(averaging(play.network, contributions))
-        # One network and one curvature: the step that was tuned for the first run serves them all.
+        # One network and one curvature: what was tuned for the first run serves them all.
         c: float | Literal["auto"] = self.runs[0].c if self.runs else "auto"
+        theta = self.runs[0].theta if self.runs else None
         with said():  # by `mean`, which knows that the public number needs no hiding
             return solve(
-                self.problems[k], mask=mask, seed=play.seed_of(k), c=c, schedule=play.schedule, tol=play.tol,
-                max_iter=play.max_iter, progress=play.progress,
+                self.problems[k], mask=mask, seed=play.seed_of(k), c=c, theta=theta, schedule=play.schedule,
+                tol=play.tol, max_iter=play.max_iter, progress=play.progress,
             )  # fmt: skip
 
 

@@ -40,19 +40,27 @@ class Setting:
 
     problem: Problem
     schedule: Schedule
-    theta: float
+    theta_asked: float | None  # None is tuned together with c
     c_asked: float | Literal["auto"]
     seed: int  # of the activation sequence
     seen: Seen
 
     @cached_property
-    def c(self) -> float:
-        """Found by pilot runs only where a view depends on it."""
-        if isinstance(self.c_asked, str):
-            from ...pdmm.tune import tune
+    def tuned(self) -> tuple[float, float]:
+        """``c`` and ``theta`` as ``solve`` would take them: found by pilot runs, only where a view depends on them."""
+        from ...pdmm.tune import tuned_pair
 
-            return tune(self.problem, self.schedule, self.theta, 1e-9)
-        return float(self.c_asked)
+        return tuned_pair(self.problem, self.schedule, self.theta_asked, 1e-9)
+
+    @property
+    def c(self) -> float:
+        """The step parameter."""
+        return self.tuned[0] if isinstance(self.c_asked, str) else float(self.c_asked)
+
+    @property
+    def theta(self) -> float:
+        """The averaging."""
+        return self.tuned[1] if self.theta_asked is None else self.theta_asked
 
     @property
     def iterations(self) -> int | None:
@@ -85,7 +93,9 @@ def setting_of(
     if c != "auto" and not (is_number(c) and 0 < c < np.inf):
         raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-    return Setting(problem, schedule, settled_theta(problem, theta), c, seed, seen)
+    if theta is not None or c != "auto":
+        theta = settled_theta(problem, theta)
+    return Setting(problem, schedule, theta, c, seed, seen)
 
 
 @dataclass(frozen=True, eq=False)
