@@ -20,17 +20,17 @@ BISECTIONS = 60
 
 
 @njit(cache=True)
-def step_all(g: Array, rho: Array, A: Array, rows: npt.NDArray[np.int64], ridge: Array, x: Array) -> int:
+def step_all(g: Array, rho: Array, A: Array, starts: npt.NDArray[np.int64], ridge: Array, x: Array) -> int:
     """Step all nodes into ``x``; the flat index of the first step that cannot be verified, or -1."""
     batches, count, d = g.shape
     H = np.empty((d, d))
-    per_dim, per_row = np.empty((5, d)), np.empty((2, A.shape[1]))
+    per_dim, per_row = np.empty((5, d)), np.empty((2, np.diff(starts).max()))
     for k in range(batches):
         for i in range(count):
             if not np.isfinite(g[k, i]).all():
                 x[k, i] = np.nan
                 continue
-            kappa, data = rho[i] + 2.0 * ridge[i], A[i, : rows[i]]
+            kappa, data = rho[i] + 2.0 * ridge[i], A[starts[i] : starts[i + 1]]
             x[k, i] = 0.0
             if newton(data, kappa, g[k, i], 1.0, x[k, i], H, per_dim, per_row):
                 continue

@@ -42,14 +42,14 @@ class Logistic(LabelledRows):
         from ._logistic_kernels import step_all
 
         cure = "Scale the columns of A, raise c, or add a ridge: the Hessian may be singular to rounding."
-        return step_by_kernel(step_all, self, g, rho, (self.A, self.rows, self.ridge), cure)
+        return step_by_kernel(step_all, self, g, rho, (self.A, self.starts, self.ridge), cure)
 
     def hessian(self, x: Array) -> Array:
-        """``sum_j p_j (1 - p_j) a_j a_j' + 2 ridge I`` with ``p_j = 1/(1 + exp(a_j'x))``; padded rows are zero."""
-        margins = np.einsum("kjd,kd->kj", self.A, x)
+        """``sum_j p_j (1 - p_j) a_j a_j' + 2 ridge I`` with ``p_j = 1/(1 + exp(a_j'x))``."""
+        margins = self._margins(x)
         curvature = 0.25 / np.cosh(np.clip(0.5 * margins, -300.0, 300.0)) ** 2  # p (1 - p), without overflow
         ridge = 2.0 * self.ridge[:, None, None] * np.eye(self.dim)
-        return np.asarray(np.einsum("kj,kja,kjb->kab", curvature, self.A, self.A) + ridge)
+        return np.asarray(self._gram(curvature) + ridge)
 
     @property
     def irregular(self) -> str | None:
