@@ -84,10 +84,13 @@ class Reference(Run):
         self.schedule.play(self, self.problem.network, self.key, self.iteration, count)
         self.iteration += count
 
+    def stepped(self) -> Array:
+        """What every node would compute now, ``x(k+1)`` if all woke (eq. 2)."""
+        return self.step(self.C.T @ (self._z - (self.c / 2) * self.b), self._x)
+
     def wake_many(self, active: Chosen | None, arrived: Chosen | None) -> None:
         """One iteration of all nodes, or of those active; ``arrived`` half-edges are updated."""
-        C, P, b, c, z = self.C, self.P, self.b, self.c, self._z
-        x = self.step(C.T @ (z - (c / 2) * b))
+        C, P, b, c, z, x = self.C, self.P, self.b, self.c, self._z, self.stepped()
         if active is not None:
             x = np.where(np.repeat(active, self.problem.dims)[:, None], x, self._x)
         y = (z + c * (2 * (C @ x) - b))[P]
@@ -121,7 +124,8 @@ class Reference(Run):
 
     def step_one(self, party: Party, g: Array) -> Array:
         """One node's argmin for every draw."""
-        return np.asarray(party.step(g.T[:, None, :])[:, 0, :].T)
+        x = self._x[party.own]
+        return np.asarray(party.step(g.T[:, None, :], x.T[:, None, :])[:, 0, :].T)
 
     def wake_late(self, k: int, i: int, delays: Nodes) -> None:
         """Node ``i`` wakes at ``k``; its messages, and older ones still under way, arrive when their time has come."""
@@ -143,8 +147,7 @@ class Reference(Run):
         return self._z
 
     def residual(self, enough: float = np.inf) -> float:
-        C, b, c, z = self.C, self.b, self.c, self._z
-        x = self.step(C.T @ (z - (c / 2) * b))
+        C, b, c, z, x = self.C, self.b, self.c, self._z, self.stepped()
         dual = z + c * (C @ x - b / 2)
         if self.problem.consensus:
             violation = spread(x, self.problem.dim)
@@ -167,7 +170,7 @@ class Party:
         own = problem.columns[i], problem.columns[i + 1]
         self.held, self.own = slice(*held), slice(*own)
         self.C = problem.C[self.held, self.own]
-        self.step = problem.cost(i).bind(problem.penalty(c, i))
+        self.step = problem.cost(i).bind_from(problem.penalty(c, i))
 
 
 def spread(x: Array, dim: int) -> Array:

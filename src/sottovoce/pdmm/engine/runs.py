@@ -184,7 +184,7 @@ class NodeSpaceRun(CompiledRun):
 
     def step_memory(self, step: Any, g: Array) -> Array:
         in_order = g if self.layout.user is None else g[self.layout.number]
-        return self.to_memory(self.from_stacked(step(self.to_stacked(in_order))))
+        return self.to_memory(self.from_stacked(step(self.to_stacked(in_order), self.stacked_x())))
 
     def fresh(self, g: Array) -> Array:
         return super().fresh(g) if self.step is None else self.step_memory(self.step, g)
