@@ -21,8 +21,9 @@ from .base import Array
 
 ITERATIONS = 60  # of Newton at one tau; about ten are usual from zero, three from near by
 BISECTIONS = 60
-LASTING = 0.03  # by this much margins may move, in units of tau, before the Hessian is computed again
-JUDGED = 1e-3  # relative to margins: a step that moves them by more does not end at rounding, so nobody looks
+LASTING = 0.01  # by this much margins may move, in units of tau, before the Hessian is computed again
+JUDGED = 1e-6  # relative to margins: a step that moves them by more does not end at rounding, so nobody looks ...
+UNJUDGED = 12  # ... in so many iterations; margins may be noise themselves
 ROWS = 256  # multiplied at a time, so that a long party needs no second copy of its rows
 DOMINANT = 1e8  # of BB' over kappa: above, the solution by rows would be a difference of large numbers
 
@@ -100,7 +101,7 @@ def newton(A: Array, kappa: float, g: Array, tau: float, x: Array, s: Scratch) -
     gradient, change = s.per_dim[0], s.per_dim[2]
     margin, slope, p, weight = s.per_row[0, :n], s.per_row[1, :n], s.per_row[2, :n], s.per_row[3, :n]
     close, steepest, moved, unknowns = False, np.inf, np.inf, 0
-    for _ in range(ITERATIONS):
+    for turn in range(ITERATIONS):
         np.dot(A, x, margin)
         largest = 1.0
         for j in range(n):
@@ -110,7 +111,7 @@ def newton(A: Array, kappa: float, g: Array, tau: float, x: Array, s: Scratch) -
         np.dot(A.T, p, gradient)
         for a in range(d):
             gradient[a] = g[a] + kappa * x[a] - gradient[a]
-        small = steepest <= JUDGED * largest and only_rounding(A, kappa, g, x, s)
+        small = (steepest <= JUDGED * largest or turn >= UNJUDGED) and only_rounding(A, kappa, g, x, s)
         if small and (close or tau > 1.0):
             return True
         close = small
