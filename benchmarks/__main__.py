@@ -12,7 +12,7 @@ import numba
 from rich.console import Console
 from rich.table import Table
 
-from . import auditing, network, overhead, speed, tuning
+from . import auditing, logistic, network, overhead, speed, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -25,6 +25,7 @@ BENCHMARKS = {
     "import": overhead.importing,
     "auto": tuning.automatic,
     "batch": speed.batches,
+    "logistic": logistic.logistic,
     "audit": auditing.audits,
     "network": network.networking,
 }

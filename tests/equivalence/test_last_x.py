@@ -1,4 +1,4 @@
-"""Logistic steps begin at the node's last ``x``: the same bits for the same history, and the same answer from anywhere."""
+"""Logistic steps begin at the node's last ``x``: the same history gives the same bits, any start the same answer."""
 
 from __future__ import annotations
 
