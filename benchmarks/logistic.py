@@ -79,6 +79,30 @@ class NumPyLogistic:
             self.a = (1 - THETA) * a + THETA * b
 
 
+def newton_of_one(A: Any, kappa: float, g: Any, x: Any, by_rows: bool) -> Any:
+    """The same for one node, in vectors and matrices."""
+    r, d = A.shape
+    unknowns = np.arange(r if by_rows else d)
+    for _ in range(60):
+        p = 1 / (1 + np.exp(A @ x))
+        slope = g + kappa * x - p @ A
+        weight = p * (1 - p)
+        if by_rows:
+            B = np.sqrt(weight)[:, None] * A
+            M = B @ B.T
+            M[unknowns, unknowns] += kappa
+            change = (slope - np.linalg.solve(M, B @ slope) @ B) / kappa
+        else:
+            H = (weight[:, None] * A).T @ A
+            H[unknowns, unknowns] += kappa
+            change = np.linalg.solve(H, slope)
+        size = 1 + (np.abs(g) + kappa * np.abs(x)).max()
+        x = x - change
+        if np.abs(slope).max() <= 1e-15 * (r + d + 8) * size:
+            break
+    return x
+
+
 class NumPyParties:
     """Asynchronous, a dictionary of vectors; Newton from the node's last ``x``."""
 
@@ -86,9 +110,9 @@ class NumPyParties:
         network, self.by_rows, d = problem.network, by_rows, problem.dim
         costs: list[Any] = [problem.cost(i) for i in range(network.n)]
         self.network, self.at = network, 0
-        self.A = [cost.A[None] for cost in costs]
+        self.A = [cost.A for cost in costs]
         self.neighbours = [network.neighbours(i).tolist() for i in range(network.n)]
-        self.kappa = [C * len(j) + 2 * cost.ridge for j, cost in zip(self.neighbours, costs, strict=True)]
+        self.kappa = [C * len(j) + 2 * float(cost.ridge[0]) for j, cost in zip(self.neighbours, costs, strict=True)]
         self.z = {(i, j): np.zeros(d) for i in range(network.n) for j in self.neighbours[i]}
         self.x = np.zeros((network.n, d))
 
@@ -97,7 +121,7 @@ class NumPyParties:
         for i in ASYNCHRONOUS.nodes(self.network, KEY, self.at, count).tolist():
             around = self.neighbours[i]
             g = np.sum([z[i, j] if i > j else -z[i, j] for j in around], axis=0)
-            self.x[i] = x = newton(self.A[i], self.kappa[i], g[None], self.x[i : i + 1], self.by_rows)[0]
+            self.x[i] = x = newton_of_one(self.A[i], self.kappa[i], g, self.x[i], self.by_rows)
             for j in around:
                 z[j, i] = (1 - THETA) * z[j, i] + THETA * (z[i, j] + 2 * C * (x if i > j else -x))
         self.at += count
