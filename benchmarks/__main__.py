@@ -12,7 +12,7 @@ import numba
 from rich.console import Console
 from rich.table import Table
 
-from . import auditing, network, overhead, pairs, speed, tuning
+from . import auditing, logistic, network, overhead, pairs, speed, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -27,6 +27,7 @@ BENCHMARKS = {
     "pairs": pairs.both,
     "kinked": pairs.kinked,
     "batch": speed.batches,
+    "logistic": logistic.logistic,
     "audit": auditing.audits,
     "network": network.networking,
 }

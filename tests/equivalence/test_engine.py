@@ -139,3 +139,12 @@ def test_no_compiled_engine_is_said(network):
     problem = sv.Problem(network, [sv.AbsoluteDeviation(float(i)) for i in range(N)])
     with pytest.raises(Unsupported, match="no compiled engine"):
         sv.solve(problem, schedule=sv.Asynchronous(), c=1.0, theta=0.5, engine="compiled")
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_looking_at_a_run_changes_no_bit(network, rng, every):
+    """Recentring comes every ten iterations, however many are played at a time."""
+    problem = sv.Problem(network, sv.Huber.many(rng.normal(size=N)))
+    arguments = {"theta": 0.8, "c": 0.4, "tol": 0, "max_iter": 65}
+    watched = sv.solve(problem, record=[sv.Residual()], record_every=every, **arguments)
+    np.testing.assert_array_equal(watched.x, sv.solve(problem, **arguments).x)

@@ -162,7 +162,7 @@ def test_the_collapsed_sum_is_exact(network, rng, name, grid):
     z = [Fraction(v) for v in z0]
     columns = problem.columns
     for i, node in enumerate(sv.nodes_of(problem, c=0.4, theta=1.0, z0=z0, grid=grid)):
-        x = node.step(np.zeros((1, problem.dims[i])))[0]  # -(Q + rho)^{-1} w
+        x = node.step(np.zeros((1, problem.dims[i])), node.x[None])[0]  # -(Q + rho)^{-1} w
         w = []
         for t in range(columns[i], columns[i + 1]):
             steps = lattice(grid, np.abs(C[:, t]).max())

@@ -60,7 +60,7 @@ def by_sign_patterns(f: Any, g: Array, rho: float) -> Array:
 
 def by_row_patterns(f: Any, g: Array, rho: float) -> Array:
     """Every row pays, does not pay, or lies on the margin: one linear system each; the best answer is the minimum."""
-    A, kappa, candidates = f.A[0], rho + 2 * f.ridge[0], []
+    A, kappa, candidates = f.A, rho + 2 * f.ridge[0], []
     for pattern in product(("free", "pays", "margin"), repeat=len(A)):
         pays, margin = (A[[which == what for which in pattern]] for what in ("pays", "margin"))
         kkt = np.block([[kappa * np.eye(f.dim), -margin.T], [margin, np.zeros((len(margin), len(margin)))]])
@@ -79,7 +79,7 @@ def tilted(f: Cost, x: Array, g: Array, rho: float) -> float:
 
 
 def by_trust_region(f: Any, g: Array, rho: float) -> Array:
-    A, kappa = f.A[0], rho + 2 * f.ridge[0]
+    A, kappa = f.A, rho + 2 * f.ridge[0]
 
     def slope(x: Array) -> Array:
         return g + kappa * x - A.T @ special.expit(-A @ x)

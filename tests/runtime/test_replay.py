@@ -36,9 +36,12 @@ CLOSE = 1e-9
 class Story:
     """Parties of one run in this process, recorded: wakes, losses, overtaking, and crashes, at random."""
 
-    def __init__(self, folder: Path, seed: int, *, channels="open", theta=1.0, d=3):
+    def __init__(self, folder: Path, seed: int, *, channels="open", theta=1.0, d=3, logistic=False):
         self.rng = np.random.default_rng(seed)
         self.problem = sv.averaging(HOUSE, self.rng.normal(size=(5, d)))
+        if logistic:
+            shards = [(self.rng.normal(size=(rows, d)), self.rng.integers(0, 2, rows)) for rows in (1, 2, 5, 8, 20)]
+            self.problem = sv.logistic(HOUSE, shards)
         self.z0, self.theta = MASK.draw((2 * HOUSE.m, d), seed), theta
         self.run = {"name": "story", "parties": NAMES, "channels": channels, "c": C, "theta": theta, "statistic": {}}
         self.folder = folder
@@ -83,7 +86,7 @@ class Story:
 
     def save(self, i):
         node = self.nodes[i]
-        self.saved[i] = dict(node.D), dict(node.newest), self.recorders[i].mark()
+        self.saved[i] = dict(node.D), dict(node.newest), node.x, self.recorders[i].mark()
 
     def crash(self, i):
         """Lose everything since the last save; half a line is left of what was being written."""
@@ -93,7 +96,7 @@ class Story:
         self.recorders[i], state = self.recorder(i), None
         self.nodes[i] = node = self.node(i)
         if self.saved[i] is not None:
-            D, newest, state = self.saved[i]
+            D, newest, node.x, state = self.saved[i]
             node.D, node.newest = dict(D), dict(newest)
         node.sent = spent
         self.recorders[i].began(0, spent, MASK, state)
@@ -134,6 +137,15 @@ def test_what_was_recorded_replays_to_the_bit(tmp_path, seed, channels):
     done = replay(story.traces, story.node_of)
     assert done.equal
     assert (done.wakes, done.messages, done.stages) == (story.wakes, len(story.messages), 1)
+    assert done.restarts > 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_logistic_run_replays_to_the_bit(tmp_path, seed):
+    """A logistic step begins at the node's last ``x``, which a journal keeps: after a crash it is an older one."""
+    story = Story(tmp_path, seed, logistic=True).play(400)
+    done = replay(story.traces, story.node_of)
+    assert done.equal
     assert done.restarts > 5
 
 

@@ -32,7 +32,7 @@ def positive(value: npt.ArrayLike, name: str, count: int = 1) -> Array:
     if array.shape not in ((), (count,)) or not (np.isfinite(array) & (array > 0)).all():
         each = f" or {count} of them, one per node" if count > 1 else ""
         raise InvalidCost(f"{name} must be a finite number > 0{each}; got {value!r}.")
-    return np.ascontiguousarray(np.broadcast_to(array, (count,)))
+    return array if array.ndim else np.full(count, array)
 
 
 def as_shape(dim: int | None) -> tuple[int, ...]:
@@ -50,9 +50,10 @@ def as_shape(dim: int | None) -> tuple[int, ...]:
 
 def as_signs(labels: Array) -> Array:
     """Labels of two classes, ``{0, 1}`` or ``{-1, 1}``, as ``-1`` and ``1``."""
-    if not (np.isin(labels, (0, 1)).all() or np.isin(labels, (-1, 1)).all()):  # not quoted: they are data
+    ones = labels == 1  # comparisons: np.isin takes ten times as long on the few rows of a party
+    if not ((ones | (labels == 0)).all() or (ones | (labels == -1)).all()):  # not quoted: they are data
         raise InvalidCost("labels must all be in {0, 1} or all in {-1, 1}; there are others, or some of both.")
-    return np.where(labels == 1, 1.0, -1.0)
+    return np.where(ones, 1.0, -1.0)
 
 
 def one_object(thing: Any) -> npt.NDArray[Any]:

@@ -33,17 +33,17 @@ SLACK = 100.0  # of the accepted rounding over the aimed-for rounding
 
 
 @njit(cache=True)
-def step_all(g: Array, rho: Array, A: Array, rows: Index, ridge: Array, x: Array) -> int:
+def step_all(g: Array, rho: Array, A: Array, starts: Index, ridge: Array, x: Array) -> int:
     """Step all nodes into ``x``; the flat index of the first step that cannot be verified, or -1."""
     batches, count = g.shape[:2]
-    alpha = np.empty(A.shape[1])
+    alpha = np.empty(np.diff(starts).max())
     for k in range(batches):
         for i in range(count):
             if not np.isfinite(g[k, i]).all():
                 x[k, i] = np.nan
                 continue
             kappa = rho[i] + 2.0 * ridge[i]
-            data = A[i, : rows[i]]
+            data = A[starts[i] : starts[i + 1]]
             descend(data, kappa, g[k, i], x[k, i], alpha)
             if not pivot_to_optimum(data, kappa, g[k, i], x[k, i], alpha):
                 return int(k * count + i)

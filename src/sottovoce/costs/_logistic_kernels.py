@@ -2,52 +2,75 @@
 
 ``kappa = rho + 2 ridge``, and ``a_j`` already carries its label. On the way to a solution that Newton's method
 does not find directly, the loss is softened to ``tau log(1 + exp(-a_j'x / tau))``; the answer has ``tau = 1``.
+
+Newton's equations ``(kappa I + B'B) change = -h``, ``B = W^{1/2} A``, have as many unknowns as there are rows or
+columns, whichever are fewer: ``change = -(h - B'(kappa I + BB')^{-1} B h) / kappa``. Matrices are multiplied by BLAS.
 """
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, sqrt
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ._linear_kernels import EPS, dot, factor, solve
+from ._linear_kernels import EPS, absolute_dot, factor_by_blocks, solve
 from .base import Array
 
-ITERATIONS = 60  # of Newton at one tau; about ten are usual
+ITERATIONS = 60  # of Newton at one tau; about ten are usual from zero, three from near by
 BISECTIONS = 60
+LASTING = 0.01  # by this much margins may move, in units of tau, before the Hessian is computed again
+JUDGED = 1e-6  # relative to margins: a step that moves them by more does not end at rounding, so nobody looks ...
+UNJUDGED = 12  # ... in so many iterations; margins may be noise themselves
+ROWS = 256  # multiplied at a time, so that a long party needs no second copy of its rows
+DOMINANT = 1e8  # of BB' over kappa: above, the solution by rows would be a difference of large numbers
+
+
+class Scratch(NamedTuple):
+    """Memory for one node at a time."""
+
+    per_dim: Array  # (5, d): gradient, rounding, change, for factor, previous
+    per_row: Array  # (5, longest): margin, slope, p, weight, for solve
+    B: Array  # (rows at a time, d)
+    matrix: Array  # flat: as many unknowns squared as there are, at most d^2
 
 
 @njit(cache=True)
-def step_all(g: Array, rho: Array, A: Array, rows: npt.NDArray[np.int64], ridge: Array, x: Array) -> int:
-    """Step all nodes into ``x``; the flat index of the first step that cannot be verified, or -1."""
+def step_all(g: Array, rho: Array, A: Array, starts: npt.NDArray[np.int64], ridge: Array, x: Array) -> int:
+    """Step all nodes from ``x`` into ``x``; the flat index of the first step that cannot be verified, or -1."""
     batches, count, d = g.shape
-    H = np.empty((d, d))
-    per_dim, per_row = np.empty((5, d)), np.empty((2, A.shape[1]))
-    for k in range(batches):
-        for i in range(count):
+    longest = max(1, np.diff(starts).max())
+    at_once = min(longest, max(ROWS, d))
+    s = Scratch(np.empty((5, d)), np.empty((5, longest)), np.empty((at_once, d)), np.empty(d * d))
+    for i in range(count):
+        kappa, data = rho[i] + 2.0 * ridge[i], A[starts[i] : starts[i + 1]]
+        for k in range(batches):
             if not np.isfinite(g[k, i]).all():
                 x[k, i] = np.nan
                 continue
-            kappa, data = rho[i] + 2.0 * ridge[i], A[i, : rows[i]]
-            x[k, i] = 0.0
-            if newton(data, kappa, g[k, i], 1.0, x[k, i], H, per_dim, per_row):
+            if len(data) == 0:
+                x[k, i] = -g[k, i] / kappa
                 continue
-            if not sharpen(data, kappa, g[k, i], x[k, i], H, per_dim, per_row):
+            if not np.isfinite(x[k, i]).all():
+                x[k, i] = 0.0
+            if newton(data, kappa, g[k, i], 1.0, x[k, i], s):
+                continue
+            if not sharpen(data, kappa, g[k, i], x[k, i], s):
                 return int(k * count + i)
     return -1
 
 
 @njit(cache=True)
-def sharpen(A: Array, kappa: float, g: Array, x: Array, H: Array, per_dim: Array, per_row: Array) -> bool:
+def sharpen(A: Array, kappa: float, g: Array, x: Array, s: Scratch) -> bool:
     """Follow the minimum from a loss so soft that ``F`` is almost quadratic down to the true one.
 
     Needed where margins are in the millions, as under a large mask: next to them the bend of the loss is a
     kink, and Newton's method, which sees either side of it as straight, zigzags.
     """
     n, d = A.shape
-    previous = per_dim[4]
+    previous = s.per_dim[4]
     tau, reach = 1.0, 0.0
     for a in range(d):
         x[a] = abs(g[a])
@@ -61,41 +84,45 @@ def sharpen(A: Array, kappa: float, g: Array, x: Array, H: Array, per_dim: Array
     x[:] = 0.0
     previous[:] = 0.0
     while tau > 1.0:
-        if not newton(A, kappa, g, tau, x, H, per_dim, per_row):
+        if not newton(A, kappa, g, tau, x, s):
             return False
         for a in range(d):  # the minimum is almost linear in tau
             now = x[a]
             x[a] += 0.5 * (now - previous[a])
             previous[a] = now
         tau *= 0.5
-    return newton(A, kappa, g, 1.0, x, H, per_dim, per_row)
+    return newton(A, kappa, g, 1.0, x, s)
 
 
 @njit(cache=True)
-def newton(A: Array, kappa: float, g: Array, tau: float, x: Array, H: Array, per_dim: Array, per_row: Array) -> bool:
+def newton(A: Array, kappa: float, g: Array, tau: float, x: Array, s: Scratch) -> bool:
     """Damped Newton from ``x`` until the gradient is its own rounding error, and once more; roughly if ``tau > 1``."""
     n, d = A.shape
-    gradient, rounding, change, scratch = per_dim[0], per_dim[1], per_dim[2], per_dim[3]
-    margin, slope = per_row[0, :n], per_row[1, :n]
-    close = False
-    for _ in range(ITERATIONS):
+    gradient, change = s.per_dim[0], s.per_dim[2]
+    margin, slope, p, weight = s.per_row[0, :n], s.per_row[1, :n], s.per_row[2, :n], s.per_row[3, :n]
+    close, steepest, moved, unknowns = False, np.inf, np.inf, 0
+    for turn in range(ITERATIONS):
+        np.dot(A, x, margin)
+        largest = 1.0
         for j in range(n):
-            margin[j] = dot(A[j], x)
-        evaluate(A, kappa, g, tau, x, margin, gradient, rounding, H)
-        small = True
+            p[j], weight[j] = bend(margin[j] / tau)
+            weight[j] /= tau
+            largest = max(largest, abs(margin[j]) / tau)
+        np.dot(A.T, p, gradient)
         for a in range(d):
-            small = small and abs(gradient[a]) <= rounding[a]
+            gradient[a] = g[a] + kappa * x[a] - gradient[a]
+        small = (steepest <= JUDGED * largest or turn >= UNJUDGED) and only_rounding(A, kappa, g, x, s)
         if small and (close or tau > 1.0):
             return True
         close = small
-        if not factor(H, d, scratch):
-            return False
-        for a in range(d):
-            change[a] = -gradient[a]
-        solve(H, d, change)
+        if moved > LASTING:
+            unknowns, moved = factor_hessian(A, kappa, s), 0.0
+            if unknowns == 0:
+                return False
+        find_change(A, kappa, unknowns, s)
+        np.dot(A, change, slope)
         steepest = 0.0
         for j in range(n):
-            slope[j] = dot(A[j], change)
             steepest = max(steepest, abs(slope[j]) / tau)
         # F is self-concordant in this sense: while no margin moves by more than tau, no curvature changes by
         # more than a factor e, and a full Newton step lowers F. Beyond that, the slope along the line decides.
@@ -104,45 +131,86 @@ def newton(A: Array, kappa: float, g: Array, tau: float, x: Array, H: Array, per
             length = max(1.0 / steepest, damping(kappa, g, tau, x, change, gradient, margin, slope))
         for a in range(d):
             x[a] += length * change[a]
+        moved += length * steepest
         if tau > 1.0 and steepest < 0.1:
             return True
     return False
 
 
 @njit(cache=True)
-def evaluate(
-    A: Array,
-    kappa: float,
-    g: Array,
-    tau: float,
-    x: Array,
-    margin: Array,
-    gradient: Array,
-    rounding: Array,
-    H: Array,
-) -> None:
-    """The gradient, a bound on its rounding error, and the upper triangle of the Hessian."""
+def only_rounding(A: Array, kappa: float, g: Array, x: Array, s: Scratch) -> bool:
+    """Whether the gradient is not above a bound on its own rounding error."""
     n, d = A.shape
+    gradient, rounding, p, weight = s.per_dim[0], s.per_dim[1], s.per_row[2], s.per_row[3]
     for a in range(d):
-        gradient[a] = g[a] + kappa * x[a]
         rounding[a] = abs(g[a]) + abs(kappa * x[a])
-        for b in range(a, d):
-            H[a, b] = 0.0
-        H[a, a] = kappa
     for j in range(n):
-        p = sigmoid(-margin[j] / tau)
-        weight = p * sigmoid(margin[j] / tau) / tau
-        size = 0.0  # of the terms of the margin, whose rounding passes through the curvature
+        # The rounding of the terms of a margin passes through the curvature.
+        size = p[j] + weight[j] * absolute_dot(A[j], x)
         for a in range(d):
-            size += abs(A[j, a] * x[a])
-        for a in range(d):
-            gradient[a] -= p * A[j, a]
-            rounding[a] += (p + weight * size) * abs(A[j, a])
-            scaled = weight * A[j, a]
-            for b in range(a, d):
-                H[a, b] += scaled * A[j, b]
+            rounding[a] += size * abs(A[j, a])
+    small = True
     for a in range(d):
-        rounding[a] *= (n + d + 8) * EPS
+        small = small and abs(gradient[a]) <= (n + d + 8) * EPS * rounding[a]
+    return small
+
+
+@njit(cache=True)
+def factor_hessian(A: Array, kappa: float, s: Scratch) -> int:
+    """Factor ``kappa I + BB'``, or ``kappa I + B'B``, into ``s.matrix``; the number of unknowns, 0 if singular."""
+    n, d = A.shape
+    weight = s.per_row[3]
+    if n < d:
+        M = s.matrix[: n * n].reshape(n, n)
+        B = weighted(A, weight, s.B)
+        np.dot(B, B.T, M)
+        if np.trace(M) <= DOMINANT * kappa:
+            return n if regular(M, kappa, s) else 0
+    H = s.matrix.reshape(d, d)
+    H[:] = 0.0
+    for first in range(0, n, len(s.B)):
+        last = min(first + len(s.B), n)
+        B = weighted(A[first:last], weight[first:last], s.B)
+        H += np.dot(B.T, B)
+    return d if regular(H, kappa, s) else 0
+
+
+@njit(cache=True)
+def weighted(A: Array, weight: Array, B: Array) -> Array:
+    """``W^{1/2} A``."""
+    n, d = A.shape
+    for j in range(n):
+        root = sqrt(weight[j])
+        for a in range(d):
+            B[j, a] = root * A[j, a]
+    return B[:n]
+
+
+@njit(cache=True)
+def regular(M: Array, kappa: float, s: Scratch) -> bool:
+    """Factor ``M + kappa I`` in place."""
+    for a in range(len(M)):
+        M[a, a] += kappa
+    return bool(factor_by_blocks(M, s.per_dim[3]))
+
+
+@njit(cache=True)
+def find_change(A: Array, kappa: float, unknowns: int, s: Scratch) -> None:
+    """Newton's change, by the factors that ``factor_hessian`` has left."""
+    n, d = A.shape
+    gradient, change = s.per_dim[0], s.per_dim[2]
+    M = s.matrix[: unknowns * unknowns].reshape(unknowns, unknowns)
+    if unknowns < d:
+        B, inner = s.B[:n], s.per_row[4, :n]
+        np.dot(B, gradient, inner)
+        solve(M, n, inner)
+        np.dot(B.T, inner, change)
+        for a in range(d):
+            change[a] = (change[a] - gradient[a]) / kappa
+    else:
+        for a in range(d):
+            change[a] = -gradient[a]
+        solve(M, d, change)
 
 
 @njit(cache=True)
@@ -159,7 +227,7 @@ def damping(
     for _ in range(BISECTIONS):
         now = linear + length * quadratic
         for j in range(len(margin)):
-            now -= sigmoid(-(margin[j] + length * slope[j]) / tau) * slope[j]
+            now -= bend((margin[j] + length * slope[j]) / tau)[0] * slope[j]
         if now > 0.0:
             high = length
         elif length == 1.0 or now >= 0.5 * start:
@@ -171,9 +239,8 @@ def damping(
 
 
 @njit(cache=True)
-def sigmoid(t: float) -> float:
-    """``1 / (1 + exp(-t))``, without overflow."""
-    if t >= 0.0:
-        return 1.0 / (1.0 + exp(-t))
-    e = exp(t)
-    return e / (1.0 + e)
+def bend(t: float) -> tuple[float, float]:
+    """``p = 1 / (1 + exp(t))`` and ``p (1 - p)``, without overflow."""
+    e = exp(-abs(t))
+    low = e / (1.0 + e)
+    return (low if t >= 0.0 else 1.0 / (1.0 + e)), low / (1.0 + e)

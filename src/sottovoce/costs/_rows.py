@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -13,52 +14,74 @@ from ._arguments import as_signs
 from .base import Array, Cost, nonnegative
 from .quadratic import as_rows
 
+Index = npt.NDArray[np.int64]
+
 
 class LabelledRows(Cost):
     """``f(x) = sum_j loss(y_j a_j'x) + ridge ||x||^2`` over the node's rows ``a_j`` and labels ``y_j = -1, 1``.
 
-    The rows are stored as ``y_j a_j``, padded with zeros up to the longest node of the batch. ``rows`` says
-    how many there are: the padding is never read by a step, so it cannot change its bits.
+    The rows ``y_j a_j`` of all nodes lie in one array, node after node: a batch takes what its rows take, however
+    unequal the nodes are.
     """
 
-    _fields = ("A", "rows", "ridge")
-    A: Array  # (count, max rows, d), each row multiplied by its label
-    rows: npt.NDArray[np.int64]  # (count,)
+    _fields = ("rows", "ridge", "A")
+    rows: Index  # (count,), how many
     ridge: Array  # (count,)
+    A: Array  # (sum of rows, d): those of node i are A[starts[i] : starts[i + 1]], each multiplied by its label
 
     def __init__(self, A: npt.ArrayLike, labels: npt.ArrayLike, ridge: float = 0.0) -> None:
         matrix, target = as_rows(A, labels, "A", "labels")
         signed = matrix * as_signs(target)[:, None]
         rows = np.array([len(signed)], dtype=np.int64)
-        self._fill(signed.shape[1:], A=signed[None], rows=rows, ridge=nonnegative(ridge, "ridge"))
+        self._fill(signed.shape[1:], rows=rows, ridge=nonnegative(ridge, "ridge"), A=signed)
+
+    @cached_property
+    def starts(self) -> Index:
+        """Where the rows of each node begin, and where the last ones end."""
+        return np.concatenate([[0], np.cumsum(self.rows)])
 
     @property
     def signature(self) -> tuple[object, ...]:
         return (type(self), self.shape)
 
-    @classmethod
-    def join(cls, costs: Sequence[Self]) -> Self:
-        longest = max(f.A.shape[1] for f in costs)
-        padded = [np.pad(f.A, ((0, 0), (0, longest - f.A.shape[1]), (0, 0))) for f in costs]
-        rest = {name: np.concatenate([getattr(f, name) for f in costs]) for name in ("rows", "ridge")}
-        return cls._make(costs[0].shape, A=np.concatenate(padded), **rest)
-
     def take(self, nodes: npt.NDArray[np.intp] | slice) -> Self:
-        rows = self.rows[nodes]
-        longest = int(rows.max(initial=0))
-        return self._make(self.shape, A=self.A[nodes, :longest], rows=rows, ridge=self.ridge[nodes])
+        order = np.arange(self.count)[nodes]
+        parts = [self._rows_of(i) for i in order]
+        A = parts[0] if len(parts) == 1 else np.concatenate([self.A[:0], *parts])  # one node's rows are not copied
+        return self._make(self.shape, rows=self.rows[nodes], ridge=self.ridge[nodes], A=A)
+
+    def _rows_of(self, i: int) -> Array:
+        return self.A[self.starts[i] : self.starts[i + 1]]
 
     def value(self, x: Array) -> Array:
-        margins = np.einsum("kjd,...kd->...kj", self.A, x)
-        present = np.arange(self.A.shape[1]) < self.rows[:, None]
-        losses = np.where(present, self._loss(margins), 0.0)
-        return np.asarray(losses.sum(axis=-1) + self.ridge * np.sum(x * x, axis=-1))
+        values = self.ridge * np.sum(x * x, axis=-1)
+        for at in np.ndindex(values.shape[:-1]):
+            losses = self._loss(self._margins(x[at]))
+            values[at] += np.bincount(self._owners, weights=losses, minlength=self.count)
+        return np.asarray(values)
+
+    @property
+    def _owners(self) -> npt.NDArray[np.intp]:
+        """The node of every row."""
+        return np.repeat(np.arange(self.count), self.rows)
+
+    def _margins(self, x: Array) -> Array:
+        """``y_j a_j'x_i`` of every row, for ``x (count, dim)``."""
+        return np.asarray(np.einsum("jd,jd->j", self.A, x[self._owners]))
+
+    def _gram(self, weights: Array) -> Array:
+        """``sum_j w_j a_j a_j'`` over the rows of each node, ``(count, dim, dim)``."""
+        scaled = self.A * weights[:, None]
+        return np.stack([scaled[s:e].T @ self.A[s:e] for s, e in pairwise(self.starts)])
 
     @property
     def sizes(self) -> tuple[float, float]:
         """Margins are of size 1, and slopes of the losses at most 1."""
-        largest = float(np.abs(self.A).max(initial=0.0))
-        return (1 / largest if largest else 0.0), float(np.abs(self.A).sum(axis=1).max(initial=0.0))
+        entries = np.abs(self.A)
+        largest = float(entries.max(initial=0.0))
+        filled = self.starts[:-1][self.rows > 0]  # reduceat knows no empty sums
+        slopes = np.add.reduceat(entries, filled) if len(filled) else entries
+        return (1 / largest if largest else 0.0), float(slopes.max(initial=0.0))
 
     @abstractmethod
     def _loss(self, margins: Array) -> Array:

@@ -19,6 +19,7 @@ from ..errors import InvalidCost, Unsupported
 
 Array = npt.NDArray[np.float64]
 Step = Callable[[Array], Array]
+StepFrom = Callable[[Array, Array], Array]
 
 
 class QuadraticForm(NamedTuple):
@@ -53,8 +54,8 @@ class Cost(ABC):
       ``-g_i/rho_i`` with ``t = 1/rho_i``. A step that cannot be exact raises ``InvalidCost`` or ``Unsupported``;
     * ``irregular``: why ``theta = 1`` may not converge, or None.
 
-    It may define ``bind``, ``quadratic``, ``sizes``, ``hessian`` and ``rough_hessian``. One node's cost is simpler to
-    write as ``FromGradient`` or ``Custom``.
+    It may define ``bind``, ``bind_from``, ``quadratic``, ``sizes``, ``hessian`` and ``rough_hessian``. One node's cost
+    is simpler to write as ``FromGradient`` or ``Custom``.
 
     Examples
     --------
@@ -136,6 +137,15 @@ class Cost(ABC):
                 "of the identity. Use a quadratic cost there, or orthogonal blocks."
             )
         return lambda g: self.step(g, rho)
+
+    def bind_from(self, rho: Array) -> StepFrom:
+        """The step for a fixed ``rho``, given also the node's ``x`` so far: a step that searches may begin there.
+
+        To rounding the answer does not depend on it. ``x`` is part of every node's state, so the same history gives
+        the same bits.
+        """
+        step = self.bind(rho)
+        return lambda g, x: step(g)
 
     @property
     def quadratic(self) -> QuadraticForm | None:

@@ -42,7 +42,7 @@ class Hinge(LabelledRows):
         from ._hinge_kernels import step_all
 
         cure = "Scale the columns of A, raise c, or add a ridge."
-        return step_by_kernel(step_all, self, g, rho, (self.A, self.rows, self.ridge), cure)
+        return step_by_kernel(step_all, self, g, rho, (self.A, self.starts, self.ridge), cure)
 
     @property
     def rough_hessian(self) -> Array:

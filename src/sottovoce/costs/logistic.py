@@ -6,7 +6,7 @@ import numpy as np
 
 from ._compiled import step_by_kernel
 from ._rows import LabelledRows
-from .base import Array
+from .base import Array, StepFrom
 
 
 class Logistic(LabelledRows):
@@ -39,17 +39,25 @@ class Logistic(LabelledRows):
 
     def step(self, g: Array, rho: Array) -> Array:
         """Damped Newton from zero, until the gradient is nothing but rounding; the same ``g`` gives the same bits."""
+        return self._step_from(g, rho, np.zeros_like(g))
+
+    def bind_from(self, rho: Array) -> StepFrom:
+        """Damped Newton from the node's last ``x``: where a run has settled, two or three evaluations and one solve."""
+        self.bind(rho)  # refuses a matrix
+        return lambda g, x: self._step_from(g, rho, x)
+
+    def _step_from(self, g: Array, rho: Array, start: Array) -> Array:
         from ._logistic_kernels import step_all
 
         cure = "Scale the columns of A, raise c, or add a ridge: the Hessian may be singular to rounding."
-        return step_by_kernel(step_all, self, g, rho, (self.A, self.rows, self.ridge), cure)
+        return step_by_kernel(step_all, self, g, rho, (self.A, self.starts, self.ridge), cure, start)
 
     def hessian(self, x: Array) -> Array:
-        """``sum_j p_j (1 - p_j) a_j a_j' + 2 ridge I`` with ``p_j = 1/(1 + exp(a_j'x))``; padded rows are zero."""
-        margins = np.einsum("kjd,kd->kj", self.A, x)
+        """``sum_j p_j (1 - p_j) a_j a_j' + 2 ridge I`` with ``p_j = 1/(1 + exp(a_j'x))``."""
+        margins = self._margins(x)
         curvature = 0.25 / np.cosh(np.clip(0.5 * margins, -300.0, 300.0)) ** 2  # p (1 - p), without overflow
         ridge = 2.0 * self.ridge[:, None, None] * np.eye(self.dim)
-        return np.asarray(np.einsum("kj,kja,kjb->kab", curvature, self.A, self.A) + ridge)
+        return np.asarray(self._gram(curvature) + ridge)
 
     @property
     def irregular(self) -> str | None:

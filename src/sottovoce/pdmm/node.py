@@ -133,12 +133,12 @@ class Node:
         self.newest = dict.fromkeys(self.neighbours, 0)
         self.sent = 0
         self.x = np.zeros(cost.dim)
-        self.step = cost.bind(penalty(c, self.A.values()))
+        self.step = cost.bind_from(penalty(c, self.A.values()))
         if self.form is not None:
             self._take(self.form)
 
     def _take(self, form: Quadratic) -> None:
-        self.form, self.step = form, form.bind(penalty(self.c, self.A.values()))
+        self.form, self.step = form, form.bind_from(penalty(self.c, self.A.values()))
         self.curvature = smallest_curvature(form.Q)
         self.size = float(np.abs(form.q).max(initial=0.0))
 
@@ -147,7 +147,7 @@ class Node:
         g = np.zeros_like(self.x)
         for j in self.neighbours:
             g = g + adjoint(self.A[j], self.D[j] - (self.c / 2) * self.b[j])
-        self.x = self.step((self.nu + g)[None, :])[0]
+        self.x = self.step((self.nu + g)[None, :], self.x[None, :])[0]
         self.sent += 1
         return [
             Message(self.i, j, self.sent, self.D[j] + self.e[j] + self.c * (2 * times(self.A[j], self.x) - self.b[j]))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs import Averaging, Cost, LeastSquares, QuadraticForm
-from ..costs.base import Array, Step
+from ..costs.base import Array, StepFrom
 from ..errors import InvalidCost
 from ..network import Network
 from ..network.edge_constraints import penalty
@@ -147,14 +147,15 @@ class Problem:
             return c * network.degrees[i : i + 1].astype(np.float64)
         return penalty(c, network.constraints.A[network.indptr[i] : network.indptr[i + 1]])
 
-    def steps(self, c: float) -> Step:
-        """All nodes' argmin steps at once, ``g -> x`` on stacked arrays ``(N, B)``, prefactored for this ``c``."""
+    def steps(self, c: float) -> StepFrom:
+        """All nodes' argmin steps at once on stacked arrays ``(N, B)``, from ``g`` and the last ``x``, prefactored for
+        this ``c``."""
         bound = [(self._positions(nodes, cost.dim), step) for nodes, cost, step in self._bound(c)]
 
-        def step_all(g: Array) -> Array:
+        def step_all(g: Array, last: Array) -> Array:
             x = np.empty_like(g)
             for at, step in bound:
-                x[at] = np.moveaxis(step(np.moveaxis(g[at], -1, 0)), 0, -1)
+                x[at] = np.moveaxis(step(np.moveaxis(g[at], -1, 0), np.moveaxis(last[at], -1, 0)), 0, -1)
             return x
 
         return step_all
@@ -162,10 +163,10 @@ class Problem:
     def _positions(self, nodes: npt.NDArray[np.intp], dim: int) -> Any:
         return self.columns[nodes][:, None] + np.arange(dim)
 
-    def _bound(self, c: float) -> list[tuple[npt.NDArray[np.intp], Cost, Step]]:
+    def _bound(self, c: float) -> list[tuple[npt.NDArray[np.intp], Cost, StepFrom]]:
         if self.consensus:
             degrees = self.network.degrees.astype(np.float64)
-            return [(nodes, cost, cost.bind(c * degrees[nodes])) for nodes, cost in self.groups]
+            return [(nodes, cost, cost.bind_from(c * degrees[nodes])) for nodes, cost in self.groups]
         # General blocks: nodes whose penalty is a multiple of I, and those where it is a matrix, are bound apart.
         bound = []
         for nodes, cost in self.groups:
@@ -175,7 +176,7 @@ class Problem:
                 if len(at):
                     rho = np.concatenate([penalties[k] for k in at])
                     part = cost.take(at)
-                    bound.append((nodes[at], part, part.bind(rho)))
+                    bound.append((nodes[at], part, part.bind_from(rho)))
         return bound
 
     @cached_property

@@ -84,10 +84,13 @@ class Reference(Run):
         self.schedule.play(self, self.problem.network, self.key, self.iteration, count)
         self.iteration += count
 
+    def stepped(self) -> Array:
+        """What every node would compute now, ``x(k+1)`` if all woke (eq. 2)."""
+        return self.step(self.C.T @ (self._z - (self.c / 2) * self.b), self._x)
+
     def wake_many(self, active: Chosen | None, arrived: Chosen | None) -> None:
         """One iteration of all nodes, or of those active; ``arrived`` half-edges are updated."""
-        C, P, b, c, z = self.C, self.P, self.b, self.c, self._z
-        x = self.step(C.T @ (z - (c / 2) * b))
+        C, P, b, c, z, x = self.C, self.P, self.b, self.c, self._z, self.stepped()
         if active is not None:
             x = np.where(np.repeat(active, self.problem.dims)[:, None], x, self._x)
         y = (z + c * (2 * (C @ x) - b))[P]
@@ -112,16 +115,17 @@ class Reference(Run):
         """Node ``i`` wakes: its new ``x_i``, and the rows ``(j|i)`` with the values ``y`` that it sends."""
         party = self.parties.get(i) or self.parties.setdefault(i, Party(self.problem, float(self.c), i))
         z, b = self._z[party.held], self.b if len(self.b) == 1 else self.b[party.held]
-        g = party.C.T @ (z - (self.c / 2) * b)
+        g = party.sums(z - (self.c / 2) * b)
         x = self.step_one(party, g)
         self._x[party.own] = x
         self.activations += 1
         self.messages += len(self.problem.network.neighbours(i))
-        return self.P[party.held], z + self.c * (2 * (party.C @ x) - b)
+        return self.P[party.held], z + self.c * (2 * party.spread(x) - b)
 
     def step_one(self, party: Party, g: Array) -> Array:
         """One node's argmin for every draw."""
-        return np.asarray(party.step(g.T[:, None, :])[:, 0, :].T)
+        x = self._x[party.own]
+        return np.asarray(party.step(g.T[:, None, :], x.T[:, None, :])[:, 0, :].T)
 
     def wake_late(self, k: int, i: int, delays: Nodes) -> None:
         """Node ``i`` wakes at ``k``; its messages, and older ones still under way, arrive when their time has come."""
@@ -143,8 +147,7 @@ class Reference(Run):
         return self._z
 
     def residual(self, enough: float = np.inf) -> float:
-        C, b, c, z = self.C, self.b, self.c, self._z
-        x = self.step(C.T @ (z - (c / 2) * b))
+        C, b, c, z, x = self.C, self.b, self.c, self._z, self.stepped()
         dual = z + c * (C @ x - b / 2)
         if self.problem.consensus:
             violation = spread(x, self.problem.dim)
@@ -166,8 +169,23 @@ class Party:
         held = problem.rows[network.indptr[i]], problem.rows[network.indptr[i + 1]]
         own = problem.columns[i], problem.columns[i + 1]
         self.held, self.own = slice(*held), slice(*own)
-        self.C = problem.C[self.held, self.own]
-        self.step = problem.cost(i).bind(problem.penalty(c, i))
+        # Under consensus C is a sign for each neighbour; a sparse matrix would take longer to cut out than to use.
+        self.C = None if problem.consensus else problem.C[self.held, self.own]
+        self.signs = network.C.data[network.indptr[i] : network.indptr[i + 1], None] if self.C is None else np.empty(0)
+        self.step = problem.cost(i).bind_from(problem.penalty(c, i))
+
+    def sums(self, z: Array) -> Array:
+        """``C'z``, neighbour by neighbour in their order."""
+        if self.C is not None:
+            return np.asarray(self.C.T @ z)
+        terms = self.signs * z.reshape(len(self.signs), -1)
+        return np.asarray(np.add.accumulate(terms)[-1].reshape(-1, z.shape[1]))
+
+    def spread(self, x: Array) -> Array:
+        """``C x``."""
+        if self.C is not None:
+            return np.asarray(self.C @ x)
+        return np.asarray((self.signs * x.reshape(1, -1)).reshape(-1, x.shape[1]))
 
 
 def spread(x: Array, dim: int) -> Array:

@@ -150,8 +150,8 @@ class NodeSpaceRun(CompiledRun):
 
     def advance(self, count: int) -> None:
         if self.step is not None:
-            for _ in range(count):
-                self.advance_with(self.step)
+            for k in range(self.iteration, self.iteration + count):
+                self.advance_with(self.step, k)
         else:
             self.advance_compiled(count)
         self.iteration += count
@@ -170,21 +170,21 @@ class NodeSpaceRun(CompiledRun):
         if count % 2:
             self.b, self.spare = self.spare, self.b
 
-    def advance_with(self, step: Any) -> None:
-        """One iteration for a cost that is not quadratic: its step is one call for all nodes."""
+    def advance_with(self, step: Any, k: int) -> None:
+        """Iteration ``k`` for a cost that is not quadratic: its step is one call for all nodes."""
         theta, a, b = self.theta, self.a, self.b
         self._x = self.step_memory(step, self.own_sums())
         self.b = (1 - theta) * b + theta * (a + 2 * self.c * self._x)
         self.a = (1 - theta) * a + theta * b
         self.p, self.r = (1 - theta) * self.p + theta * self.r, (1 - theta) * self.r + theta * self.p
-        if (self.iteration + 1) % kernels.RECENTRE == 0:
+        if (k + 1) % kernels.RECENTRE == 0:
             middle = (self.a + self.b).mean(axis=0) / 2
             self.a -= middle
             self.b -= middle
 
     def step_memory(self, step: Any, g: Array) -> Array:
         in_order = g if self.layout.user is None else g[self.layout.number]
-        return self.to_memory(self.from_stacked(step(self.to_stacked(in_order))))
+        return self.to_memory(self.from_stacked(step(self.to_stacked(in_order), self.stacked_x())))
 
     def fresh(self, g: Array) -> Array:
         return super().fresh(g) if self.step is None else self.step_memory(self.step, g)

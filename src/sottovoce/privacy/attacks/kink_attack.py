@@ -121,7 +121,7 @@ def kinks_of(problem: Problem, i: int) -> list[Array]:
     if isinstance(cost, Box):
         return list(np.stack([cost.lower[0], cost.upper[0]], axis=1))
     if isinstance(cost, Hinge) and cost.dim == 1:
-        rows = cost.A[0, : cost.rows[0], 0]
+        rows = cost.A[:, 0]
         return [1 / rows[rows != 0]]
     return [np.zeros(0)] * cost.dim
 

@@ -73,10 +73,9 @@ class RecoveredRows:
         off = np.full(len(self.rows), np.nan)
         for i in np.flatnonzero(self.found):
             cost = problem.cost(int(i))
-            one = isinstance(cost, Logistic) and cost.rows[0] == 1
-            a = cost.A[0, 0] if isinstance(cost, Logistic) else np.zeros(cost.dim)
+            a = cost.A[0] if isinstance(cost, Logistic) and cost.rows[0] == 1 else np.zeros(cost.dim)
             nearest = min(np.linalg.norm(self.rows[i] - a), np.linalg.norm(self.rows[i] + a))
-            off[i] = nearest / np.linalg.norm(a) if one and a.any() else np.inf
+            off[i] = nearest / np.linalg.norm(a) if a.any() else np.inf
         return off
 
     def sentence(self, problem: Problem) -> str:

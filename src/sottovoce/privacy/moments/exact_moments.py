@@ -78,7 +78,7 @@ class AffineRun(Reference):
         # Python's floats would be rounded products of each other; in the wider type c and theta are what they are.
         self.c, self.theta = q.dtype.type(c), q.dtype.type(theta)
         self._x = self._x.astype(q.dtype)
-        self.step = lambda g: -(inverse @ (g + self.q))
+        self.step = lambda g, x: -(inverse @ (g + self.q))
 
     def step_one(self, party: Party, g: Array) -> Array:
         return np.asarray(-(self.blocks[party.i] @ (g + self.q[party.own])))
@@ -140,7 +140,7 @@ class LinearRun(AffineRun):
 
     def fresh(self) -> Array:
         """The map of what every node would compute now, ``x(k+1)`` if all woke."""
-        return np.asarray(self.step(self.C.T @ (self._z - (self.c / 2) * self.b)))
+        return self.stepped()
 
 
 @dataclass(frozen=True, eq=False)

@@ -159,7 +159,7 @@ class _Player:
         self.nodes: dict[int, Node] = {}
         begun = [event for event in trace.events if isinstance(event, Began)]
         self.wanted = {event.after: event.stage for event in begun if event.after is not None}
-        self.states: dict[tuple[int, int | None], tuple[dict[int, Array], dict[int, int]]] = {}
+        self.states: dict[tuple[int, int | None], tuple[dict[int, Array], dict[int, int], Array]] = {}
 
     @property
     def over(self) -> bool:
@@ -194,12 +194,13 @@ class _Player:
         node = self.nodes[event.stage]
         if event.counter < node.sent:
             raise self.refuse(event, f"went on at message {event.counter}, but had sent {node.sent}")
-        D, newest = self.states[event.stage, event.after]
-        node.D, node.newest, node.sent = dict(D), dict(newest), event.counter
+        D, newest, x = self.states[event.stage, event.after]
+        node.D, node.newest, node.x, node.sent = dict(D), dict(newest), x, event.counter
 
     def _keep(self, stage: int, after: int | None) -> None:
         # Vectors are replaced, never changed.
-        self.states[stage, after] = dict(self.nodes[stage].D), dict(self.nodes[stage].newest)
+        node = self.nodes[stage]
+        self.states[stage, after] = dict(node.D), dict(node.newest), node.x
 
     def _wake(self, event: Woke) -> list[Message]:
         node = self._node(event)
