@@ -9,7 +9,7 @@ import pytest
 from picture_faults import faults, shown_texts
 
 import sottovoce as sv
-from sottovoce import privacy
+from sottovoce import paper, privacy
 from sottovoce.network.pictures import plot_network
 from sottovoce.pdmm.pictures import plot_run
 
@@ -108,6 +108,31 @@ def test_a_batch_of_draws_has_no_answer_of_each_party():
         progress=False,
     )  # fmt: skip
     assert len(plot_run(None, result, five(), 1e-8).axes) == 2
+
+
+@pytest.mark.parametrize("draw", [paper.figure1, paper.figure2, paper.figure3])
+@pytest.mark.parametrize("draws", [30, 100])
+def test_figures_of_the_paper_can_be_read(draw, draws):
+    figure = draw(draws=draws, iterations=60).figure
+    assert faults(figure) == []
+    (legend,) = figure.legends
+    assert f"{draws} draws $\\pm$ 2 standard errors" in legend.get_title().get_text()
+
+
+def test_bands_of_figure_1_are_two_standard_errors_around_the_draws():
+    panel = paper.figure1(draws=10, iterations=12)
+    curve = panel.data["curves"]["1.0"]["var_z_perp"]
+    band = panel.figure.axes[2].collections[0].get_paths()[0].vertices[:, 1] * 1e7
+    assert np.isclose(band.max(), np.max(np.array(curve["monte_carlo"]) + 2 * np.array(curve["stderr"])))
+    assert np.isclose(band.min(), np.min(np.array(curve["monte_carlo"]) - 2 * np.array(curve["stderr"])))
+    assert panel.figure.axes[2].get_ylim()[0] > 0  # a panel that starts at zero is half empty
+
+
+def test_the_right_axis_of_figure_3_is_the_normalised_measure():
+    panel = paper.figure3(draws=5, iterations=5)
+    curve = panel.data["curves"]["0.5"]["sync"]
+    (right,) = [axes for axes in panel.figure.axes[0].child_axes if axes.get_ylabel() == "$1 - e^{-2I}$"]
+    np.testing.assert_allclose(right._functions[0](np.array(curve["nats"])), curve["normalised"], rtol=1e-12)
 
 
 def test_a_picture_is_shown_by_notebooks_and_not_known_to_pyplot():
