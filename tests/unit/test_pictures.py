@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -133,6 +135,32 @@ def test_the_right_axis_of_figure_3_is_the_normalised_measure():
     curve = panel.data["curves"]["0.5"]["sync"]
     (right,) = [axes for axes in panel.figure.axes[0].child_axes if axes.get_ylabel() == "$1 - e^{-2I}$"]
     np.testing.assert_allclose(right._functions[0](np.array(curve["nats"])), curve["normalised"], rtol=1e-12)
+
+
+def test_a_report_in_a_notebook_says_what_its_summary_says():
+    report = audited(sv.Network.from_edges(4, [(0, 1), (1, 2), (2, 3)], labels=["A&B", "<b>", "c", "d"]), {2})
+    page = report._repr_html_()
+    assert repr(report) == "<Report: DISCLOSED: 1 of 3 honest parties>"
+    assert "<b>DISCLOSED: 1 of 3 honest parties</b>" in page
+    assert all(escape(sentence) in page for sentence in report.sentences())
+    assert "A&amp;B" in page
+    assert "<b></td>" not in page
+    rows = re.findall(r"<tr><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td>", page)
+    assert [row[:2] for row in rows[:1] + rows[-1:]] == [("d", "DISCLOSED"), ("c", "corrupt")]
+    assert rows[1][2] == f"{np.sort(report.excess[:2])[-1]:.3g}"
+
+
+def test_a_report_without_a_guarantee_shows_no_numbers():
+    problem = sv.averaging(five(), np.arange(5.0))
+    report = privacy.audit(problem, sv.UniformMask(4.0), corrupt={2}, prior=1.0)
+    assert report.guarantee == "none"
+    assert "<table>" not in report._repr_html_()
+    assert faults(report.plot()) == []
+
+
+def test_exposure_in_a_notebook_is_its_summary():
+    found = privacy.exposure(five(), privacy.Worst(1))
+    assert found._repr_html_() == f"<p>{escape(found.summary())}</p>"
 
 
 def test_a_picture_is_shown_by_notebooks_and_not_known_to_pyplot():

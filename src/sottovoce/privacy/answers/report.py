@@ -15,7 +15,7 @@ from ...network import Network
 from ..adversary import Adversary, Channels, honest_components
 from ..methods.leaks import Guarantee, Leaks
 from .indistinguishable import best_guess, epsilon
-from .verdict import DELTA, Verdict, verdict
+from .verdict import DELTA, Verdict, headline, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -352,6 +352,14 @@ class Report:
         from .report_picture import plot_report
 
         return plot_report(path, self)
+
+    def __repr__(self) -> str:
+        return f"<Report: {headline(self)}>"
+
+    def _repr_html_(self) -> str:
+        from .report_html import report_html
+
+        return report_html(self)
 
 
 _GUARANTEES = {

@@ -1,0 +1,47 @@
+"""A report in a notebook: the verdict, the sentences of its summary, and a row for each party."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...files.html_table import html_table
+from .verdict import headline
+
+if TYPE_CHECKING:
+    from .report import Report
+
+SHOWN = 25  # rows
+
+
+def report_html(report: Report) -> str:
+    """The worst first, corrupt parties last; without a guarantee there are no numbers to show."""
+    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in report.sentences())
+    parts = [f"<p><b>{escape(headline(report))}</b></p>", f"<ul>{said}</ul>"]
+    if report.guarantee != "none":
+        n, corrupt = report.network.n, report.adversary.corrupt
+        last = np.isin(np.arange(n), list(corrupt))
+        order = np.lexsort((np.arange(n), -report.leakage, -report.excess, last)).tolist()
+        both = "both" if report.holds_answer else "seen so far"
+        header = ["party", "role", "added by the procedure", "told by the result", both, "interval narrower by"]
+        more = f"Nats; the first {SHOWN} of {n} parties, the worst first" if n > SHOWN else "Nats, the worst first"
+        parts.append(html_table([_row(report, i) for i in order[:SHOWN]], header, more))
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _row(report: Report, i: int) -> list[object]:
+    role = "corrupt" if i in report.adversary.corrupt else "honest"
+    if math.isinf(report.leakage[i]):
+        role = "DISCLOSED"
+    elif math.isinf(report.floor[i]) or math.isinf(report.excess[i]):
+        role = "DISCLOSED later"
+    leaks = [_nats(values[i]) for values in (report.excess, report.floor, report.leakage)]
+    narrower = float(report.narrower[i])
+    return [report.name(i), role, *leaks, "-" if math.isnan(narrower) else f"{100 * narrower:.3g} %"]
+
+
+def _nats(value: float) -> str:
+    return "-" if math.isnan(value) else "all" if math.isinf(value) else f"{value:.3g}"
