@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -200,3 +201,19 @@ def test_faults_are_noticed(draw, fault):
     assert faults(figure) == []
     draw(axes)
     assert any(fault in found for found in faults(figure))
+
+
+def test_claims_of_the_paper_are_a_list(capsys, monkeypatch):
+    from sottovoce.cli.paper import _print_claims
+    from sottovoce.paper.claims import Claim
+
+    monkeypatch.setenv("COLUMNS", "80")
+    found = [
+        Claim("it [converges]", "section 6", "variance", {}, verdict, "a reason " * 12) for verdict in ("holds",) * 3
+    ]
+    _print_claims(found, Path("paper"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].rstrip() == " 1. it [converges] (variance)"
+    assert lines[3].startswith("    holds: a reason")
+    assert len(lines) <= 3 * 3 + 4  # and not eight narrow lines a claim
+    assert max(len(line) for line in lines) <= 80

@@ -1,10 +1,11 @@
-"""A report in a notebook: the verdict, the sentences of its summary, and a row for each party."""
+"""How a report shows itself: in a line, in a notebook, as a picture."""
 
 from __future__ import annotations
 
 import math
 from html import escape
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -12,13 +13,34 @@ from ...files.html_table import html_table
 from .verdict import headline
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .report import Report
 
 SHOWN = 25  # rows
 
 
+class Shown:
+    """The part of ``Report`` that is for the eye."""
+
+    def __repr__(self) -> str:
+        return f"<Report: {headline(cast('Report', self))}>"
+
+    def _repr_html_(self) -> str:
+        return report_html(cast("Report", self))
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The network coloured by excess leakage, corrupt and exposed nodes marked; written to a .png, .pdf or .svg
+        where there is a path."""
+        from .report_picture import plot_report
+
+        return plot_report(path, cast("Report", self))
+
+
 def report_html(report: Report) -> str:
-    """The worst first, corrupt parties last; without a guarantee there are no numbers to show."""
+    """The verdict, the sentences of the summary, and a row for each party: the worst first, corrupt parties last.
+
+    Without a guarantee there are no numbers to show."""
     said = "".join(f"<li>{escape(sentence)}</li>" for sentence in report.sentences())
     parts = [f"<p><b>{escape(headline(report))}</b></p>", f"<ul>{said}</ul>"]
     if report.guarantee != "none":
