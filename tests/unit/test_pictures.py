@@ -151,6 +151,21 @@ def test_a_report_in_a_notebook_says_what_its_summary_says():
     assert rows[1][2] == f"{np.sort(report.excess[:2])[-1]:.3g}"
 
 
+def test_a_worst_case_in_a_notebook_names_the_coalitions():
+    problem = sv.averaging(five(), np.zeros(5))
+    page = privacy.audit(problem, sv.GaussianMask(1e3), against=privacy.Worst(1), prior=1.0)._repr_html_()
+    assert "worst coalition" in page
+    assert re.search(r"Eli</td>.*DISCLOSED.*>Cleo</td></tr>", page)
+
+
+def test_a_statement_names_the_corrupt_of_a_large_network(tmp_path):
+    edges = [(i, 59) for i in range(59)]
+    report = audited(sv.Network.from_edges(60, edges), {59})
+    privacy.write_statement(tmp_path / "statement.html", privacy.statement(report, subject="a star"))
+    names = re.findall(r'text-anchor="middle"[^>]*>(\d+)</text>', (tmp_path / "statement.html").read_text())
+    assert names == ["59", *map(str, range(39))]
+
+
 def test_a_report_without_a_guarantee_shows_no_numbers():
     problem = sv.averaging(five(), np.arange(5.0))
     report = privacy.audit(problem, sv.UniformMask(4.0), corrupt={2}, prior=1.0)

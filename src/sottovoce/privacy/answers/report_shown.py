@@ -49,12 +49,14 @@ def report_html(report: Report) -> str:
         order = np.lexsort((np.arange(n), -report.leakage, -report.excess, last)).tolist()
         both = "both" if report.holds_answer else "seen so far"
         header = ["party", "role", "added by the procedure", "told by the result", both, "interval narrower by"]
+        if report.coalitions is not None:
+            header.append("worst coalition")
         more = f"Nats; the first {SHOWN} of {n} parties, the worst first" if n > SHOWN else "Nats, the worst first"
         parts.append(html_table([_row(report, i) for i in order[:SHOWN]], header, more))
     return f"<div>{''.join(parts)}</div>"
 
 
-def _row(report: Report, i: int) -> list[object]:
+def _row(report: Report, i: int) -> list[str]:
     role = "corrupt" if i in report.adversary.corrupt else "honest"
     if math.isinf(report.leakage[i]):
         role = "DISCLOSED"
@@ -62,7 +64,11 @@ def _row(report: Report, i: int) -> list[object]:
         role = "DISCLOSED later"
     leaks = [_nats(values[i]) for values in (report.excess, report.floor, report.leakage)]
     narrower = float(report.narrower[i])
-    return [report.name(i), role, *leaks, "-" if math.isnan(narrower) else f"{100 * narrower:.3g} %"]
+    row = [report.name(i), role, *leaks, "-" if math.isnan(narrower) else f"{100 * narrower:.3g} %"]
+    if report.coalitions is not None:
+        coalition = report.coalitions[i]
+        row.append("" if coalition is None else report.names(coalition) or "none: taps alone")
+    return row
 
 
 def _nats(value: float) -> str:
