@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from html import escape
 from pathlib import Path
@@ -194,6 +195,13 @@ def test_a_picture_is_written_where_there_is_a_path(tmp_path):
     assert figure.axes
     with pytest.raises(sv.errors.InvalidInput, match=r"must end in \.png, \.pdf or \.svg"):
         audited(five(), {2}).plot(tmp_path / "audit.gif")
+
+
+def test_without_matplotlib_a_picture_names_the_extra(monkeypatch):
+    report = audited(five(), {2})
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(sv.errors.MissingExtra, match=r"a picture needs matplotlib.*sottovoce\[plot\]"):
+        report.plot()
 
 
 @pytest.mark.parametrize(
