@@ -29,5 +29,5 @@ shown = [(*row[:4], f"{row[4]:+.3f}") for row in (*rows[:6], *rows[-6:])]
 table = axes.table(shown, colLabels=("wake", "from", "to", "counter", "value"), loc="center", edges="horizontal")
 table.auto_set_font_size(False)
 table.set_fontsize(8)
-axes.set_title("the first and the last messages of a run whose answer is 67")
+axes.set_title("the first and the last messages of a run whose answer is 67", fontsize=10)
 figure.savefig("transcript.png", dpi=110)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ...network import Network
 from ..adversary import Adversary, Channels, honest_components
 from ..methods.leaks import Guarantee, Leaks
 from .indistinguishable import best_guess, epsilon
+from .report_shown import Shown
 from .verdict import DELTA, Verdict, verdict
 
 LEAKS = ("leakage", "floor", "excess")
@@ -22,8 +22,8 @@ NAMED = 12  # nodes that a sentence names before it says how many more there are
 EPSILON_AT = 1e-6  # the delta of differential privacy at which epsilon is stated
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Shown):
     """What each node gives away, to whom, by which method. Made by ``audit``.
 
     ``leakage``, ``floor`` and ``excess`` are in nats, one entry per node: ``nan`` for corrupt nodes (and where there is
@@ -303,7 +303,7 @@ class Report:
         """All sentences, as one text."""
         return "\n".join(self.sentences())
 
-    # For machines, and for the eye
+    # For machines
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON; infinite and missing values are the strings ``"inf"`` and None."""
@@ -342,12 +342,6 @@ class Report:
             "flags": self.flags,
             "sentences": self.sentences(),
         }
-
-    def plot(self, path: str | Path) -> None:
-        """The network coloured by excess leakage, corrupt and exposed nodes marked (.png, .pdf or .svg)."""
-        from .report_picture import plot_report
-
-        plot_report(path, self)
 
 
 _GUARANTEES = {
