@@ -57,7 +57,7 @@ from .pdmm.masks import GaussianMask, UniformMask
 from .pdmm.modular_mask import ModularMask
 from .pdmm.node import Message, Node, nodes_of
 from .pdmm.problem import Problem, averaging, least_squares, logistic
-from .pdmm.recorders import MeanSquaredError, Messages, Residual, Variance
+from .pdmm.recorders import MeanSquaredError, Messages, Residual, Transcript, Variance
 from .pdmm.result import Result, State, Status
 from .pdmm.schedules import (
     Asynchronous,
@@ -70,6 +70,7 @@ from .pdmm.schedules import (
     Trace,
 )
 from .pdmm.solve import iterate, solve
+from .pdmm.transcript import MessageTable
 from .statistics import (
     private_covariance,
     private_histogram,
@@ -109,6 +110,7 @@ __all__ = [
     "Logistic",
     "MeanSquaredError",
     "Message",
+    "MessageTable",
     "Messages",
     "ModularMask",
     "Network",
@@ -126,6 +128,7 @@ __all__ = [
     "Status",
     "Synchronous",
     "Trace",
+    "Transcript",
     "UniformMask",
     "Variance",
     "averaging",

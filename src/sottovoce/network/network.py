@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..files.html_table import html_table
 from . import exchange, names
 from .families import Families
 
@@ -336,3 +337,15 @@ class Network(Families):
 
     def __repr__(self) -> str:
         return f"Network(n={self.n}, m={self.m}{'' if self.constraints is None else ', constrained'})"
+
+    def facts(self) -> dict[str, object]:
+        """What notebooks say of it."""
+        found: dict[str, object] = {"nodes": self.n, "edges": self.m}
+        found["neighbours"] = f"{self.degrees.min()} to {self.degrees.max()} each"
+        if self.labels is not None:
+            found["names"] = names.few([self.name(i) for i in range(self.n)])
+        found["edges say"] = "x_i = x_j" if self.constraints is None else "general constraints"
+        return found
+
+    def _repr_html_(self) -> str:
+        return html_table(self.facts().items(), caption="Network")

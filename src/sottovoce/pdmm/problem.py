@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from ..costs import Averaging, Cost, LeastSquares, QuadraticForm
 from ..costs.base import Array, Step
 from ..errors import InvalidCost
+from ..files.html_table import html_table
 from ..network import Network
 from ..network.edge_constraints import penalty
 
@@ -268,6 +270,18 @@ class Problem:
     def __repr__(self) -> str:
         families = ", ".join(sorted({type(cost).__name__ for _, cost in self.groups}))
         return f"Problem({self.network!r}, {families})"
+
+    def _repr_html_(self) -> str:
+        families = Counter[str]()
+        for nodes, cost in self.groups:
+            families[type(cost).__name__] += len(nodes)
+        least, most = int(self.dims.min()), int(self.dims.max())
+        facts = {
+            "costs": ", ".join(f"{name} at {count} nodes" for name, count in sorted(families.items())),
+            "dimension": f"{least}" if least == most else f"{least} to {most}",
+            **self.network.facts(),
+        }
+        return html_table(facts.items(), caption="Problem")
 
 
 def _grouped(costs: Sequence[Cost]) -> list[tuple[npt.NDArray[np.intp], Cost]]:
