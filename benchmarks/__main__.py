@@ -21,6 +21,7 @@ BENCHMARKS = {
     "node-space": speed.against_edge_major,
     "numpy": speed.against_numpy,
     "solve": overhead.solve_overhead,
+    "states": overhead.states,
     "million": overhead.million,
     "import": overhead.importing,
     "auto": tuning.automatic,

@@ -94,7 +94,7 @@ class Listener:
     def __init__(self, run: Run) -> None:
         self.run, self.problem = run, run.problem
         self.network, self.sizes = self.problem.network, np.diff(self.problem.rows)  # rows of a half-edge
-        self.blocks: dict[int, Any] = {}  # A_ij of all neighbours j of node i
+        self.holders = self.network.holders
         start = run.iterated_z()
         self.e = start - start[self.problem.P]
         self.D = np.zeros_like(self.e)
@@ -118,7 +118,7 @@ class Listener:
     def wake_many(self, active: Chosen | None, arrived: Chosen | None) -> None:
         problem, network = self.problem, self.network
         r = self.D + self.e + self.run.c * (2 * (problem.C @ self.run.stacked_x()) - problem.b)
-        spoke = np.ones(2 * network.m, dtype=bool) if active is None else active[network.holders]
+        spoke = np.ones(2 * network.m, dtype=bool) if active is None else active[self.holders]
         told = spoke if arrived is None else spoke & arrived[network.twin]
         self.sent += 1 if active is None else active
         self.keep(np.flatnonzero(spoke), r[np.repeat(spoke, self.sizes)])
@@ -147,17 +147,19 @@ class Listener:
         problem, network = self.problem, self.network
         half_edges = np.arange(network.indptr[i], network.indptr[i + 1])
         held = slice(problem.rows[half_edges[0]], problem.rows[half_edges[-1] + 1])
-        own = slice(problem.columns[i], problem.columns[i + 1])
-        if i not in self.blocks:
-            self.blocks[i] = problem.C[held, own]
+        x = self.run.stacked_x()[problem.columns[i] : problem.columns[i + 1]]
+        if network.constraints is None:
+            Ax = np.concatenate([sign * x for sign in network.C.data[half_edges]])
+        else:
+            Ax = np.concatenate([network.constraints.A[h] @ x for h in half_edges])
         b = problem.b if len(problem.b) == 1 else problem.b[held]
-        r = self.D[held] + self.e[held] + self.run.c * (2 * (self.blocks[i] @ self.run.stacked_x()[own]) - b)
+        r = self.D[held] + self.e[held] + self.run.c * (2 * Ax - b)
         self.sent[i] += 1
         self.keep(half_edges, r)
         return problem.P[held], r
 
     def keep(self, half_edges: npt.NDArray[Any], r: Array) -> None:
-        self.said.append((self.run.iteration - 1, half_edges, self.sent[self.network.holders[half_edges]], r[:, 0]))
+        self.said.append((self.run.iteration - 1, half_edges, self.sent[self.holders[half_edges]], r[:, 0]))
 
     def mixed(self, D: Array, r: Array) -> Array:
         return np.asarray((1 - self.run.theta) * D + self.run.theta * r)
@@ -171,7 +173,7 @@ class Listener:
             named = np.array([network.name(i) for i in named])
         return MessageTable(
             np.concatenate([none, *(np.full(len(said[1]), said[0]) for said in self.said)]),
-            named[network.holders[half_edges]],
+            named[self.holders[half_edges]],
             named[network.indices[half_edges]],
             np.concatenate([none, *(said[2] for said in self.said)]),
             self.values(half_edges),
