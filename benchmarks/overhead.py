@@ -83,11 +83,10 @@ def states(quick: bool) -> Group:
     each = seconds(lambda: play(1)) / median(times["last"])
     how = (
         f"{n:,} activations: the states at their beginning and end against solve, which keeps one. A hundred states: "
-        f"{median(times['hundred']) / median(times['last']):.3g} times that; a state for each activation: {each:.3g} times"
+        f"{median(times['hundred']) / median(times['last']):.3g} times that; one for each activation: {each:.3g} times"
     )
-    return Group(
-        [ratio_row(f"iterate(every={n:,}) / solve: n = {n:,}", times["last"], times["solve"], 3, "at most", how)]
-    )
+    title = f"iterate(every={n:,}) / solve: n = {n:,}"
+    return Group([ratio_row(title, times["last"], times["solve"], 3, "at most", how)])
 
 
 MILLION = """

@@ -10,7 +10,7 @@ s = np.array([62.0, 71, 55, 80])
 result = sv.solve(
     sv.averaging(network, s),
     schedule=sv.EdgeBernoulli(0.8),  # one message in five is lost
-    mask=sv.GaussianMask(variance=1e6),
+    mask=sv.GaussianMask(variance=1e9),
     seed=1,
     record=[sv.Transcript()],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.errors import InvalidFile, InvalidInput, Unsupported
+from sottovoce.errors import InvalidFile, InvalidInput, MissingExtra, Unsupported
 from sottovoce.pdmm.transcript import MessageTable
 
 NAMES = ["Ada", "Bob", "Cid", "Eve"]
@@ -114,6 +114,33 @@ def test_networks_and_problems_in_notebooks(named):
     assert "1 to 2" in two
     assert "general constraints" in two
     assert len(sv.Network.ring(10_000).with_labels([f"party {i}" for i in range(10_000)])._repr_html_()) < 2000
+
+
+def test_plots_are_figures_that_are_saved_where_asked(tmp_path, named):
+    figure = pytest.importorskip("matplotlib.figure")
+    problem = sv.averaging(named, [[1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [6.0, 4.0]])
+    play = {"c": 0.5, "tol": 0, "max_iter": 5}
+    recorded = sv.solve(problem, record=[sv.Residual()], **play)
+    recorded.save(tmp_path / "run.npz")
+    batch = sv.solve(problem, mask=sv.GaussianMask(1.0), seed=0, batch=2, **play)
+    for thing, panels in (
+        (named, 1), (recorded, 4), (sv.Result.load(tmp_path / "run.npz"), 4), (sv.solve(problem, **play), 3),
+        (batch, 1), (sv.solve(constrained(), theta=0.5), 3),
+    ):  # fmt: skip
+        drawn = thing.plot()
+        assert isinstance(drawn, figure.Figure)
+        assert len(drawn.axes) == panels
+    written = recorded.plot(tmp_path / "run.svg")
+    assert "Ada" in (tmp_path / "run.svg").read_text()
+    assert isinstance(written, figure.Figure)
+    with pytest.raises(InvalidInput, match="must end in"):
+        named.plot(tmp_path / "run.txt")
+
+
+def test_without_matplotlib_a_sentence(named, monkeypatch):
+    monkeypatch.setattr("sottovoce.network.pictures.importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"sottovoce\[plot\]"):
+        named.plot()
 
 
 # Frames

@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..network import Network
 from .collapsed_arithmetic import Arithmetic
 from .problem import Problem
 from .transcript import MessageTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHOWN = 10  # parties in a notebook
 
@@ -238,6 +241,25 @@ class Result:
         caption = "answers" if count <= SHOWN else f"answers of the first {SHOWN} of {count} nodes"
         answers = html_table(rows, header=list(columns), caption=caption) if columns else ""
         return f"<div>\n{html_table(facts.items())}\n{answers}</div>"
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The answer of each party, the residual where ``record=[sv.Residual()]`` kept it, and the network.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save it: ``.png``, ``.pdf`` or ``.svg``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it. It needs the extra ``plot``.
+        """
+        from .pictures import plot_run
+
+        if self.network is None:
+            raise Unsupported("a result of one party of a network is not drawn: it does not know the others.")
+        return plot_run(path, self, self.network, self.tol or 0.0)
 
     # For programs
 
