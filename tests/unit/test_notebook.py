@@ -13,7 +13,7 @@ from sottovoce.pdmm.compiling import WORDS
 CELLS = [
     "import sottovoce as sv\n"
     "import sottovoce.pdmm.progress as progress\n"
-    "progress.APPEAR = -1.0\n"  # seconds after which a bar appears
+    "progress.APPEAR, progress.REFRESH = -1.0, 0.0\n"  # seconds after which a bar appears, and is drawn again
     "network = sv.Network.ring(4).with_labels(['Ada', 'Bob', 'Cid', 'Eve'])\n"
     "problem = sv.averaging(network, [1, 2, 3, 6])\n"
     "network",

@@ -339,9 +339,9 @@ class Network(Families):
     def __repr__(self) -> str:
         return f"Network(n={self.n}, m={self.m}{'' if self.constraints is None else ', constrained'})"
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, str]:
         """What notebooks say of it."""
-        found: dict[str, object] = {"nodes": self.n, "edges": self.m}
+        found = {"nodes": str(self.n), "edges": str(self.m)}
         found["neighbours"] = f"{self.degrees.min()} to {self.degrees.max()} each"
         if self.labels is not None:
             found["names"] = names.few([self.name(i) for i in range(self.n)])

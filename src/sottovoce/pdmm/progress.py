@@ -11,6 +11,7 @@ from typing import Any, Self
 
 APPEAR = 2.0  # seconds
 CHUNK = 0.25  # seconds between two looks at the clock, about
+REFRESH = 0.2  # seconds between two bars, at least: a recorder may ask for a look at every iteration
 
 
 class Progress:
@@ -22,6 +23,7 @@ class Progress:
         self.face: Face = Notebook() if in_notebook() else Terminal()
         self.wanted = (sys.stderr.isatty() or in_notebook()) if wanted is None else wanted
         self.started = self.last = time.perf_counter()
+        self.shown = -math.inf
         self.iteration = self.limit = 0
 
     def __enter__(self) -> Self:
@@ -37,7 +39,8 @@ class Progress:
 
     def begin(self, limit: int) -> None:
         """The iterations begin; there are so many at most."""
-        self.limit, self.last = limit, time.perf_counter()
+        self.limit, self.started = limit, time.perf_counter()
+        self.last = self.started
 
     def update(self, iteration: int, residual: float) -> None:
         """Called after every chunk: chunks of a quarter of a second, so that Ctrl-C is heard between them."""
@@ -45,7 +48,8 @@ class Progress:
         speed = (iteration - self.iteration) / max(now - self.last, 1e-6)
         self.stride = max(1, min(2 * self.stride, int(CHUNK * speed)))
         self.last, self.iteration = now, iteration
-        if self.wanted and now - self.started > APPEAR:
+        if self.wanted and now - self.started > APPEAR and now - self.shown >= REFRESH:
+            self.shown = now
             note = f"residual {residual:.1e}" if math.isfinite(residual) else ""
             self.face.show(iteration, self.limit, now - self.started, note)
 

@@ -127,7 +127,7 @@ class Result:
     >>> network = sv.Network.ring(4).with_labels(["Ada", "Bob", "Cid", "Eve"])
     >>> result = sv.solve(sv.averaging(network, [1, 2, 3, 6]), c=0.5)
     >>> result
-    Result(converged after 40 iterations, 4 nodes, residual 3.2e-10)
+    Result(converged after 40 iterations, 4 nodes, residual 2.5e-10)
     >>> result.converged, round(float(result.solution), 6), round(float(result["Ada"]), 6)
     (True, 3.0, 3.0)
     """
@@ -236,7 +236,7 @@ class Result:
         if self.consensus:
             facts["disagreement"] = f"{self.disagreement:.1e} between two parties, at most"
         columns = {name: values[:SHOWN] for name, values in self._columns().items()} if self.batch is None else {}
-        rows = [[_short(value) for value in row] for row in zip(*columns.values(), strict=True)]
+        rows = zip(*columns.values(), strict=True)
         count = len(self.by_node)
         caption = "answers" if count <= SHOWN else f"answers of the first {SHOWN} of {count} nodes"
         answers = html_table(rows, header=list(columns), caption=caption) if columns else ""
@@ -366,7 +366,3 @@ class Result:
             "x": plain(self.x),
             "history": {name: plain(values) for name, values in self.history.items()},
         }
-
-
-def _short(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
