@@ -275,7 +275,7 @@ def check_recorders(record: Sequence[Recorder], batch: int | None) -> None:
     names = [getattr(recorder, "name", None) for recorder in record]
     for recorder, name in zip(record, names, strict=True):
         if not (callable(recorder) and isinstance(name, str)):
-            raise InvalidInput(f"a recorder is a callable with a name; got {recorder!r}.")
+            raise InvalidInput(f"a recorder is a callable with a name, such as sv.Residual(); got {recorder!r}.")
         if names.count(name) > 1 or name == "iteration":
             raise InvalidInput(f"two recorders are called {name!r} ('iteration' is taken). Give one another name.")
         if isinstance(recorder, Transcript) and batch is not None:
