@@ -159,6 +159,19 @@ def test_frames_by_name_and_the_history(named):
     assert sv.solve(sv.averaging(sv.Network.ring(3), [1, 2, 6]), c=0.5).to_frame()["node"].tolist() == [0, 1, 2]
 
 
+def test_variables_that_have_names(tmp_path, named):
+    problem = sv.averaging(named, np.arange(8.0).reshape(4, 2))
+    problem.variables = ("age", "k$W$h")  # as frames name them
+    result = sv.solve(problem, c=0.5)
+    result.save(tmp_path / "run.json")
+    for held in (result, sv.Result.load(tmp_path / "run.json")):
+        assert list(held.to_frame().columns) == ["node", "age", "k$W$h"]
+        assert "age" in held._repr_html_()
+        pytest.importorskip("matplotlib")
+        assert [axes.get_xlabel() for axes in held.plot().axes[:2]] == ["age", "k$W$h"]
+    assert "age, k$W$h" in problem._repr_html_()
+
+
 def test_other_libraries_where_pandas_is_missing(named, monkeypatch):
     import importlib.util
 

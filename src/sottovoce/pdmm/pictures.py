@@ -32,7 +32,7 @@ def plot_run(path: str | Path | None, result: Result, network: Network, tol: flo
         if title:
             figure.suptitle(title, x=0.004, size=11, ha="left", color=INK, weight="bold", parse_math=False)
         if x is not None:
-            _answer(columns[:shown], x, network)
+            _answer(columns[:shown], x, network, result.variables)
         if recorded:
             _residual(columns[shown], result, tol)
         draw_network(columns[-1], network)
@@ -51,7 +51,7 @@ def answers(result: Result, network: Network) -> npt.NDArray[np.float64] | None:
     return x
 
 
-def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network) -> None:
+def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, variables: tuple[str, ...] | None) -> None:
     """A row for each party, in their order, from above; a panel for each of the first entries."""
     n, d = x.shape
     some = range(0, n, -(-n // NAMED))
@@ -70,7 +70,8 @@ def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network) -> None:
         axes.set_ylim(n - 0.5, -0.5)
         axes.set_yticks(list(some), [shortened(network.name(i)) for i in some] if entry == 0 else [], parse_math=False)
         axes.grid(axis="y", color=PALE, alpha=0.35, linewidth=0.6)
-        axes.set_xlabel("x" if d == 1 else f"x[{entry}]")
+        own = "x" if d == 1 else f"x[{entry}]"
+        axes.set_xlabel(own if variables is None else variables[entry], parse_math=False)
     more = f", {ENTRIES} of {d} numbers" if d > ENTRIES else ""
     panels[0].set_title((f"Answer, at all {n} parties" if agreed else "Answer of each party") + more)
 

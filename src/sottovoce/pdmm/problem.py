@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -53,6 +52,7 @@ class Problem:
     network: Network
     shape: tuple[int, ...] | None  # of one node's variable; None where nodes differ
     groups: list[tuple[npt.NDArray[np.intp], Cost]]  # nodes, and their costs as one batch
+    variables: tuple[str, ...] | None = None  # what the entries of x are called, where frames have named them
     tilt: Array | float = 0.0  # what the linear terms have more than the user's, ``(N, 1)``; see ``collapse.Tilted``
     lost: Array | float = 0.0  # the part of it that is rounding
 
@@ -272,13 +272,14 @@ class Problem:
         return f"Problem({self.network!r}, {families})"
 
     def _repr_html_(self) -> str:
-        families = Counter[str]()
+        families: dict[str, int] = {}
         for nodes, cost in self.groups:
-            families[type(cost).__name__] += len(nodes)
+            families[type(cost).__name__] = families.get(type(cost).__name__, 0) + len(nodes)
         least, most = int(self.dims.min()), int(self.dims.max())
         facts = {
             "costs": ", ".join(f"{name} at {count} nodes" for name, count in sorted(families.items())),
             "dimension": f"{least}" if least == most else f"{least} to {most}",
+            **({} if self.variables is None else {"variables": ", ".join(self.variables)}),
             **self.network.facts(),
         }
         return html_table(facts.items(), caption="Problem")

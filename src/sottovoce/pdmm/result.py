@@ -120,6 +120,8 @@ class Result:
         Whose nodes and half-edges these are, with their names; a result that was loaded has it, too.
     batch : int or None
         How many draws there are; None is one, without an axis for it.
+    variables : tuple of str or None
+        What the entries of an answer are called, where data frames have named them.
 
     Examples
     --------
@@ -151,6 +153,7 @@ class Result:
     problem: Problem | None = None
     network: Network | None = None
     batch: int | None = None
+    variables: tuple[str, ...] | None = None
 
     # The answer
 
@@ -264,7 +267,7 @@ class Result:
     # For programs
 
     def _columns(self) -> dict[str, list[Any]]:
-        """A row per node, of a batch per draw and node: ``node`` and ``x``, or ``x0``, ``x1`` and so on."""
+        """A row per node, of a batch per draw and node: ``node``, and ``x``, or ``x0``, ``x1`` ..., or by names."""
         nodes: list[Any] = list(range(len(self.by_node)))
         if self.network is not None and self.network.labels is not None:
             nodes = [self.network.name(i) for i in nodes]
@@ -280,11 +283,14 @@ class Result:
             found["draw"] = np.repeat(np.arange(self.batch), len(nodes)).tolist()
         found["node"] = nodes * (self.batch or 1)
         entries = wide.reshape(-1, widest).T.tolist()
-        return found | {"x" if scalar else f"x{t}": values for t, values in enumerate(entries)}
+        called = self.variables or (["x"] if scalar else [f"x{t}" for t in range(widest)])
+        taken = [f"x of {name}" if name in found else name for name in called]  # by "node" and "draw"
+        return found | dict(zip(taken, entries, strict=True))
 
     def to_frame(self) -> Any:
         """The answers as a data frame: a row per node (of a batch per draw and node), ``node`` and ``x``, or ``x0``,
-        ``x1`` and so on; NaN where a node has fewer entries. Of pandas, or of polars or pyarrow where it is missing.
+        ``x1`` and so on, or the names of the variables; NaN where a node has fewer entries. Of pandas, or of polars or
+        pyarrow where it is missing.
 
         Examples
         --------

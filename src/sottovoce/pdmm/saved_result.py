@@ -19,7 +19,7 @@ from .transcript import MessageTable
 WHAT, VERSION = "sottovoce result", 1
 PLAIN = (
     "iterations", "activations", "messages", "residual", "wall_time", "c", "theta", "seed", "secret", "arithmetic",
-    "hidden", "tol", "batch",
+    "hidden", "tol", "batch", "variables",
 )  # fmt: skip
 FLOATS = ("residual", "wall_time", "c", "theta", "tol")
 
@@ -58,6 +58,7 @@ def load(path: Path) -> dict[str, Any]:
 def _arguments(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
     found = {name: header[name] for name in PLAIN}
     found |= {name: None if header[name] is None else float(header[name]) for name in FLOATS}
+    found["variables"] = None if header["variables"] is None else tuple(header["variables"])
     found["status"] = Status(header["status"])
     found["network"] = None if header["network"] is None else _network(header["network"], arrays)
     for name in ("x", "z"):
