@@ -17,7 +17,7 @@ from ..errors import InvalidInput, Unsupported
 
 Array = npt.NDArray[np.float64]
 
-PLAIN = (np.ndarray, np.generic, Sequence, int, float, complex, Mapping, type(None))  # what is certainly no table
+PLAIN = (float, int, np.ndarray, np.generic, list, tuple, str, bytes, dict, complex, type(None))  # certainly no table
 
 
 class Columns(NamedTuple):
@@ -139,3 +139,12 @@ def in_order(found: Sequence[Columns | None], names: tuple[str, ...]) -> Iterato
             yield columns.values
         else:
             yield np.ascontiguousarray(columns.values[:, [columns.names.index(name) for name in names]])
+
+
+def chosen(columns: Columns, names: tuple[str, ...], whose: str) -> Array:
+    """These columns of a frame, which may have others."""
+    if columns.values.ndim == 1:
+        raise InvalidInput(f"{whose}: a series is one column; give a frame, such as df.iloc[[0]] for one row.")
+    if missing := [name for name in names if name not in columns.names]:
+        raise InvalidInput(f"{whose}: has no column {_listed(missing)}.")
+    return columns.values[:, [columns.names.index(name) for name in names]]

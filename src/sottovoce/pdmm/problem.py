@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from ..costs.base import Array, Step
 from ..errors import InvalidCost
 from ..network import Network
 from ..network.edge_constraints import penalty
+from .shards import read_numbers, read_pairs
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -51,6 +52,7 @@ class Problem:
     network: Network
     shape: tuple[int, ...] | None  # of one node's variable; None where nodes differ
     groups: list[tuple[npt.NDArray[np.intp], Cost]]  # nodes, and their costs as one batch
+    variables: tuple[str, ...] | None = None  # what the entries of x are called, where frames have named them
     tilt: Array | float = 0.0  # what the linear terms have more than the user's, ``(N, 1)``; see ``collapse.Tilted``
     lost: Array | float = 0.0  # the part of it that is rounding
 
@@ -282,15 +284,19 @@ def _grouped(costs: Sequence[Cost]) -> list[tuple[npt.NDArray[np.intp], Cost]]:
     ]
 
 
-def averaging(network: Network, s: npt.ArrayLike) -> Problem:
+Shards = Sequence[Any] | Mapping[Any, Any]
+
+
+def averaging(network: Network, s: npt.ArrayLike | Mapping[Any, Any]) -> Problem:
     """Agree on the mean of ``s``: ``f_i(x) = ||x - s_i||^2``.
 
     Parameters
     ----------
     network : Network
         Who talks to whom.
-    s : array_like
-        A number or a vector per node, ``(n,)`` or ``(n, d)``.
+    s : array_like, frame, or mapping
+        A number or a vector per node, ``(n,)`` or ``(n, d)``, in the order of the nodes; or by the nodes' names. Frames
+        of one row each are vectors whose entries are matched by name.
 
     Returns
     -------
@@ -298,7 +304,7 @@ def averaging(network: Network, s: npt.ArrayLike) -> Problem:
 
     Raises
     ------
-    InvalidCost
+    InvalidInput
         Where ``s`` is not that.
 
     Examples
@@ -308,22 +314,24 @@ def averaging(network: Network, s: npt.ArrayLike) -> Problem:
     >>> [round(float(x), 6) for x in result.x]
     [3.0, 3.0, 3.0, 3.0]
     """
-    return Problem(network, Averaging.many(s))
+    numbers, names = read_numbers(network, s)
+    return _named(Problem(network, Averaging.many(numbers)), names)
 
 
-def least_squares(
-    network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], ridge: float = 0.0
-) -> Problem:
+def least_squares(network: Network, shards: Shards, ridge: float = 0.0, *, target: str | None = None) -> Problem:
     """Agree on the regression of pooled rows: ``minimise sum_i ||A_i x - b_i||^2 + ridge ||x||^2``.
 
     Parameters
     ----------
     network : Network
         Who talks to whom.
-    shards : sequence of pairs
+    shards : sequence of pairs, or mapping
         ``(A_i, b_i)`` per node: rows ``(rows, d)``, and what they should give, ``(rows,)``.
+        In the order of the nodes, or by their names. The columns of frames are matched by name.
     ridge : float
         In all; each node has an equal share of it.
+    target : str, optional
+        Shards are frames, and this one of their columns is what the others explain.
 
     Returns
     -------
@@ -331,7 +339,7 @@ def least_squares(
 
     Raises
     ------
-    InvalidCost
+    InvalidInput
         Where a shard is not that.
 
     Examples
@@ -342,20 +350,24 @@ def least_squares(
     >>> [round(float(x), 6) for x in result.x[0]]
     [1.0, 2.0]
     """
-    return Problem(network, [LeastSquares(A, b, ridge / network.n) for A, b in shards])
+    read = read_pairs(network, shards, target)
+    return _named(Problem(network, [LeastSquares(A, b, ridge / network.n) for A, b in read.pairs]), read.names)
 
 
-def logistic(network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], ridge: float = 1.0) -> Problem:
+def logistic(network: Network, shards: Shards, ridge: float = 1.0, *, target: str | None = None) -> Problem:
     """Agree on the logistic regression of pooled rows, with ``ridge ||x||^2``.
 
     Parameters
     ----------
     network : Network
         Who talks to whom.
-    shards : sequence of pairs
+    shards : sequence of pairs, or mapping
         ``(A_i, labels_i)`` per node: rows ``(rows, d)``, and 0 or 1 (or -1 and 1) for each.
+        In the order of the nodes, or by their names. The columns of frames are matched by name.
     ridge : float
         In all; each node has an equal share of it.
+    target : str, optional
+        Shards are frames, and this one of their columns is what the others explain.
 
     Returns
     -------
@@ -363,7 +375,7 @@ def logistic(network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLi
 
     Raises
     ------
-    InvalidCost
+    InvalidInput
         Where a shard is not that.
 
     Examples
@@ -375,4 +387,10 @@ def logistic(network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLi
     """
     from ..costs import Logistic
 
-    return Problem(network, [Logistic(A, labels, ridge / network.n) for A, labels in shards])
+    read = read_pairs(network, shards, target)
+    return _named(Problem(network, [Logistic(A, labels, ridge / network.n) for A, labels in read.pairs]), read.names)
+
+
+def _named(problem: Problem, names: tuple[str, ...] | None) -> Problem:
+    problem.variables = names
+    return problem

@@ -103,7 +103,7 @@ class SimulatedAgreements(Agreements):
 
     def __init__(self, simulation: Simulation) -> None:
         network = simulation.network
-        super().__init__(network.n, range(network.n), simulation.tol)
+        super().__init__(network.n, [network.name(i) for i in range(network.n)], simulation.tol)
         self.simulation = simulation
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:

@@ -8,7 +8,7 @@ however many rows there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
-from .shards import Sample, read_rows, read_scale
+from .shards import Sample, Shards, read_rows, read_scale
 from .statistic import Statistic, Value
 
 
@@ -35,6 +35,8 @@ class PooledMean(Statistic):
         Rows of all parties.
     mean : float or ndarray
         A float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``.
+    names : tuple of str
+        Of the columns: those of frames, else ``x0, x1, ..``; ``x`` for one variable.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class PooledMean(Statistic):
 
     observations: Value[int] = Value()
     mean: Value[float | Array] = Value()
+    names: Value[tuple[str, ...]] = Value()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,9 +113,9 @@ class PooledCovariance(PooledMean):
 
 def private_mean(
     network: Network,
-    shards: Sequence[npt.ArrayLike],
+    shards: Shards,
     *,
-    scale: npt.ArrayLike | None = None,
+    scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -128,12 +131,13 @@ def private_mean(
     ----------
     network : Network
         Who talks to whom; one node a party.
-    shards : sequence
-        An entry per party, whose first axis is observations: a number is one observation of one variable, a vector
-        ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of ``d``: ``[[...]]``). A party may have
-        no rows.
-    scale : float or sequence, optional
-        Public numbers, one for all columns or one each, that bring the data to size 1.
+    shards : sequence, or mapping
+        An entry per party, in the order of the nodes or by their names. Its first axis is observations: a number is one
+        observation of one variable, a vector ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of
+        ``d``: ``[[...]]``). A party may have no rows. Frames and series are matched by the names of their columns, in
+        the order of the first party's.
+    scale : float, sequence or mapping, optional
+        Public numbers, one for all columns, one each, or by name, that bring the data to size 1.
     mask, schedule, seed, tol, max_iter, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
@@ -153,19 +157,19 @@ def private_mean(
     >>> result.observations, round(result.mean, 6)
     (3, 3.0)
     """
-    rows, shape = read_rows(network, shards)
-    unit = read_scale(scale, rows[0].shape[1], "column")
+    rows, shape, names = read_rows(network, shards)
+    unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
-    return mean_program(agreements, Sample(rows, unit, mask), shape)
+    return mean_program(agreements, Sample(rows, unit, mask, names), shape)
 
 
 def private_variance(
     network: Network,
-    shards: Sequence[npt.ArrayLike],
+    shards: Shards,
     *,
     ddof: int = 1,
-    scale: npt.ArrayLike | None = None,
+    scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -202,20 +206,20 @@ def private_variance(
     >>> round(result.variance, 6), round(result.standard_deviation, 6)
     (7.0, 2.645751)
     """
-    rows, shape = read_rows(network, shards)
-    unit = read_scale(scale, rows[0].shape[1], "column")
+    rows, shape, names = read_rows(network, shards)
+    unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
     agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
-    return variance_program(agreements, Sample(rows, unit, mask), shape, ddof)
+    return variance_program(agreements, Sample(rows, unit, mask, names), shape, ddof)
 
 
 def private_covariance(
     network: Network,
-    shards: Sequence[npt.ArrayLike],
+    shards: Shards,
     *,
     ddof: int = 1,
-    scale: npt.ArrayLike | None = None,
+    scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -231,8 +235,8 @@ def private_covariance(
     ----------
     network, scale
         As for ``private_mean``.
-    shards : sequence
-        Rows ``(n_i, d)`` of every party.
+    shards : sequence, or mapping
+        Rows ``(n_i, d)`` of every party, or frames.
     ddof : int
         1 for the unbiased estimate.
     mask, schedule, seed, tol, max_iter, progress
@@ -254,17 +258,17 @@ def private_covariance(
     >>> sv.private_covariance(sv.Network.ring(3), rows).correlation.round(6).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    rows, shape = read_rows(network, shards)
+    rows, shape, names = read_rows(network, shards)
     if not shape:
         raise InvalidInput(
             "private_covariance takes rows (n_i, d) of every party; got vectors, which are n_i observations of one "
             "variable. Use private_variance for those, and [[...]] for a party with a single row."
         )
-    unit = read_scale(scale, shape[0], "column")
+    unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
     agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
-    return covariance_program(agreements, Sample(rows, unit, mask), ddof)
+    return covariance_program(agreements, Sample(rows, unit, mask, names), ddof)
 
 
 # The programs: what the local parties do, from their rows to the answer that each of them holds.
@@ -276,7 +280,7 @@ def mean_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...])
         observations, mean = agreed_mean(agreements, sample.in_units(), sample.mask)
     except NotConverged:
         return PooledMean(*agreements.made)
-    return PooledMean(*agreements.made, observations, _shaped(mean[0] * sample.unit, shape))
+    return PooledMean(*agreements.made, observations, _shaped(mean[0] * sample.unit, shape), sample.names)
 
 
 def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...], ddof: int) -> PooledVariance:
@@ -289,7 +293,7 @@ def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, .
         moments = agreements.mean(agreements.parties / observations * np.array(squares), mask, degree=2)
     except NotConverged:
         return PooledVariance(*agreements.made)
-    values = _shaped(mean[0] * unit, shape), ddof, _shaped(share * moments[0] * unit**2, shape)
+    values = _shaped(mean[0] * unit, shape), sample.names, ddof, _shaped(share * moments[0] * unit**2, shape)
     return PooledVariance(*agreements.made, observations, *values)
 
 
@@ -303,9 +307,8 @@ def covariance_program(agreements: Agreements, sample: Sample, ddof: int) -> Poo
         moments = agreed_products(agreements, observations, centred, centred, mask)
     except NotConverged:
         return PooledCovariance(*agreements.made)
-    return PooledCovariance(
-        *agreements.made, observations, mean[0] * unit, ddof, share * moments[0] * np.outer(unit, unit)
-    )
+    values = mean[0] * unit, sample.names, ddof, share * moments[0] * np.outer(unit, unit)
+    return PooledCovariance(*agreements.made, observations, *values)
 
 
 def agreed_count(agreements: Agreements, rows: Sequence[Array]) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..errors import InvalidInput, Unsupported, is_number
+from ..files.frames import chosen, read_columns
 from ..pdmm.result import Status
 from .statistic import Statistic, Value, plain
 
@@ -29,6 +30,8 @@ class Regression(Statistic):
         Rows of all parties.
     names : tuple of str
         Of the columns.
+    target : str or None
+        Name of what they explain, where it has one.
     coefficients : ndarray
         One per column.
     intercept : float
@@ -55,6 +58,7 @@ class Regression(Statistic):
 
     observations: Value[int] = Value()
     names: Value[tuple[str, ...]] = Value()
+    target: Value[str | None] = Value()
     coefficients: Value[Array] = Value()
     intercept: Value[float] = Value()
     fitted_intercept: Value[bool] = Value()
@@ -142,8 +146,9 @@ class Regression(Statistic):
         return self.ridge == 0 and self.degrees_of_freedom > 0
 
     def predict(self, A: npt.ArrayLike) -> Any:
-        """``intercept + A coefficients`` for rows ``(k, d)``, or for one row ``(d,)``."""
-        rows = as_floats(A, "A")
+        """``intercept + A coefficients`` for rows ``(k, d)``, or for one row ``(d,)``; of a frame by the names."""
+        columns = read_columns(A, "A")
+        rows = as_floats(A if columns is None else chosen(columns, self.names, "A"), "A")
         if rows.ndim not in (1, 2) or rows.shape[-1] != len(self.names):
             raise InvalidInput(f"A must have {len(self.names)} columns, as in the regression; got shape {rows.shape}.")
         return self.intercept + rows @ self.coefficients
@@ -183,5 +188,6 @@ class Regression(Statistic):
         lines = [" " * width + "".join(f" {head:>{form.split('.')[0]}}" for head, form, _ in columns)]
         for k, term in enumerate(self.terms):
             lines.append(f"{term:{width}}" + "".join(f" {values[k]:{form}}" for _, form, values in columns))
+        method += f" for {self.target}" if self.target else ""
         heading = f"{method}: {self.observations} observations of {self.parties} parties"
         return "\n".join([heading, ", ".join(fit), "", *lines])
