@@ -12,7 +12,7 @@ import numba
 from rich.console import Console
 from rich.table import Table
 
-from . import auditing, network, overhead, speed, tuning
+from . import auditing, network, overhead, speed, statistics, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -26,6 +26,7 @@ BENCHMARKS = {
     "auto": tuning.automatic,
     "batch": speed.batches,
     "audit": auditing.audits,
+    "statistics": statistics.memory,
     "network": network.networking,
 }
 

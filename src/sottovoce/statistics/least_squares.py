@@ -143,10 +143,10 @@ def least_squares_program(
         weighted = [part * w[:, None] for part, w in zip(centred, row_weights, strict=True)]
         S = agreed_products(agreements, N, weighted, centred, mask)
         penalty = np.diag(ridge / N / unit[:d] ** 2)
-        H = S[:, :d, :d] + penalty
+        H = S[0, :d, :d] + penalty
         # What CONVERGED leaves open in an entry of S, with room for parties that hold more than the mean.
-        condition = _condition(H[0], 10 * agreements.tol * float(np.abs(S[0]).max()) + resolution(mask), names)
-        beta = np.linalg.solve(H, S[:, :d, d:])
+        condition = _condition(H, 10 * agreements.tol * float(np.abs(S[0]).max()) + resolution(mask), names)
+        beta = np.array([np.linalg.solve(own[:d, :d] + penalty, own[:d, d:]) for own in S])
         left = [part[:, d] - part[:, :d] @ own[:, 0] for part, own in zip(centred, beta, strict=True)]
         squares = np.array([[w @ residual**2] for residual, w in zip(left, row_weights, strict=True)])
         residual = agreements.mean(agreements.parties / N * squares, mask, degree=2)
@@ -154,7 +154,7 @@ def least_squares_program(
         return Regression(*agreements.made)
     slopes = beta[0, :, 0] * unit[d] / unit[:d]
     means = m[0] * unit
-    inverse = np.linalg.inv(H[0]) / np.outer(unit[:d], unit[:d]) / N
+    inverse = np.linalg.inv(H) / np.outer(unit[:d], unit[:d]) / N
     return Regression(
         *agreements.made,
         observations=N,

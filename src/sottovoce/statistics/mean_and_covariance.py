@@ -333,8 +333,11 @@ def agreed_products(
     """``sum left'right / N`` over all rows, symmetric, as each local party holds it; half of it travels."""
     d = left[0].shape[1]
     upper = np.triu_indices(d)
-    products = np.array([(a.T @ b)[upper] for a, b in zip(left, right, strict=True)])
-    agreed = agreements.mean(agreements.parties / observations * products, mask, degree=2)
+    products = np.empty((len(left), len(upper[0])))  # large: filled, and not copied
+    for own, a, b in zip(products, left, right, strict=True):
+        own[:] = (a.T @ b)[upper]
+    products *= agreements.parties / observations
+    agreed = agreements.mean(products, mask, degree=2)
     moments = np.empty((len(left), d, d))
     moments[:, *upper] = agreed
     moments[:, upper[1], upper[0]] = agreed

@@ -62,8 +62,9 @@ class Statistic:
         How many there are.
     runs, problems, masks : tuple
         ``problems[k]`` was solved under ``masks[k]`` and came to ``runs[k]``: each is an averaging problem, so an audit
-        of it says what it reveals. At a party of a network ``runs`` are what it saw of them, and ``problems``, which
-        hold everybody's contributions, are empty.
+        of it says what it reveals. An agreement on very many numbers is played in blocks of them, and ``runs[k]`` is
+        about the longest; ``z`` is not kept. At a party of a network ``runs`` are what it saw of them, and
+        ``problems``, which hold everybody's contributions, are empty.
 
     Examples
     --------
