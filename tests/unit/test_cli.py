@@ -220,7 +220,7 @@ def test_a_png_has_the_size_and_the_colours_of_a_picture(problem: Path) -> None:
     path = problem.with_name("out.png")
     sottovoce("solve", problem, "--plot", path)
     pixels = imread(path)
-    assert pixels.shape[:2] == (704, 1600)
+    assert pixels.shape[:2] == (704, 1696)
     assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 50
 
 

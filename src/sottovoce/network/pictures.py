@@ -6,24 +6,32 @@ matplotlib is imported when a picture is asked for.
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import MissingExtra
-from ..files.atomic import check_writable
+from ..files.atomic import check_writable, write_whole
+from .labels import fit_inside, place_names, write_inside
 from .network import Network
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SUFFIXES = (".png", ".pdf", ".svg")
+DPI = 160
 BLUE, ORANGE, INK, PALE = "#0072B2", "#D55E00", "#222222", "#9AA5AE"  # Okabe and Ito, safe for the colour-blind
 STYLE: Any = {
     "font.size": 10,
     "axes.edgecolor": PALE,
     "axes.labelcolor": INK,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
+    "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -32,29 +40,75 @@ STYLE: Any = {
     "svg.fonttype": "none",
 }
 SPRING_STEPS = 300
-NAMED = 30  # nodes get their names up to this many
+NAMED = 30  # so many names at most
 
 
-def check_plot_path(path: str | Path) -> Path:
+def check_plot_path(path: str | Path, what: str = "--plot") -> Path:
     """Refuse, before a run, what could not be written after it."""
     path = Path(path)
-    check_writable("--plot", path, SUFFIXES)
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtra("--plot", "matplotlib", "plot")
+    check_writable(what, path, SUFFIXES)
+    check_matplotlib(what)
     return path
 
 
+def check_matplotlib(what: str) -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtra(what, "matplotlib", "plot")
+
+
+@contextmanager
+def picture(path: str | Path | None, width: float, height: float) -> Iterator[Figure]:
+    """An empty figure in the style above, to be drawn on; written at the end, whole or not at all, where there is a
+    path. What could not be written is refused first."""
+    if path is not None:
+        path = check_plot_path(path, "plot")
+    check_matplotlib("a picture")
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        figure = _figure_class()(figsize=(width, height), layout="constrained")
+        yield figure
+        if path is not None:
+            write_whole(path, lambda temporary: figure.savefig(temporary, dpi=DPI))
+
+
+@cache
+def _figure_class() -> type[Figure]:
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """Not known to pyplot, so that nothing needs closing; a notebook, which shows pyplot's figures by itself, shows
+        this one where it is the last line of a cell."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = BytesIO()
+            self.savefig(buffer, format="png")
+            return buffer.getvalue()
+
+    return Picture
+
+
+def plot_network(path: str | Path | None, network: Network) -> Figure:
+    """Who talks to whom."""
+    with picture(path, 6.4, 5.6) as figure:
+        draw_network(figure.subplots(), network)
+    return figure
+
+
 def draw_network(axes: Any, network: Network) -> None:
-    """Nodes and edges; names where there is room for them."""
-    places = places_of(network)
+    """Nodes, edges and names; when the rest of the figure is drawn, as names look for their places."""
+    places, size = places_of(network), node_size(network)
     draw_edges(axes, network, places)
-    axes.scatter(
-        *places.T, s=node_size(network), color=BLUE, edgecolors="white", linewidths=rim_width(network), zorder=2
-    )
-    if network.n <= NAMED:
-        draw_names(axes, [network.name(i) for i in range(network.n)], places, ["white"] * network.n)
+    axes.scatter(*places.T, s=size, color=BLUE, edgecolors="white", linewidths=rim_width(network), zorder=2)
     axes.set_title(f"Who talks to whom: {network.n} parties, {network.m} edges")
     frame(axes)
+    names, radii = [network.name(i) for i in range(network.n)], np.full(network.n, np.sqrt(size) / 2)
+    if network.n <= NAMED and fit_inside(axes, names, places, radii[0]):
+        write_inside(axes, names, places, ["white"] * network.n)
+        return
+    order = np.argsort(-network.degrees, kind="stable").tolist()  # the best connected first
+    wanted, others = (order, []) if network.n <= NAMED else ([], order)
+    place_names(axes, places, radii, network.edges, names, wanted, others, NAMED)
 
 
 def places_of(network: Network) -> npt.NDArray[np.float64]:
@@ -86,23 +140,6 @@ def frame(axes: Any) -> None:
         marks.set_clip_on(False)
 
 
-def draw_names(axes: Any, names: list[str], places: npt.NDArray[np.float64], inks: list[str]) -> None:
-    """Inside the nodes where all are short, else beside them, away from the middle."""
-    if max(len(name) for name in names) <= 2:
-        for name, (x, y), ink in zip(names, places, inks, strict=True):
-            axes.text(x, y, name, ha="center", va="center_baseline", color=ink, fontsize=9, zorder=4,
-                      parse_math=False)  # fmt: skip
-        return
-    outwards = places - places.mean(axis=0)
-    outwards /= np.maximum(np.linalg.norm(outwards, axis=1, keepdims=True), 1e-9)
-    for name, place, (across, up) in zip(names, places, outwards, strict=True):
-        side = "left" if across > 0.5 else "right" if across < -0.5 else "center"
-        level = "bottom" if up > 0.5 else "top" if up < -0.5 else "center"
-        axes.annotate(name, place, (12 * across, 12 * up), textcoords="offset points", ha=side, va=level, color=INK,
-                      fontsize=9, zorder=3, parse_math=False,
-                      bbox={"fc": "white", "ec": "none", "pad": 0.8, "alpha": 0.8})  # fmt: skip
-
-
 def spring_layout(network: Network) -> npt.NDArray[np.float64]:
     """Places for nodes that have none: from a circle, edges pull and nodes push (Fruchterman and Reingold)."""
     n = network.n
@@ -119,4 +156,12 @@ def spring_layout(network: Network) -> npt.NDArray[np.float64]:
         force = np.einsum("ijk,ij->ik", apart, ideal**2 / distance**2 - W * distance / ideal)
         length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-9)
         places = places + force / length * np.minimum(length, 0.2 * (1 - step / SPRING_STEPS))
-    return np.asarray(places)
+    return _lying(places)
+
+
+def _lying(places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Turned so that it is longest from left to right, as pictures are."""
+    places = places - places.mean(axis=0)
+    axes = np.linalg.svd(places, full_matrices=False)[2]
+    axes *= np.where(axes[np.arange(2), np.abs(axes).argmax(axis=1)] < 0, -1, 1)[:, None]
+    return np.asarray(places @ axes.T)

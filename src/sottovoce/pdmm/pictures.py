@@ -1,32 +1,75 @@
-"""The picture of a run: its residual, beside the network."""
+"""The picture of a run: what came out, how it came about, and between whom."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..files.atomic import write_whole
 from ..network import Network
-from ..network.pictures import BLUE, INK, ORANGE, PALE, STYLE, check_plot_path, draw_network
+from ..network.labels import shortened
+from ..network.pictures import BLUE, INK, ORANGE, PALE, draw_network, picture
 from .result import Result, Status
 
-
-def plot_run(path: str | Path, result: Result, network: Network, tol: float, title: str = "") -> None:
-    """The residual (``result.history`` must hold it) beside the network, written whole or not at all."""
-    path = check_plot_path(path)
-    import matplotlib
+if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(10, 4.4), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
-        _residual(left, result, tol)
-        draw_network(right, network)
+ENTRIES = 3  # of an answer that are drawn
+NAMED = 25  # rows of the answer that have a name
+SAME = 1e-6  # relative; parties that differ by less are said to agree
+
+
+def plot_run(path: str | Path | None, result: Result, network: Network, tol: float, title: str = "") -> Figure:
+    """The answer of each party, the residual (``result.history`` must hold it) and the network, side by side."""
+    x = answers(result, network)
+    shown = 0 if x is None else min(x.shape[1], ENTRIES)
+    with picture(path, 9.6 + shown, 4.4) as figure:
+        columns = figure.subplots(1, shown + 2, width_ratios=[0.8 if shown == 1 else 0.6] * shown + [1.3, 1.5])
         if title:
-            figure.suptitle(title, x=0.01, ha="left", color=INK, parse_math=False)
-        write_whole(path, lambda temporary: figure.savefig(temporary, dpi=160))
+            figure.suptitle(title, x=0.004, size=11, ha="left", color=INK, weight="bold", parse_math=False)
+        if x is not None:
+            _answer(columns[:shown], x, network)
+        _residual(columns[shown], result, tol)
+        draw_network(columns[-1], network)
+    return figure
+
+
+def answers(result: Result, network: Network) -> npt.NDArray[np.float64] | None:
+    """A row a party, padded with ``nan`` where some have fewer entries; None for the draws of a batch."""
+    if len(result.z) != 2 * network.m:
+        return None
+    rows = [np.ravel(np.asarray(x, dtype=float)) for x in result.x]
+    x = np.full((network.n, max(len(row) for row in rows)), np.nan)
+    for i, row in enumerate(rows):
+        x[i, : len(row)] = row
+    x[~np.isfinite(x)] = np.nan
+    return x
+
+
+def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network) -> None:
+    """A row for each party, in their order, from above; a panel for each of the first entries."""
+    n, d = x.shape
+    some = range(0, n, -(-n // NAMED))
+    agreed = True
+    for entry, (axes, values) in enumerate(zip(panels, x.T, strict=False)):
+        axes.plot(values, np.arange(n), "o", color=BLUE, markersize=5 if n <= NAMED else 2.5)
+        known = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
+        middle, spread = (known.min() + known.max()) / 2, np.ptp(known) / 2
+        half = max(1.3 * spread, 0.02 * abs(middle), 1e-6)  # what agrees lies on one line, whatever its last digits
+        axes.set_xlim(middle - half, middle + half)
+        if spread <= SAME * max(abs(middle), 1):
+            axes.set_xticks([middle], [f"{middle:.6g}"])
+        else:
+            agreed = False
+            axes.locator_params(axis="x", nbins=2 if d > 1 else 3)
+        axes.set_ylim(n - 0.5, -0.5)
+        axes.set_yticks(list(some), [shortened(network.name(i)) for i in some] if entry == 0 else [], parse_math=False)
+        axes.grid(axis="y", color=PALE, alpha=0.35, linewidth=0.6)
+        axes.set_xlabel("x" if d == 1 else f"x[{entry}]")
+    more = f", {ENTRIES} of {d} numbers" if d > ENTRIES else ""
+    panels[0].set_title((f"Answer, at all {n} parties" if agreed else "Answer of each party") + more)
 
 
 def _residual(axes: Any, result: Result, tol: float) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..adversary import Adversary, Channels, honest_components
 from ..methods.leaks import Guarantee, Leaks
 from .indistinguishable import best_guess, epsilon
 from .verdict import DELTA, Verdict, verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LEAKS = ("leakage", "floor", "excess")
 NAMED = 12  # nodes that a sentence names before it says how many more there are
@@ -343,11 +346,12 @@ class Report:
             "sentences": self.sentences(),
         }
 
-    def plot(self, path: str | Path) -> None:
-        """The network coloured by excess leakage, corrupt and exposed nodes marked (.png, .pdf or .svg)."""
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The network coloured by excess leakage, corrupt and exposed nodes marked; written to a .png, .pdf or .svg
+        where there is a path."""
         from .report_picture import plot_report
 
-        plot_report(path, self)
+        return plot_report(path, self)
 
 
 _GUARANTEES = {

@@ -10,52 +10,42 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...files.atomic import write_whole
-from ...network.pictures import (
-    INK,
-    NAMED,
-    STYLE,
-    check_plot_path,
-    draw_edges,
-    draw_names,
-    frame,
-    node_size,
-    places_of,
-    rim_width,
-)
+from ...network.labels import fit_inside, place_names, write_inside
+from ...network.pictures import INK, NAMED, draw_edges, frame, node_size, picture, places_of, rim_width
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .report import Report
 
 RED = "#E0102A"
 GROUPS = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#0072B2")  # Okabe and Ito
 DECADES = 6  # of excess that colours tell apart
+ONE_VALUE = 1.05  # excess within this factor is told by a number, not by a scale
+WORST = 3  # parties of a large network that are named for what they give away
+RING = 2.2  # area of the ring around a mark, to that of the mark
+BAND = 1.4  # width of the band under a group, to that of a mark
 
 
-def plot_report(path: str | Path, report: Report) -> None:
-    """The network with nodes coloured by what the procedure adds, corrupt and disclosed ones marked; written whole or
-    not at all."""
-    path = check_plot_path(path)
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 6.6), layout="constrained")
-        handles = draw_report(figure.subplots(), report)
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
-        write_whole(path, lambda temporary: figure.savefig(temporary, dpi=160))
+def plot_report(path: str | Path | None, report: Report) -> Figure:
+    """The network with nodes coloured by what the procedure adds, corrupt and disclosed ones marked."""
+    network, places = report.network, places_of(report.network)
+    across, up = np.ptp(places, axis=0)
+    height = float(np.clip(1.8 + 5.0 * up / max(across, 1e-9), 3.6, 6.6))  # a long network needs no square
+    with picture(path, 7.2, height) as figure:
+        figure.suptitle(f"Who gives away how much: {network.n} parties, {network.m} edges",
+                        x=0.006, ha="left", color=INK, weight="bold", size=11)  # fmt: skip
+        draw_report(figure.subplots(), report, places)
+    return figure
 
 
-def draw_report(axes: Any, report: Report) -> list[Any]:
-    """One mark a node: corrupt, disclosed, the colour of its excess, or empty where there is no number.
-
-    Gives the entries of a legend.
-    """
+def draw_report(axes: Any, report: Report, places: npt.NDArray[np.float64]) -> None:
+    """One mark a node: corrupt, disclosed, the colour of its excess, or empty where there is no number."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.lines import Line2D
 
-    network, places, excess = report.network, places_of(report.network), report.excess
+    network, excess = report.network, report.excess
     corrupt = np.isin(np.arange(network.n), list(report.adversary.corrupt))
     disclosed = np.isinf(report.leakage) | np.isinf(report.floor)
     measured = np.isfinite(excess) & ~disclosed
@@ -66,9 +56,10 @@ def draw_report(axes: Any, report: Report) -> list[Any]:
 
     norm, colours = _log_norm(excess[measured]), colormaps["viridis_r"]
     shades = colours(norm(np.where(measured, np.maximum(excess, norm.vmin), norm.vmin)))
-    leaky = bool(excess[measured].any())
+    most = ", at most" if report.guarantee != "exact" else ""
+    scale = _is_scale(excess[measured])
     for label, who, marker, face, edge in (
-        ("honest" if leaky else "honest, nothing added", measured, "o", colours(0.5 if leaky else 0.0), "white"),
+        (_honest(excess[measured], most), measured, "o", colours(0.5 if excess[measured].any() else 0.0), "white"),
         ("not assessed" if report.guarantee == "none" else "not asked about", empty, "o", "white", INK),
         ("corrupt", corrupt, "s", "black", "white"),
         ("disclosed exactly", disclosed, "o", RED, "white"),
@@ -78,32 +69,65 @@ def draw_report(axes: Any, report: Report) -> list[Any]:
             axes.scatter(*places[who].T, s=size, c=c, marker=marker, edgecolors=edge, linewidths=rim, zorder=2)
             handles.append(Line2D([], [], color=face, marker=marker, markersize=9, linestyle="", label=label,
                                   markeredgecolor=RED if who is disclosed else edge))  # fmt: skip
-    axes.scatter(*places[disclosed].T, s=2.2 * size, c="none", edgecolors=RED, linewidths=1.5 * max(rim, 0.5), zorder=2)
-    if leaky:
+    ring = 1.5 * max(rim, 0.5)
+    axes.scatter(*places[disclosed].T, s=RING * size, c="none", edgecolors=RED, linewidths=ring, zorder=2)
+    if scale:
         bar = axes.figure.colorbar(ScalarMappable(norm, colours), ax=axes, shrink=0.7, pad=0.02, aspect=28,
                                    extend="min" if excess[measured].min() < norm.vmin else "neither")  # fmt: skip
-        bar.set_label("added by the procedure" + (", at most" if report.guarantee != "exact" else "") + " (nats)")
+        bar.set_label(f"added by the procedure{most} (nats)")
+        bar.set_ticks(ticks := np.geomspace(norm.vmin, norm.vmax, 5), labels=[f"{tick:.2g}" for tick in ticks])
+        bar.minorticks_off()
         bar.outline.set_visible(False)
-    if network.n <= NAMED:
-        light = empty | (measured & (shades[:, :3] @ (0.299, 0.587, 0.114) > 0.55))
-        inks = [INK if bright else "white" for bright in light]
-        draw_names(axes, [report.name(i) for i in range(network.n)], places, inks)
-    axes.set_title(f"Who gives away how much: {network.n} parties, {network.m} edges", pad=44)
-    axes.annotate(textwrap.fill(report.setting(), 110), (0, 1), (0, 40), xycoords="axes fraction", in_layout=False,
-                  textcoords="offset points", va="top", fontsize=8, color=INK, parse_math=False)  # fmt: skip
+    axes.set_title(textwrap.fill(report.setting(), 110), fontsize=8, color=INK, parse_math=False)
+    columns = 4 if sum(len(handle.get_label()) for handle in handles) < 75 else 2
+    axes.figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns), frameon=False)
     frame(axes)
-    return handles
+
+    radii = np.where(disclosed, np.sqrt(RING * size) / 2 + ring, np.sqrt(size / 2))  # of a square, which holds a circle
+    if len(report.groups) > 1:
+        radii = np.maximum(radii, BAND * np.sqrt(size) / 2)
+    names = [report.name(i) for i in range(network.n)]
+    if network.n <= NAMED and fit_inside(axes, names, places, np.sqrt(size) / 2):
+        light = empty | (measured & (shades[:, :3] @ (0.299, 0.587, 0.114) > 0.55))
+        write_inside(axes, names, places, [INK if bright else "white" for bright in light])
+    else:
+        place_names(axes, places, radii, network.edges, names, named(report))
+
+
+def named(report: Report) -> list[int]:
+    """Whose names are written: everybody's, or in a large network the corrupt, the disclosed, and those who give away
+    most; so many as can be read."""
+    n = report.network.n
+    if n <= NAMED:
+        return list(range(n))
+    left = np.where(np.isfinite(report.excess), report.excess, 0.0)
+    worst = [int(i) for i in np.argsort(-left, kind="stable")[:WORST] if left[i] > 0]
+    disclosed = np.flatnonzero(np.isinf(report.leakage) | np.isinf(report.floor)).tolist()
+    return list(dict.fromkeys([*worst[:1], *sorted(report.adversary.corrupt), *disclosed, *worst]))[:NAMED]
+
+
+def _is_scale(excess: npt.NDArray[np.float64]) -> bool:
+    """Whether there are values to tell apart by colour."""
+    top = float(excess.max(initial=0.0))
+    return top > 0 and float(excess.min()) * ONE_VALUE < top
+
+
+def _honest(excess: npt.NDArray[np.float64], most: str) -> str:
+    if _is_scale(excess):
+        return "honest"
+    top = float(excess.max(initial=0.0))
+    return f"honest, {top:.2g} nats added{most}" if top > 0 else "honest, nothing added"
 
 
 def _log_norm(excess: npt.NDArray[np.float64]) -> Any:
-    """From the smallest to the largest, six decades at most; a factor of four where they are equal, or all 0."""
+    """From the smallest to the largest, six decades at most, a factor of two at least."""
     from matplotlib.colors import LogNorm
 
     top = float(excess.max(initial=0.0))
     if top <= 0:
         return LogNorm(0.1, 1)
     low = max(float(excess[excess > 0].min()), top * 10.0**-DECADES)
-    widen = max(1.0, 2 / np.sqrt(top / low))
+    widen = max(1.0, np.sqrt(2 / (top / low)))
     return LogNorm(low / widen, top * widen)
 
 
@@ -116,7 +140,7 @@ def _groups(axes: Any, report: Report, places: npt.NDArray[np.float64], size: fl
     if len(report.groups) < 2:
         return []
     pale: list[Any] = [tuple(0.35 * shade + 0.65 for shade in to_rgb(colour)) for colour in GROUPS]
-    band = 1.4 * np.sqrt(size)
+    band = BAND * np.sqrt(size)
     groups = [group for group in report.groups if len(group) > 1]
     for group, colour in zip(groups, cycle(pale), strict=False):
         inside = report.network.edges[np.isin(report.network.edges, group).all(axis=1)]

@@ -1,0 +1,149 @@
+"""Pictures can be read: nothing is cut, crossed or covered, and who matters has a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from picture_faults import faults, shown_texts
+
+import sottovoce as sv
+from sottovoce import privacy
+from sottovoce.network.pictures import plot_network
+from sottovoce.pdmm.pictures import plot_run
+
+pytest.importorskip("matplotlib")
+FIVE = ["Ada", "Bo", "Cleo", "Dina", "Eli"]
+
+
+def five() -> sv.Network:
+    return sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4)], labels=FIVE)
+
+
+def names_in(figure: Any) -> set[str]:
+    return {text.get_text() for text in shown_texts(figure)}
+
+
+def audited(network: sv.Network, corrupt: set[int]) -> privacy.Report:
+    problem = sv.averaging(network, np.zeros(network.n))
+    return privacy.audit(problem, sv.GaussianMask(1e3), corrupt=corrupt, prior=1.0)
+
+
+@pytest.mark.parametrize("n", [10, 60, 300])
+def test_the_corrupt_and_the_worst_are_named_at_any_size(n):
+    corrupt = {3, 7, 9} if n == 10 else {3, 17, 40}
+    report = audited(sv.Network.random_geometric(n, seed=1), corrupt)
+    worst = int(np.nanargmax(report.excess))
+    figure = report.plot()
+    assert {str(i) for i in (*corrupt, worst)} <= names_in(figure)
+    assert faults(figure) == []
+
+
+def test_many_corrupt_parties_do_not_write_over_each_other():
+    report = audited(sv.Network.random_geometric(300, seed=1), set(range(0, 300, 5)))
+    assert faults(report.plot()) == []
+
+
+def test_a_name_is_not_cut_by_the_ring_of_a_disclosed_party():
+    report = audited(five(), {2})
+    assert report.exposed == (4,)
+    figure = report.plot()
+    assert set(FIVE) <= names_in(figure)
+    assert faults(figure) == []
+
+
+def test_one_value_needs_no_scale():
+    ring = audited(sv.Network.ring(8), set())
+    assert len(ring.plot().axes) == 1
+    said = f"honest, {ring.excess[0]:.2g} nats added"
+    assert said in names_in(ring.plot())
+    assert len(audited(five(), {2}).plot().axes) == 2
+
+
+@pytest.mark.parametrize(
+    "network",
+    [sv.Network.ring(6), five(), sv.Network.random_geometric(60, seed=2), sv.Network.star(20)],
+    ids=["ring", "five", "sixty", "star"],
+)
+def test_a_network_is_named_where_there_is_room(network):
+    figure = plot_network(None, network)
+    assert faults(figure) == []
+    named = names_in(figure) & {network.name(i) for i in range(network.n)}
+    assert len(named) == network.n if network.n <= 30 else 10 <= len(named) <= 30
+
+
+@pytest.mark.parametrize(("n", "d"), [(5, 1), (40, 1), (40, 2), (5, 6)])
+def test_a_run_shows_the_answer_of_each_party(n, d):
+    network = five() if n == 5 else sv.Network.random_geometric(n, seed=1)
+    s = np.random.default_rng(1).normal(size=(n, d)) * 10.0 ** np.arange(d)
+    result = sv.solve(sv.averaging(network, s), record=[sv.Residual()], seed=1, progress=False)
+    figure = plot_run(None, result, network, 1e-8, "problem.toml: averaging")
+    assert faults(figure) == []
+    assert len(figure.axes) == min(d, 3) + 2
+    for axes, mean in zip(figure.axes[:-2], s.mean(axis=0), strict=False):
+        (dots,) = axes.lines
+        np.testing.assert_allclose(dots.get_xdata(), mean, rtol=1e-6)
+        np.testing.assert_array_equal(dots.get_ydata(), np.arange(n))
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert rows[0] == network.name(0)
+    assert len(rows) == n if n <= 25 else 10 <= len(rows) <= 25
+
+
+def test_a_run_that_did_not_end_shows_how_far_parties_are_apart():
+    result = sv.solve(
+        sv.averaging(five(), [1.0, 2, 3, 4, 50]), record=[sv.Residual()], seed=1, c=0.5, max_iter=2, progress=False
+    )
+    figure = plot_run(None, result, five(), 1e-8)
+    assert figure.axes[0].get_title(loc="left") == "Answer of each party"
+    low, high = figure.axes[0].get_xlim()
+    assert low < result.x.min()
+    assert result.x.max() < high
+    assert faults(figure) == []
+
+
+def test_a_batch_of_draws_has_no_answer_of_each_party():
+    result = sv.solve(
+        sv.averaging(five(), np.arange(5.0)), mask=sv.GaussianMask(1.0), batch=5, record=[sv.Residual()], seed=1,
+        progress=False,
+    )  # fmt: skip
+    assert len(plot_run(None, result, five(), 1e-8).axes) == 2
+
+
+def test_a_picture_is_shown_by_notebooks_and_not_known_to_pyplot():
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    figure = audited(five(), {2}).plot()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert plt.get_fignums() == before
+
+
+def test_a_picture_is_written_where_there_is_a_path(tmp_path):
+    figure = audited(five(), {2}).plot(tmp_path / "audit.svg")
+    assert b"Cleo" in (tmp_path / "audit.svg").read_bytes()
+    assert figure.axes
+    with pytest.raises(sv.errors.InvalidInput, match=r"must end in \.png, \.pdf or \.svg"):
+        audited(five(), {2}).plot(tmp_path / "audit.gif")
+
+
+@pytest.mark.parametrize(
+    ("draw", "fault"),
+    [
+        (lambda axes: (axes.plot([0, 1], label="a"), axes.legend(loc="center")), "a legend lies on what is drawn"),
+        (lambda axes: (axes.plot([0, 1]), axes.annotate("word", (0.5, 0.5))), "a curve crosses 'word'"),
+        (lambda axes: (axes.twinx().plot([0, 1]), axes.annotate("word", (0.5, 0.5))), "a curve crosses 'word'"),
+        (lambda axes: [axes.annotate("word", (0.5, 0.5)) for _ in "ab"], "'word' overlaps 'word'"),
+        (lambda axes: (axes.scatter([0.5], [0.5], s=900), axes.annotate("cut by it", (0.5, 0.5))), "is cut by a mark"),
+        (lambda axes: axes.annotate("far away", (2, 0.5), annotation_clip=False), "'far away' leaves the picture"),
+        (lambda axes: [axes.plot([0, 1, 0, 1, 0], label=name) for name in "ab"], "'b' hides 'a'"),
+        (lambda axes: [axes.plot([0, 1, 0, 1, 0], mark, label=mark) for mark in "os"], "'s' hides 'o'"),
+    ],
+)
+def test_faults_are_noticed(draw, fault):
+    from matplotlib.figure import Figure
+
+    axes = (figure := Figure()).subplots()
+    assert faults(figure) == []
+    draw(axes)
+    assert any(fault in found for found in faults(figure))
