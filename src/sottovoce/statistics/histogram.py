@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,9 @@ from ..pdmm.schedules import Schedule
 from .agreements import Agreements, SimulatedAgreements, Simulation, check_mask
 from .shards import Shards, read_rows
 from .statistic import Statistic, Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DEFAULT_MASK = ModularMask()
 
@@ -53,6 +58,18 @@ class Histogram(Statistic):
     def observations(self) -> int:
         """All values, in the bins or not."""
         return int(self.counts.sum()) + self.below + self.above
+
+    def _columns(self) -> dict[str, list[Any]]:
+        edges = [-np.inf, *self.edges.tolist(), np.inf]
+        return {"from": edges[:-1], "to": edges[1:], "count": [self.below, *self.counts.tolist(), self.above]}
+
+    def _facts(self) -> str:
+        return f"{self.name}: {self.observations} observations of {self.parties} parties in {len(self.counts)} bins"
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from .pictures import plot_histogram
+
+        return plot_histogram(path, self.edges, self.counts.tolist(), (self.below, self.above), self.name)
 
 
 def private_histogram(

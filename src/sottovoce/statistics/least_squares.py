@@ -168,6 +168,8 @@ def least_squares_program(
         total_sum_of_squares=float(S[0, d, d] * N * unit[d] ** 2),
         inverse_information=_with_intercept(inverse, means[:d], total[0] * N) if intercept else inverse,
         condition_number=condition,
+        scale=unit,
+        sizes=np.sqrt(np.maximum(np.diag(S[0]) + m[0] ** 2 * total[0], 0.0)) * unit,
     )
 
 
@@ -193,8 +195,9 @@ def _condition(H: Array, error: float, names: Sequence[str]) -> float:
     size = np.diag(H)
     if (flat := size * RIGHT <= error).any():
         raise InvalidInput(
-            f"column {names[int(flat.argmax())]!r} does not vary over the parties, to the precision of the agreement. "
-            "Drop it (an intercept stands for a constant), or correct its scale."
+            f"column {names[int(flat.argmax())]!r} does not vary over the parties, to the precision of the agreement, "
+            f"which is set by the largest column, {names[int(size.argmax())]!r}. Drop it (an intercept stands for a "
+            "constant), or bring the columns to one size by scale=."
         )
     values, vectors = np.linalg.eigh(H / np.sqrt(np.outer(size, size)))
     # Entries of the scaled matrix are wrong by at most error / sqrt(size_j size_k): in norm, by error sum_j 1/size_j.

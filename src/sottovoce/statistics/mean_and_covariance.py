@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,9 @@ from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
 from .shards import Sample, Shards, read_rows, read_scale
 from .statistic import Statistic, Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +54,18 @@ class PooledMean(Statistic):
     observations: Value[int] = Value()
     mean: Value[float | Array] = Value()
     names: Value[tuple[str, ...]] = Value()
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"column": list(self.names), "mean": np.ravel(self.mean).tolist()}
+
+    def _facts(self) -> str:
+        of = f"{len(self.names)} columns" if len(self.names) > 3 else ", ".join(self.names)
+        return f"{of}: {self.observations} observations of {self.parties} parties"
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from .pictures import plot_rows
+
+        return plot_rows(path, self.names, np.ravel(self.mean), None, self._facts(), "mean")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +94,17 @@ class PooledVariance(PooledMean):
     def standard_deviation(self) -> float | Array:
         """The root of ``variance``."""
         return _shaped(np.sqrt(np.maximum(self.variance, 0.0)), np.shape(self.variance))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        spread = {"variance": self.variance, "standard_deviation": self.standard_deviation}
+        return {**super()._columns(), **{name: np.ravel(values).tolist() for name, values in spread.items()}}
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from .pictures import plot_rows
+
+        mean, spread = np.ravel(self.mean), np.ravel(self.standard_deviation)
+        within = np.column_stack([mean - spread, mean + spread])
+        return plot_rows(path, self.names, mean, within, self._facts(), "mean, and one standard deviation about it")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,6 +137,17 @@ class PooledCovariance(PooledMean):
         correlation = np.clip(self.covariance / np.outer(spread, spread), -1.0, 1.0)
         np.fill_diagonal(correlation, np.where(np.isnan(spread), np.nan, 1.0))
         return np.asarray(correlation)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        covariances = {
+            f"covariance with {name}": row.tolist() for name, row in zip(self.names, self.covariance, strict=True)
+        }
+        return {**super()._columns(), **covariances}
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from .pictures import plot_correlation
+
+        return plot_correlation(path, self.names, self.correlation, f"Correlations: {self.observations} observations")
 
 
 def private_mean(
