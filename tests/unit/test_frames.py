@@ -268,6 +268,15 @@ def test_predict_by_name(network, tables):
         fit.predict(frames[0].iloc[0])
 
 
+def test_a_cost_by_itself_takes_no_frame(tables):
+    """It could not know in which order the columns of others are."""
+    frame = pd.DataFrame(tables[0])
+    for cost in (sv.LeastSquares, sv.Lasso, sv.Logistic):
+        with pytest.raises(InvalidInput, match="A is a frame, and a cost by itself cannot match its columns"):
+            cost(frame[["age", "pets"]], frame["bill"], 1.0)
+    assert sv.LeastSquares(frame[["age", "pets"]].to_numpy(), frame["bill"]).dim == 2
+
+
 # By the name of a node
 
 

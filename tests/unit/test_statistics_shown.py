@@ -66,7 +66,7 @@ def test_frames(every, frames):
     assert counts["count"].sum() == every["histogram"].observations == 240
     fit = every["fit"].to_frame()
     assert list(fit.columns) == [
-        "term", "coefficient", "standard_error", "t_value", "p_value", "lower", "upper",
+        "term", "coefficient", "standard_error", "t_value", "p_value", "lower_95", "upper_95",
     ]  # fmt: skip
     np.testing.assert_array_equal(fit["p_value"], every["fit"].p_values)
     assert list(every["ridge"].to_frame().columns) == ["term", "coefficient"]

@@ -23,8 +23,8 @@ FORMS = {  # of the summary: what stands above a column, how wide it is, and how
     "standard_error": ("std. error", 11, ".4g"),
     "t_value": ("t", 9, ".3f"),
     "p_value": ("P>|t|", 8, ".4f"),
-    "lower": ("[0.025", 11, ".5g"),
-    "upper": ("0.975]", 11, ".5g"),
+    "lower_95": ("[0.025", 11, ".5g"),
+    "upper_95": ("0.975]", 11, ".5g"),
 }
 UNEVEN = 300.0  # sizes in units of scale that differ by more: two or three digits of a sum of products
 
@@ -194,7 +194,7 @@ class Regression(Statistic):
         if self._has_inference:
             lower, upper = self.confidence_interval(0.95).T
             columns |= {"standard_error": self.standard_errors.tolist(), "t_value": self.t_values.tolist()}
-            columns |= {"p_value": self.p_values.tolist(), "lower": lower.tolist(), "upper": upper.tolist()}
+            columns |= {"p_value": self.p_values.tolist(), "lower_95": lower.tolist(), "upper_95": upper.tolist()}
         return columns
 
     def _facts(self) -> str:
@@ -240,6 +240,8 @@ class Regression(Statistic):
 
     def scale_hint(self) -> str | None:
         """What ``scale=`` would do better another time, from what all parties know: the ``sizes`` they agreed on."""
+        if "sizes" not in vars(self):  # read from a file that was written before there were any
+            return None
         in_units = self.sizes / self.scale
         if in_units.max() <= UNEVEN * in_units.min():
             return None
