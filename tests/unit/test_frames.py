@@ -119,6 +119,7 @@ def test_logistic_and_averaging(network, tables):
     swapped = [frames[0], frames[1][["high", "pets", "age"]], *frames[2:]]
     ours, theirs = (sv.solve(sv.logistic(network, given, target="high"), c=1.0) for given in (frames, swapped))
     np.testing.assert_array_equal(ours.x, theirs.x)
+    assert list(theirs.to_frame().columns) == ["node", "age", "pets"]
     rows = [pd.DataFrame({"a": [i], "b": [i * i]}) for i in range(5)]
     problem = sv.averaging(network, [*rows[:4], rows[4][["b", "a"]]])
     assert problem.variables == ("a", "b")

@@ -22,23 +22,26 @@ SAME = 1e-6  # relative; parties that differ by less are said to agree
 
 
 def plot_run(path: str | Path | None, result: Result, network: Network, tol: float, title: str = "") -> Figure:
-    """The answer of each party, the residual (``result.history`` must hold it) and the network, side by side."""
+    """The answer of each party, the residual where ``result.history`` holds it, and the network, side by side."""
     x = answers(result, network)
     shown = 0 if x is None else min(x.shape[1], ENTRIES)
-    with picture(path, 9.6 + shown, 4.4) as figure:
-        columns = figure.subplots(1, shown + 2, width_ratios=[0.8 if shown == 1 else 0.6] * shown + [1.3, 1.5])
+    recorded = "residual" in result.history
+    widths = [0.8 if shown == 1 else 0.6] * shown + [1.3] * recorded + [1.5]
+    with picture(path, (9.6 if recorded else 6.4) + shown, 4.4) as figure:
+        columns = figure.subplots(1, len(widths), width_ratios=widths, squeeze=False)[0]
         if title:
             figure.suptitle(title, x=0.004, size=11, ha="left", color=INK, weight="bold", parse_math=False)
         if x is not None:
             _answer(columns[:shown], x, network)
-        _residual(columns[shown], result, tol)
+        if recorded:
+            _residual(columns[shown], result, tol)
         draw_network(columns[-1], network)
     return figure
 
 
 def answers(result: Result, network: Network) -> npt.NDArray[np.float64] | None:
     """A row a party, padded with ``nan`` where some have fewer entries; None for the draws of a batch."""
-    if len(result.z) != 2 * network.m:
+    if result.batch is not None:
         return None
     rows = [np.ravel(np.asarray(x, dtype=float)) for x in result.x]
     x = np.full((network.n, max(len(row) for row in rows)), np.nan)

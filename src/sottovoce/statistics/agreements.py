@@ -12,10 +12,11 @@ import numpy as np
 from ..costs.base import Array
 from ..errors import InvalidInput, NotConverged
 from ..network import Network
+from ..pdmm.common_problems import averaging
 from ..pdmm.hiding import is_hidden, said
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import Integers, ModularMask, check_seed
-from ..pdmm.problem import Problem, averaging
+from ..pdmm.problem import Problem
 from ..pdmm.result import Result, Status
 from ..pdmm.schedules import Schedule
 from ..pdmm.solve import solve
@@ -133,7 +134,8 @@ class SimulatedAgreements(Agreements):
                 break  # the others are lost with it
         longest = max(blocks, key=lambda run: (run.status is not Status.CONVERGED, run.iterations))
         seconds = sum(run.wall_time for run in blocks)
-        return replace(longest, x=x, residual=max(run.residual for run in blocks), wall_time=seconds)
+        residual = max(run.residual for run in blocks)
+        return replace(longest, x=x, residual=residual, wall_time=seconds, problem=self.problems[-1])
 
     def _run(self, problem: Problem, mask: GaussianMask | ModularMask, block: int) -> Result:
         play = self.simulation
@@ -144,7 +146,7 @@ class SimulatedAgreements(Agreements):
                 problem, mask=mask, seed=play.seed_of(len(self.runs), block), c=c, schedule=play.schedule,
                 tol=play.tol, max_iter=play.max_iter, progress=play.progress,
             )  # fmt: skip
-        return replace(run, z=None)  # nobody asks for it, and it is larger than all else
+        return replace(run, z=None, problem=None)  # large, both; ``agree`` knows the problem, and nobody asks for z
 
 
 def resolution(mask: GaussianMask) -> float:

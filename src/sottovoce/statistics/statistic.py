@@ -12,9 +12,10 @@ import numpy as np
 from ..errors import NotConverged, Unsupported
 from ..files.frames import to_frame
 from ..files.html_table import html_table
+from ..pdmm.common_problems import averaging
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
-from ..pdmm.problem import Problem, averaging
+from ..pdmm.problem import Problem
 from ..pdmm.result import Result, Status
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Statistic:
         if self.status is not Status.CONVERGED:
             return html_table([], caption=repr(self))
         columns = self._columns()
-        rows = [[short(value) for value in row] for row in zip(*columns.values(), strict=True)]
+        rows = list(zip(*columns.values(), strict=True))
         return html_table(rows[:SHOWN], header=list(columns), caption=self._caption(len(rows)))
 
     def _caption(self, rows: int) -> str:
@@ -176,8 +177,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def short(value: Any) -> Any:
-    """A number as people read it."""
-    return float(f"{value:.5g}") if isinstance(value, float) else value
