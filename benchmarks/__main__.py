@@ -15,7 +15,7 @@ from rich.table import Table
 
 from sottovoce.errors import NotConvergedWarning
 
-from . import auditing, network, overhead, speed, tuning
+from . import auditing, network, overhead, speed, statistics, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -30,6 +30,7 @@ BENCHMARKS = {
     "auto": tuning.automatic,
     "batch": speed.batches,
     "audit": auditing.audits,
+    "statistics": statistics.memory,
     "network": network.networking,
 }
 

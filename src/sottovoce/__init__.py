@@ -53,10 +53,11 @@ from .network import Network
 from .pdmm import masks as masks
 from .pdmm import recorders as recorders
 from .pdmm import schedules as schedules
+from .pdmm.common_problems import averaging, least_squares, logistic
 from .pdmm.masks import GaussianMask, UniformMask
 from .pdmm.modular_mask import ModularMask
 from .pdmm.node import Message, Node, nodes_of
-from .pdmm.problem import Problem, averaging, least_squares, logistic
+from .pdmm.problem import Problem
 from .pdmm.recorders import MeanSquaredError, Messages, Residual, Transcript, Variance
 from .pdmm.result import Result, State, Status
 from .pdmm.schedules import (
