@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import numba
 from rich.console import Console
 from rich.table import Table
 
-from . import auditing, logistic, network, overhead, pairs, speed, tuning
+from sottovoce.errors import NotConvergedWarning
+
+from . import auditing, logistic, network, overhead, pairs, speed, statistics, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -21,6 +24,7 @@ BENCHMARKS = {
     "node-space": speed.against_edge_major,
     "numpy": speed.against_numpy,
     "solve": overhead.solve_overhead,
+    "states": overhead.states,
     "million": overhead.million,
     "import": overhead.importing,
     "auto": tuning.automatic,
@@ -29,6 +33,7 @@ BENCHMARKS = {
     "batch": speed.batches,
     "logistic": logistic.logistic,
     "audit": auditing.audits,
+    "statistics": statistics.memory,
     "network": network.networking,
 }
 
@@ -40,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=ROOT / "results" / "latest.json", metavar="PATH")
     options = parser.parse_args(arguments)
     numba.set_num_threads(1)
+    warnings.simplefilter("ignore", NotConvergedWarning)  # of runs that are to look and never to end
     console = Console(width=None if sys.stdout.isatty() else 160)
     groups: dict[str, Group] = {}
     for name in options.only or BENCHMARKS:

@@ -7,6 +7,8 @@ import re
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 import sottovoce as sv
 from sottovoce.pdmm.engine import kernels
 from sottovoce.pdmm.engine.runs import PARALLEL_FROM
@@ -59,6 +61,32 @@ def solve_overhead(quick: bool) -> Group:
         title = f"an activation through solve: n = 10, tol={tol:g}"
         rows.append(ratio_row(title, micro, [1.0] * len(micro), 0.5, "at most", how, "us"))
     return Group(rows)
+
+
+def states(quick: bool) -> Group:
+    """``iterate(every=k)`` against ``solve`` of as many activations, and against a state for each of them."""
+    n = 400 if quick else 10_000
+    problem = sv.averaging(sv.Network.grid(round(n**0.5), round(n**0.5)), np.arange(float(n)))
+    arguments: dict[str, Any] = {"schedule": sv.Asynchronous(), "c": C, "theta": THETA, "seed": 1}
+
+    def play(every: int) -> None:
+        for state in sv.iterate(problem, every=every, **arguments):
+            if state.iteration >= n:
+                break
+
+    tasks = {
+        "solve": lambda: sv.solve(problem, tol=0, max_iter=n, **arguments),
+        "last": lambda: play(n),
+        "hundred": lambda: play(n // 100),
+    }
+    times = interleaved(3 if quick else 21, tasks)
+    each = seconds(lambda: play(1)) / median(times["last"])
+    how = (
+        f"{n:,} activations: the states at their beginning and end against solve, which keeps one. A hundred states: "
+        f"{median(times['hundred']) / median(times['last']):.3g} times that; one for each activation: {each:.3g} times"
+    )
+    title = f"iterate(every={n:,}) / solve: n = {n:,}"
+    return Group([ratio_row(title, times["last"], times["solve"], 3, "at most", how)])
 
 
 MILLION = """

@@ -1,5 +1,6 @@
 """A sweep over c and theta, on all cores, with a progress bar. A run depends on its arguments and seed alone."""
 
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
@@ -8,6 +9,7 @@ import numpy as np
 from rich.progress import track
 
 import sottovoce as sv
+from sottovoce.errors import NotConvergedWarning
 
 NETWORK = sv.Network.random_geometric(30, seed=5)
 PROBLEM = sv.averaging(NETWORK, np.random.default_rng(0).normal(size=30))
@@ -16,8 +18,9 @@ STEPS, THETAS = np.geomspace(0.05, 3, 12), (1.0, 0.8, 0.5)
 
 def rounds(case: tuple[float, float]) -> float:
     theta, c = case
-    result = sv.solve(PROBLEM, schedule=sv.Asynchronous(), theta=theta, c=c, seed=1, tol=1e-8, max_iter=30_000)
-    return result.activations / NETWORK.n if result.status is sv.Status.CONVERGED else np.nan
+    warnings.simplefilter("ignore", NotConvergedWarning)  # of a c that is far off
+    result = sv.solve(PROBLEM, schedule=sv.Asynchronous(), theta=theta, c=c, seed=1, tol=1e-8, max_rounds=1000)
+    return result.activations / NETWORK.n if result.converged else np.nan
 
 
 if __name__ == "__main__":

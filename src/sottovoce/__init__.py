@@ -53,11 +53,12 @@ from .network import Network
 from .pdmm import masks as masks
 from .pdmm import recorders as recorders
 from .pdmm import schedules as schedules
+from .pdmm.common_problems import averaging, least_squares, logistic
 from .pdmm.masks import GaussianMask, UniformMask
 from .pdmm.modular_mask import ModularMask
 from .pdmm.node import Message, Node, nodes_of
-from .pdmm.problem import Problem, averaging, least_squares, logistic
-from .pdmm.recorders import MeanSquaredError, Messages, Residual, Variance
+from .pdmm.problem import Problem
+from .pdmm.recorders import MeanSquaredError, Messages, Residual, Transcript, Variance
 from .pdmm.result import Result, State, Status
 from .pdmm.schedules import (
     Asynchronous,
@@ -70,6 +71,7 @@ from .pdmm.schedules import (
     Trace,
 )
 from .pdmm.solve import iterate, solve
+from .pdmm.transcript import MessageTable
 from .statistics import (
     private_covariance,
     private_histogram,
@@ -109,6 +111,7 @@ __all__ = [
     "Logistic",
     "MeanSquaredError",
     "Message",
+    "MessageTable",
     "Messages",
     "ModularMask",
     "Network",
@@ -126,6 +129,7 @@ __all__ = [
     "Status",
     "Synchronous",
     "Trace",
+    "Transcript",
     "UniformMask",
     "Variance",
     "averaging",

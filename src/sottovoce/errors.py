@@ -14,6 +14,7 @@ SottovoceError
 SottovoceWarning (UserWarning)
 ├── BadlyHidden                   data too large for its mask
 ├── NotCalibrated                 a mask that was calibrated for another run
+├── NotConvergedWarning           a run that ended before it converged
 ├── NotGuaranteed                 the run may not converge, and why
 └── PrecisionLost                 the mask costs more digits than ``tol`` leaves
 """
@@ -145,6 +146,13 @@ class NotCalibrated(SottovoceWarning):
     """The mask was calibrated for another run, and its guarantee does not hold for this one.
 
     Given where a ``CalibratedMask`` meets another network, schedule, ``theta`` or ``c``: calibrate again.
+    """
+
+
+class NotConvergedWarning(SottovoceWarning):
+    """A run ended before it converged: what was reached, and what to do.
+
+    Given by ``solve`` where it ends as ``MAX_ITER`` or ``DIVERGED``; not where ``tol=0`` asks for iterations alone.
     """
 
 

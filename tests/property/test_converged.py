@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import sottovoce as sv
+from sottovoce.errors import NotConvergedWarning
 
 # Masks are small here on purpose: what is compared is arithmetic, and small masks leave it more digits.
 pytestmark = pytest.mark.filterwarnings("ignore::sottovoce.errors.BadlyHidden")
@@ -59,7 +62,10 @@ def runs(draw):
 
 
 def solve(problem, run):
-    result = sv.solve(problem, **{key: value for key, value in run.items() if key != "network"})
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", NotConvergedWarning)
+        result = sv.solve(problem, **{key: value for key, value in run.items() if key != "network"})
+    assert len(said) == (not result.converged)
     event(result.status.value)
     return result
 

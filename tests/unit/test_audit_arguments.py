@@ -49,7 +49,7 @@ REFUSED = {
     "max_corrupt is fractional": ({"against": Worst(1.0)}, "max_corrupt must be an integer in 0 .. 4; got 1.0"),
     # what they hear
     "channels": ({"channels": "closed"}, "channels must be 'open' or 'encrypted'; got 'closed'"),
-    "view": ({"seen": "glimpse"}, "seen must be Transcript(...) or Snapshot(iteration); got 'glimpse'"),
+    "view": ({"seen": "glimpse"}, "seen must be sv.privacy.Transcript(...) or sv.privacy.Snapshot"),
     "a snapshot of when": ({"seen": Snapshot(None), "corrupt": {0}}, "a snapshot is of one iteration: give its number"),
     "a snapshot for nobody": ({"seen": Snapshot(3)}, "which needs a corrupt node"),
     "iterations are negative": ({"seen": Transcript(-1)}, "iterations must be an integer >= 0, or None; got -1"),

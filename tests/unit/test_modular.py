@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import sottovoce as sv
-from sottovoce.errors import InvalidCost, InvalidInput, Unsupported
+from sottovoce.errors import InvalidCost, InvalidInput, NotConvergedWarning, Unsupported
 from sottovoce.pdmm.modular_mask import LARGEST_BITS, TOTAL_BITS, joined, limb_width, split
 
 MASK = sv.ModularMask()
@@ -44,7 +44,8 @@ def test_shapes_follow_the_problem(network, rng):
 
 
 def test_what_did_not_converge_is_not_decoded(network, s):
-    result = sv.solve(sv.averaging(network, s), mask=MASK, max_iter=2)
+    with pytest.warns(NotConvergedWarning):
+        result = sv.solve(sv.averaging(network, s), mask=MASK, max_iter=2)
     assert result.status is sv.Status.MAX_ITER
     assert np.isnan(result.x).all()
     assert result.x.shape == (network.n,)
@@ -61,7 +62,8 @@ def test_a_loose_tol_is_lowered_to_what_decodes(network, s):
 def test_sums_that_are_not_integers_are_not_decoded(network, s, monkeypatch, caplog):
     """A residual that lies must not lead to a wrong integer."""
     monkeypatch.setattr("sottovoce.pdmm.modular_mask.TOLERANCE", 1e-3)
-    result = sv.solve(sv.averaging(network, s), mask=MASK, seed=1, tol=1e-3)
+    with pytest.warns(NotConvergedWarning):
+        result = sv.solve(sv.averaging(network, s), mask=MASK, seed=1, tol=1e-3)
     assert result.status is sv.Status.MAX_ITER
     assert np.isnan(result.x).all()
     assert "nothing is decoded" in caplog.text

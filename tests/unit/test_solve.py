@@ -8,7 +8,15 @@ import pytest
 from helpers import pooled_least_squares, shards
 
 import sottovoce as sv
-from sottovoce.errors import BadlyHidden, InvalidCost, InvalidInput, NotGuaranteed, PrecisionLost, Unsupported
+from sottovoce.errors import (
+    BadlyHidden,
+    InvalidCost,
+    InvalidInput,
+    NotConvergedWarning,
+    NotGuaranteed,
+    PrecisionLost,
+    Unsupported,
+)
 
 # Masks are small here on purpose: what is compared is arithmetic, and small masks leave it more digits.
 pytestmark = pytest.mark.filterwarnings("ignore::sottovoce.errors.BadlyHidden")
@@ -99,6 +107,22 @@ def test_iterate_yields_snapshots(problem):
     assert len(list(sv.iterate(problem, schedule=sv.Trace([1, 2]), c=0.4))) == 3
 
 
+@pytest.mark.parametrize("schedule", EVERY_SCHEDULE, ids=lambda schedule: type(schedule).__name__)
+def test_iterate_yields_every_so_many_states_of_the_same_run(problem, schedule):
+    arguments = {"schedule": schedule, "theta": 0.8, "c": 0.4, "seed": 2}
+    all_of_them = [state for _, state in zip(range(31), sv.iterate(problem, **arguments), strict=False)]
+    some = [state for _, state in zip(range(5), sv.iterate(problem, every=7, **arguments), strict=False)]
+    assert [state.iteration for state in some] == [0, 7, 14, 21, 28]
+    for state in some:
+        same = all_of_them[state.iteration]
+        assert (state.activations, state.messages) == (same.activations, same.messages)
+        np.testing.assert_allclose(state.z, same.z, rtol=1e-14, atol=1e-14)  # compiled in one go, or one by one
+    trace = sv.iterate(problem, schedule=sv.Trace([1, 2, 3, 4, 5]), c=0.4, every=3)
+    assert [state.iteration for state in trace] == [0, 3, 5]
+    with pytest.raises(InvalidInput, match="every must be an integer >= 1; got 0"):
+        next(sv.iterate(problem, every=0))
+
+
 def test_recorders_and_stride(problem, s):
     recorders = [sv.MeanSquaredError(s.mean()), sv.Residual(), sv.Variance(), sv.Messages()]
     arguments = {"schedule": sv.Asynchronous(), "c": 0.4, "mask": sv.GaussianMask(9.0), "seed": 1, "batch": 200}
@@ -173,35 +197,56 @@ def test_json(problem):
 def test_divergence_is_detected(network):
     # "prox" of a function that is not convex: x = 10 v - 1 expands.
     wrong = [sv.Custom(lambda v, t: 10 * v - 1, lambda x: 0.0) for _ in range(N)]
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), pytest.warns(NotConvergedWarning, match=r"diverged: .* convex"):
         result = sv.solve(sv.Problem(network, wrong), theta=0.5, c=1.0, max_iter=10_000)
     assert result.status is sv.Status.DIVERGED
     assert result.iterations < 10_000
 
 
 def test_max_iter_is_not_called_converged(problem):
-    result = sv.solve(problem, c=0.4, max_iter=3)
+    with pytest.warns(
+        NotConvergedWarning, match=r"residual \d.* after 3 iterations; tol=1e-09. Raise max_rounds"
+    ) as said:
+        result = sv.solve(problem, c=0.4, max_iter=3)
+    assert [warning.filename for warning in said] == [__file__]  # the line that called solve
     assert result.status is sv.Status.MAX_ITER
+    assert not result.converged
     assert result.residual > 1e-9
+
+
+def test_no_warning_where_iterations_were_asked_for_and_none_twice(problem, network, s):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not sv.solve(problem, c=0.4, tol=0, max_iter=3).converged
+        assert sv.solve(problem, c=0.4).converged
+        assert sv.private_mean(network, s, max_iter=1).status is sv.Status.MAX_ITER  # whose value raises
+
+
+def test_rounds_are_iterations_or_n_activations(problem):
+    for schedule, iterations in ((sv.Synchronous(), 7), (sv.EdgeBernoulli(0.5), 7), (sv.Asynchronous(), 7 * N),
+                                 (sv.Delayed(2), 7 * N), (sv.Trace([0] * 20), 20)):  # fmt: skip
+        assert sv.solve(problem, schedule=schedule, c=0.4, tol=0, max_rounds=7).iterations == iterations
 
 
 def test_a_silent_node_is_not_converged(problem):
     # Everybody but node 0 talks for a long time: their x agree, but node 0 has not been heard.
-    result = sv.solve(problem, schedule=sv.Trace([k % (N - 1) + 1 for k in range(5000)]), c=0.4)
+    with pytest.warns(NotConvergedWarning, match=r"after 5000 iterations, where the trace is over; .* longer trace"):
+        result = sv.solve(problem, schedule=sv.Trace([k % (N - 1) + 1 for k in range(5000)]), c=0.4)
     assert result.status is sv.Status.MAX_ITER
 
 
 def test_theta_one_warns_where_convergence_is_not_guaranteed(network):
     median = sv.Problem(network, [sv.AbsoluteDeviation(float(i)) for i in range(N)])
     with pytest.warns(NotGuaranteed, match=r"theta=1 .*not") as caught:
-        sv.solve(median, theta=1.0, c=1.0, max_iter=20)
+        sv.solve(median, theta=1.0, c=1.0, tol=0, max_iter=20)
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert sv.solve(median, c=1.0, max_iter=20).theta == 0.5
-        sv.solve(sv.averaging(network, np.arange(N)), theta=1.0, c=1.0, max_iter=20)
+        assert sv.solve(median, c=1.0, tol=0, max_iter=20).theta == 0.5
+        sv.solve(sv.averaging(network, np.arange(N)), theta=1.0, c=1.0, tol=0, max_iter=20)
 
 
+@pytest.mark.filterwarnings("ignore::sottovoce.errors.NotConvergedWarning")  # fifty iterations are too few anyway
 def test_a_mask_that_costs_the_tolerance_warns(problem):
     with pytest.warns(PrecisionLost, match=r"2.2e-08, above tol=1e-09"):
         sv.solve(problem, c=0.4, mask=sv.GaussianMask(1e16), seed=0, max_iter=50, arithmetic="plain")
@@ -229,7 +274,7 @@ def test_masked_runs_of_quadratic_costs_are_collapsed(problem, network, s):
         ("plain", problem, {}),
         ("plain", huber, {"mask": mask, "theta": 0.5}),
     ]:
-        result = sv.solve(which, c=0.4, max_iter=20, **arguments)
+        result = sv.solve(which, c=0.4, tol=0, max_iter=20, **arguments)
         assert result.arithmetic == result.to_dict()["arithmetic"] == expected
 
 
@@ -262,6 +307,8 @@ def test_collapsed_arithmetic_is_refused_where_it_does_not_apply(problem, networ
         ({"tol": float("nan")}, "tol"),
         ({"max_iter": 0}, "max_iter must be an integer >= 1; got 0"),
         ({"max_iter": 2.5}, "2.5"),
+        ({"max_rounds": 0}, "max_rounds must be an integer >= 1; got 0"),
+        ({"max_iter": 5, "max_rounds": 5}, "either max_iter or max_rounds, not both"),
         ({"batch": 0}, "batch"),
         ({"record_every": 0}, "record_every"),
         ({"check_every": 0}, "check_every"),
@@ -380,6 +427,7 @@ def test_arguments_are_copied(network, s):
     np.testing.assert_allclose(np.ravel(exact.x), [1.0, 2.0], atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::sottovoce.errors.NotConvergedWarning")  # either verdict, if it is true
 @pytest.mark.parametrize("factor", [1e-10, 1e-6, 1e6])
 def test_the_units_of_a_constraint_do_not_matter_to_the_verdict(factor):
     path = sv.Network.from_edges(3, [(0, 1), (1, 2)])
@@ -389,6 +437,7 @@ def test_the_units_of_a_constraint_do_not_matter_to_the_verdict(factor):
     assert result.status is not sv.Status.CONVERGED or np.abs(np.ravel(result.x) - 3).max() < 1e-7
 
 
+@pytest.mark.filterwarnings("ignore::sottovoce.errors.NotConvergedWarning")  # either verdict, if it is true
 @pytest.mark.parametrize("scale", [1e-10, 1e-5, 1e5])
 @pytest.mark.parametrize("c", [0.4, "auto"])
 def test_the_units_of_the_costs_do_not_matter_to_the_verdict(network, s, scale, c):

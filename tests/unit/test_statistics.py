@@ -84,8 +84,8 @@ def test_a_variable_that_does_not_vary_has_no_correlation(network):
     ("shards", "sentence"),
     [
         (np.zeros(5), "shards must have one entry per party, 6; got 5"),
-        (3.0, "shards must be a list with one entry per party; got float"),
-        ("abcdef", "shards must be a list with one entry per party; got str"),
+        (3.0, "shards must be a list with one entry per party, or a dict by their names; got float"),
+        ("abcdef", "shards must be a list with one entry per party, or a dict by their names; got str"),
         ([1.0] * 5 + [np.nan], "party 5: its shard has NaN or inf"),
         ([1.0] * 5 + ["six"], "party 5: its shard must hold real numbers"),
         ([np.zeros((2, 2))] * 5 + [np.zeros((2, 3))], "party 0 has 2 columns, party 5 3 columns"),
@@ -172,7 +172,7 @@ def test_data_too_large_for_the_mask(network):
 
 def test_data_too_small_for_the_mask(network):
     farads = [1e-12 * np.arange(i + 1.0) for i in range(N)]
-    with pytest.warns(PrecisionLost, match=r"column 0 holds only numbers below 5.9e-04 in units of scale"):
+    with pytest.warns(PrecisionLost, match=r"column 'x' holds only numbers below 5.9e-04 in units of scale"):
         sv.private_mean(network, farads)
     result = sv.private_variance(network, farads, scale=1e-12)
     assert result.variance == pytest.approx(np.var(np.concatenate(farads), ddof=1), rel=1e-7)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..network import Network
+from ..pdmm.common_problems import averaging
 from ..pdmm.masks import GaussianMask
-from ..pdmm.problem import averaging
 from ..pdmm.recorders import Recorder
 from ..pdmm.reference import Run
 from ..pdmm.result import Result, Status

@@ -48,6 +48,8 @@ def print_solved(solved: ProblemFile, result: Result) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from ..data.scale_hint import scale_hint
+
     cost, network = solved.cost, solved.problem.network
     x = np.asarray(result.x).reshape(network.n, -1)
     answer = x.mean(axis=0)
@@ -70,6 +72,8 @@ def print_solved(solved: ProblemFile, result: Result) -> None:
     console = Console(highlight=False)
     console.print(f"{cost.kind} between {network.n} parties over {network.m} edges\n")
     console.print(values, "", table, sep="\n")
+    if cost.scale is not None and (hint := scale_hint(answer * cost.scale, result.activations / network.n)):
+        console.print(f"\nhint: {hint}")
 
 
 def sure_decimals(size: float, error: float) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidCost
+from ..files.frames import read_columns
 from .base import Array, Cost, QuadraticForm, Step, as_floats, as_vector, nonnegative
 
 
@@ -215,6 +216,11 @@ class LeastSquares(Quadratic):
 
 def as_rows(A: npt.ArrayLike, b: npt.ArrayLike, A_name: str, b_name: str) -> tuple[Array, Array]:
     """A data matrix and its targets, finite and of one length."""
+    if read_columns(A, A_name) is not None:  # whose names would be lost, and with them the order at another node
+        raise InvalidCost(
+            f"{A_name} is a frame, and a cost by itself cannot match its columns with those of other nodes. Use "
+            "sv.least_squares or sv.logistic with the frames of all, or frame[names].to_numpy() with the same names."
+        )
     matrix, target = as_floats(A, A_name), as_floats(b, b_name)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise InvalidCost(f"{A_name} must be a matrix with one row per observation; got shape {matrix.shape}.")

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..files.html_table import html_table
 from . import exchange, names
 from .families import Families
 
 if TYPE_CHECKING:  # SciPy's matrices are loaded where they are made: a party, which makes none, starts twice as fast
+    from matplotlib.figure import Figure
     from scipy import sparse
 
     from .edge_constraints import Constraints
@@ -336,3 +338,22 @@ class Network(Families):
 
     def __repr__(self) -> str:
         return f"Network(n={self.n}, m={self.m}{'' if self.constraints is None else ', constrained'})"
+
+    def facts(self) -> dict[str, str]:
+        """What notebooks say of it."""
+        found = {"nodes": str(self.n), "edges": str(self.m)}
+        found["neighbours"] = f"{self.degrees.min()} to {self.degrees.max()} each"
+        if self.labels is not None:
+            found["names"] = names._few([self.name(i) for i in range(self.n)])
+        found["edges say"] = "x_i = x_j" if self.constraints is None else "general constraints"
+        return found
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Who talks to whom, as a Matplotlib figure, which a notebook shows; saved where a path is given (``.png``,
+        ``.pdf`` or ``.svg``). It needs the extra ``plot``."""
+        from .pictures import plot_network
+
+        return plot_network(path, self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.facts().items(), caption="Network")

@@ -16,18 +16,12 @@ from ..costs import Averaging
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
 from ..network import Network
+from ..pdmm.common_problems import averaging
 from ..pdmm.masks import GaussianMask
-from ..pdmm.problem import Problem, averaging
+from ..pdmm.problem import Problem
 from ..pdmm.recorders import Recorder
 from ..pdmm.reference import Run
-from ..pdmm.schedules import (
-    Asynchronous,
-    NodeSchedule,
-    Schedule,
-    Synchronous,
-    Trace,
-    key_of,
-)
+from ..pdmm.schedules import Asynchronous, NodeSchedule, Schedule, Synchronous, Trace, key_of
 from ..pdmm.settings import positive_integer
 from ..pdmm.solve import solve
 from ..privacy.moments.exact_moments import (

@@ -30,7 +30,7 @@ def size_of(cost: Cost) -> float:
 def is_hidden(size: float, mask: Mask, whose: str, stacklevel: int) -> bool:
     """Whether a mask hides a ``q`` of this size, with a warning where it does not."""
     hidden = size <= mask.hides
-    if not hidden and not _said.get():
+    if not hidden and not was_said():
         warnings.warn(
             f"{whose}: its data are hidden badly, as they are not small against the mask's sigma = {mask.sigma:.3g}: "
             "it should be about 100 times as large as what a party contributes. Use a larger mask, or bring the data "
@@ -49,3 +49,8 @@ def said() -> Iterator[None]:
         yield
     finally:
         _said.reset(token)
+
+
+def was_said() -> bool:
+    """Whether whoever runs this says it himself."""
+    return _said.get()

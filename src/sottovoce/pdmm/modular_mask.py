@@ -23,7 +23,8 @@ import numpy.typing as npt
 from ..costs import Averaging
 from ..errors import InvalidInput, NotConverged, Unsupported
 from ..network import Network
-from .problem import Problem, averaging
+from .common_problems import averaging
+from .problem import Problem
 from .recorders import MeanSquaredError, Recorder
 from .result import Result, Status
 

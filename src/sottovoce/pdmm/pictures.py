@@ -22,23 +22,26 @@ SAME = 1e-6  # relative; parties that differ by less are said to agree
 
 
 def plot_run(path: str | Path | None, result: Result, network: Network, tol: float, title: str = "") -> Figure:
-    """The answer of each party, the residual (``result.history`` must hold it) and the network, side by side."""
+    """The answer of each party, the residual where ``result.history`` holds it, and the network, side by side."""
     x = answers(result, network)
     shown = 0 if x is None else min(x.shape[1], ENTRIES)
-    with picture(path, 9.6 + shown, 4.4) as figure:
-        columns = figure.subplots(1, shown + 2, width_ratios=[0.8 if shown == 1 else 0.6] * shown + [1.3, 1.5])
+    recorded = "residual" in result.history
+    widths = [0.8 if shown == 1 else 0.6] * shown + [1.3] * recorded + [1.5]
+    with picture(path, (9.6 if recorded else 6.4) + shown, 4.4) as figure:
+        columns = figure.subplots(1, len(widths), width_ratios=widths, squeeze=False)[0]
         if title:
             figure.suptitle(title, x=0.004, size=11, ha="left", color=INK, weight="bold", parse_math=False)
         if x is not None:
-            _answer(columns[:shown], x, network, result.status is Status.CONVERGED)
-        _residual(columns[shown], result, tol)
+            _answer(columns[:shown], x, network, result)
+        if recorded:
+            _residual(columns[shown], result, tol)
         draw_network(columns[-1], network)
     return figure
 
 
 def answers(result: Result, network: Network) -> npt.NDArray[np.float64] | None:
     """A row a party, padded with ``nan`` where some have fewer entries; None for the draws of a batch."""
-    if len(result.z) != 2 * network.m:
+    if result.batch is not None:
         return None
     rows = [np.ravel(np.asarray(x, dtype=float)) for x in result.x]
     x = np.full((network.n, max(len(row) for row in rows)), np.nan)
@@ -48,7 +51,7 @@ def answers(result: Result, network: Network) -> npt.NDArray[np.float64] | None:
     return x
 
 
-def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, converged: bool) -> None:
+def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, result: Result) -> None:
     """A row for each party, in their order, from above; a panel for each of the first entries."""
     n, d = x.shape
     some = range(0, n, -(-n // NAMED))
@@ -59,7 +62,7 @@ def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, converged
         middle, spread = (known.min() + known.max()) / 2, np.ptp(known) / 2
         half = max(1.3 * spread, 0.02 * abs(middle), 1e-6)  # what agrees lies on one line, whatever its last digits
         axes.set_xlim(middle - half, middle + half)
-        if spread <= SAME * max(abs(middle), float(converged)):  # an answer near 0 has no relative error to speak of
+        if spread <= SAME * max(abs(middle), float(result.converged)):  # an answer near 0 has no relative error to speak of
             axes.set_xticks([middle], [f"{middle:.6g}"])
         else:
             agreed = False
@@ -67,7 +70,8 @@ def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, converged
         axes.set_ylim(n - 0.5, -0.5)
         axes.set_yticks(list(some), [shortened(network.name(i)) for i in some] if entry == 0 else [], parse_math=False)
         axes.grid(axis="y", color=PALE, alpha=0.35, linewidth=0.6)
-        axes.set_xlabel("x" if d == 1 else f"x[{entry}]")
+        own = "x" if d == 1 else f"x[{entry}]"
+        axes.set_xlabel(own if result.variables is None else result.variables[entry], parse_math=False)
     more = f", {ENTRIES} of {d} numbers" if d > ENTRIES else ""
     panels[0].set_title((f"Answer, at all {n} parties" if agreed else "Answer of each party") + more)
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..costs import Averaging, Cost, LeastSquares, QuadraticForm
+from ..costs import Cost, QuadraticForm
 from ..costs.base import Array, StepFrom
 from ..errors import InvalidCost
+from ..files.html_table import html_table
 from ..network import Network
 from ..network.edge_constraints import penalty
 
@@ -51,6 +52,7 @@ class Problem:
     network: Network
     shape: tuple[int, ...] | None  # of one node's variable; None where nodes differ
     groups: list[tuple[npt.NDArray[np.intp], Cost]]  # nodes, and their costs as one batch
+    variables: tuple[str, ...] | None = None  # what the entries of x are called, where frames have named them
     tilt: Array | float = 0.0  # what the linear terms have more than the user's, ``(N, 1)``; see ``collapse.Tilted``
     lost: Array | float = 0.0  # the part of it that is rounding
 
@@ -270,6 +272,19 @@ class Problem:
         families = ", ".join(sorted({type(cost).__name__ for _, cost in self.groups}))
         return f"Problem({self.network!r}, {families})"
 
+    def _repr_html_(self) -> str:
+        families: dict[str, int] = {}
+        for nodes, cost in self.groups:
+            families[type(cost).__name__] = families.get(type(cost).__name__, 0) + len(nodes)
+        least, most = int(self.dims.min()), int(self.dims.max())
+        facts = {
+            "costs": ", ".join(f"{name} at {count} nodes" for name, count in sorted(families.items())),
+            "dimension": f"{least}" if least == most else f"{least} to {most}",
+            **({} if self.variables is None else {"variables": ", ".join(self.variables)}),
+            **self.network.facts(),
+        }
+        return html_table(facts.items(), caption="Problem")
+
 
 def _grouped(costs: Sequence[Cost]) -> list[tuple[npt.NDArray[np.intp], Cost]]:
     members: dict[object, list[int]] = {}
@@ -281,99 +296,3 @@ def _grouped(costs: Sequence[Cost]) -> list[tuple[npt.NDArray[np.intp], Cost]]:
         (np.array(nodes, dtype=np.intp), type(costs[nodes[0]]).join([costs[i] for i in nodes]))
         for nodes in members.values()
     ]
-
-
-def averaging(network: Network, s: npt.ArrayLike) -> Problem:
-    """Agree on the mean of ``s``: ``f_i(x) = ||x - s_i||^2``.
-
-    Parameters
-    ----------
-    network : Network
-        Who talks to whom.
-    s : array_like
-        A number or a vector per node, ``(n,)`` or ``(n, d)``.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    InvalidCost
-        Where ``s`` is not that.
-
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> result = sv.solve(sv.averaging(sv.Network.ring(4), [1, 2, 3, 6]))
-    >>> [round(float(x), 6) for x in result.x]
-    [3.0, 3.0, 3.0, 3.0]
-    """
-    return Problem(network, Averaging.many(s))
-
-
-def least_squares(
-    network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], ridge: float = 0.0
-) -> Problem:
-    """Agree on the regression of pooled rows: ``minimise sum_i ||A_i x - b_i||^2 + ridge ||x||^2``.
-
-    Parameters
-    ----------
-    network : Network
-        Who talks to whom.
-    shards : sequence of pairs
-        ``(A_i, b_i)`` per node: rows ``(rows, d)``, and what they should give, ``(rows,)``.
-    ridge : float
-        In all; each node has an equal share of it.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    InvalidCost
-        Where a shard is not that.
-
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> shards = [([[1, 0], [1, 1]], [1, 3]), ([[1, 2]], [5]), ([[1, 3]], [7])]
-    >>> result = sv.solve(sv.least_squares(sv.Network.ring(3), shards))
-    >>> [round(float(x), 6) for x in result.x[0]]
-    [1.0, 2.0]
-    """
-    return Problem(network, [LeastSquares(A, b, ridge / network.n) for A, b in shards])
-
-
-def logistic(network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], ridge: float = 1.0) -> Problem:
-    """Agree on the logistic regression of pooled rows, with ``ridge ||x||^2``.
-
-    Parameters
-    ----------
-    network : Network
-        Who talks to whom.
-    shards : sequence of pairs
-        ``(A_i, labels_i)`` per node: rows ``(rows, d)``, and 0 or 1 (or -1 and 1) for each.
-    ridge : float
-        In all; each node has an equal share of it.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    InvalidCost
-        Where a shard is not that.
-
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> shards = [([[1, 0.0], [1, 1.0]], [0, 1]), ([[1, 2.0]], [1]), ([[1, -1.0]], [0])]
-    >>> sv.solve(sv.logistic(sv.Network.ring(3), shards)).status.value
-    'converged'
-    """
-    from ..costs import Logistic
-
-    return Problem(network, [Logistic(A, labels, ridge / network.n) for A, labels in shards])

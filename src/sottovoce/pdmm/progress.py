@@ -1,14 +1,17 @@
-"""A progress bar that appears after two seconds, on a terminal, and nowhere else."""
+"""A progress bar that appears after two seconds, on a terminal or in a notebook, and nowhere else."""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
+from abc import ABC, abstractmethod
+from html import escape
 from typing import Any, Self
 
 APPEAR = 2.0  # seconds
 CHUNK = 0.25  # seconds between two looks at the clock, about
+REFRESH = 0.2  # seconds between two bars, at least: a recorder may ask for a look at every iteration
 
 
 class Progress:
@@ -16,19 +19,28 @@ class Progress:
 
     stride: int = 1000
 
-    def __init__(self, limit: int, tol: float, wanted: bool | None) -> None:
-        self.limit, self.tol = limit, tol
-        self.wanted = sys.stderr.isatty() if wanted is None else wanted
+    def __init__(self, wanted: bool | None) -> None:
+        self.face: Face = Notebook() if in_notebook() else Terminal()
+        self.wanted = (sys.stderr.isatty() or in_notebook()) if wanted is None else wanted
         self.started = self.last = time.perf_counter()
-        self.iteration = 0
-        self.bar: Any = None
+        self.shown = -math.inf
+        self.iteration = self.limit = 0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        self.face.stop()
+
+    def say(self, what: str) -> None:
+        """Something that takes a while and is no iteration."""
+        if self.wanted:
+            self.face.say(what)
+
+    def begin(self, limit: int) -> None:
+        """The iterations begin; there are so many at most."""
+        self.limit, self.started = limit, time.perf_counter()
+        self.last = self.started
 
     def update(self, iteration: int, residual: float) -> None:
         """Called after every chunk: chunks of a quarter of a second, so that Ctrl-C is heard between them."""
@@ -36,19 +48,82 @@ class Progress:
         speed = (iteration - self.iteration) / max(now - self.last, 1e-6)
         self.stride = max(1, min(2 * self.stride, int(CHUNK * speed)))
         self.last, self.iteration = now, iteration
-        if self.wanted and self.bar is None and now - self.started > APPEAR:
-            self.bar = self._appear()
-        if self.bar is not None:
+        if self.wanted and now - self.started > APPEAR and now - self.shown >= REFRESH:
+            self.shown = now
             note = f"residual {residual:.1e}" if math.isfinite(residual) else ""
-            self.bar.update(self.bar.task_ids[0], completed=iteration, note=note)
+            self.face.show(iteration, self.limit, now - self.started, note)
 
-    def _appear(self) -> Any:
+
+class Face(ABC):
+    """Where progress is shown."""
+
+    @abstractmethod
+    def say(self, what: str) -> None: ...
+
+    @abstractmethod
+    def show(self, iteration: int, limit: int, seconds: float, note: str) -> None: ...
+
+    @abstractmethod
+    def stop(self) -> None: ...
+
+
+class Terminal(Face):
+    """A bar of Rich on stderr, which goes when the run ends."""
+
+    bar: Any = None
+
+    def say(self, what: str) -> None:
+        print(what, file=sys.stderr, flush=True)
+
+    def show(self, iteration: int, limit: int, seconds: float, note: str) -> None:
+        if self.bar is None:
+            self.bar = self._appear(limit)
+        self.bar.update(self.bar.task_ids[0], completed=iteration, note=note)
+
+    def stop(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def _appear(self, limit: int) -> Any:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
         counts = (MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
         bar = Bar(TextColumn("solving"), BarColumn(), *counts, console=Console(stderr=True), transient=True)
-        bar.add_task("solving", total=self.limit, note="")
+        bar.add_task("solving", total=limit, note="")
         bar.start()
         return bar
+
+
+class Notebook(Face):
+    """One output of the cell, written over and over, and empty in the end. It needs IPython alone: no widgets."""
+
+    handle: Any = None
+
+    def say(self, what: str) -> None:
+        self._write(f"<i>{escape(what)}</i>", what)
+
+    def show(self, iteration: int, limit: int, seconds: float, note: str) -> None:
+        words = f"{iteration:,} of at most {limit:,} iterations, {seconds:.0f} s" + (f", {note}" if note else "")
+        self._write(f'<progress value="{iteration}" max="{limit}"></progress> {escape(words)}', f"solving: {words}")
+
+    def stop(self) -> None:
+        if self.handle is not None:
+            self._write("", "")
+
+    def _write(self, html: str, text: str) -> None:
+        from IPython.display import display
+
+        data = {"text/html": html, "text/plain": text}
+        if self.handle is None:
+            self.handle = display(data, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self.handle.update(data, raw=True)
+
+
+def in_notebook() -> bool:
+    """Whether a kernel runs this, whose outputs a page shows."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .reference import Run
+from .transcript import Listener
 
 
 class Recorder(ABC):
@@ -151,4 +152,35 @@ class Messages(Recorder):
         return run.messages
 
 
-__all__ = ["MeanSquaredError", "Messages", "Recorder", "Residual", "Variance"]
+@dataclass(frozen=True)
+class Transcript(Recorder):
+    """Every message, as a table: when it was sent, by whom, to whom, what it said, and whether it arrived.
+
+    It listens to every iteration, whatever ``record_every`` is, and leaves a ``MessageTable`` in the history. (What an
+    auditor takes as seen of a run is another thing: ``sv.privacy.Transcript``.)
+
+    Parameters
+    ----------
+    name : str, optional
+        The key in ``result.history``.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 6])
+    >>> result = sv.solve(problem, c=0.5, tol=0, max_iter=2, record=[sv.Transcript()])
+    >>> table = result.history["transcript"]
+    >>> len(table), table.iteration[-1], table.sender[:3], table.receiver[:3]
+    (16, np.int64(1), array([0, 0, 1]), array([1, 3, 0]))
+    >>> table.to_frame().columns.tolist()
+    ['iteration', 'sender', 'receiver', 'counter', 'value', 'arrived']
+    """
+
+    name: str = "transcript"
+
+    def __call__(self, run: Run) -> Listener:
+        """Begins to listen."""
+        return Listener(run)
+
+
+__all__ = ["MeanSquaredError", "Messages", "Recorder", "Residual", "Transcript", "Variance"]

@@ -11,16 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import InvalidInput, PrecisionLost, Unsupported, is_number
+from ..errors import InvalidInput, NotConvergedWarning, PrecisionLost, Unsupported, is_number
 from .collapsed_arithmetic import Arithmetic, collapse
-from .hiding import is_hidden, size_of
+from .compiling import compiled
+from .hiding import is_hidden, size_of, was_said
 from .masks import Mask
 from .modular_mask import ModularMask, decoded, hidden_problem
 from .problem import Problem
 from .progress import Progress
-from .recorders import Recorder, Variance
+from .recorders import Recorder, Transcript, Variance
 from .reference import Reference, Run
-from .result import Result, State
+from .result import Result, State, Status
 from .schedules import Schedule
 from .settings import Engine, Settings, positive_integer, settle
 from .watch import History, Watch
@@ -38,6 +39,7 @@ def iterate(
     batch: int | None = None,
     engine: Engine = "auto",
     arithmetic: Arithmetic | None = None,
+    every: int = 1,
 ) -> Iterator[State]:
     """Play a run state by state, without end (or to the end of a trace).
 
@@ -45,11 +47,13 @@ def iterate(
     ----------
     problem, schedule, theta, c, mask, z0, seed, batch, engine, arithmetic
         As in ``solve``.
+    every : int
+        Iterations between two states. A state is a copy of ``x`` and ``z``, which costs much more than an activation.
 
     Yields
     ------
     State
-        Before the first iteration, and after each one.
+        Before the first iteration, and after every so many; and at the end of a trace.
 
     Raises
     ------
@@ -66,6 +70,7 @@ def iterate(
     >>> state.iteration, state.messages
     (11, 88)
     """
+    positive_integer(every, "every")
     settings = settle(
         problem, schedule=schedule, theta=theta, c=c, mask=mask, z0=z0, seed=seed, batch=batch, engine=engine,
         arithmetic=arithmetic,
@@ -77,7 +82,7 @@ def iterate(
         yield State(run.iteration, run.activations, run.messages, run.x, run.z)
         if limit is not None and run.iteration >= limit:
             return
-        run.advance(1)
+        run.advance(every if limit is None else min(every, limit - run.iteration))
 
 
 def solve(
@@ -91,6 +96,7 @@ def solve(
     seed: int | None = None,
     tol: float = 1e-9,
     max_iter: int | None = None,
+    max_rounds: int | None = None,
     check_every: int | None = None,
     batch: int | None = None,
     record: Sequence[Recorder] = (),
@@ -122,7 +128,9 @@ def solve(
     tol : float
         Bounds the KKT residual (``reference.kkt_residual``). 0 plays ``max_iter`` iterations without looking.
     max_iter : int, optional
-        The most iterations. Default: 100,000 rounds; a round is one iteration, or ``n`` where nodes wake one at a time.
+        The most iterations.
+    max_rounds : int, optional
+        The same in rounds: a round is one iteration, or ``n`` where nodes wake one at a time. Default: 100,000.
     check_every : int, optional
         Iterations between two looks at the residual. Default: 10 rounds, or 5 % of the iterations so far if that is
         more.
@@ -138,7 +146,7 @@ def solve(
         ``"plain"`` is the iteration on ``z``; ``"collapsed"`` keeps rounding from telling secrets, for quadratic costs
         without ``batch``. Default: collapsed where a mask is given and it applies.
     progress : bool, optional
-        A bar after two seconds. Default: on a terminal only.
+        A bar after two seconds, and a word where a kernel is compiled. Default: on a terminal and in notebooks.
 
     Returns
     -------
@@ -152,6 +160,11 @@ def solve(
     Unsupported
         Where the arguments do not go together.
 
+    Warns
+    -----
+    NotConvergedWarning
+        Where the run ends before it reaches ``tol``, as ``MAX_ITER`` or ``DIVERGED``.
+
     Examples
     --------
     >>> import sottovoce as sv
@@ -162,33 +175,57 @@ def solve(
     """
     if not (is_number(tol) and math.isfinite(tol) and tol >= 0):
         raise InvalidInput(f"tol must be a number >= 0; got {tol!r}. Use tol=0 to run exactly max_iter iterations.")
+    if max_iter is not None and max_rounds is not None:
+        raise InvalidInput("give either max_iter or max_rounds, not both: both say when to stop.")
     positive_integer(record_every, "record_every")
     check_recorders(record, batch)
     given, modular = problem, mask if isinstance(mask, ModularMask) else None
     if isinstance(mask, ModularMask):
         (problem, tol), mask = hidden_problem(problem, mask, z0, batch, seed, tol, record), None
-    started = time.perf_counter()
-    settings = settle(
-        problem, schedule=schedule, theta=theta, c=c, mask=mask, z0=z0, seed=seed, batch=batch, engine=engine,
-        tol=tol, arithmetic=arithmetic,
-    )  # fmt: skip
-    run = start(problem, settings)
-    hidden = hides(problem, mask, batch)
-    watch, history = Watch(problem, run, tol, max_iter, check_every), History(record, record_every)
-    with Progress(watch.limit, tol, progress) as bar:
+    with Progress(progress) as bar, compiled(engine != "reference", bar.say) as compiling:
+        started = time.perf_counter()
+        settings = settle(
+            problem, schedule=schedule, theta=theta, c=c, mask=mask, z0=z0, seed=seed, batch=batch, engine=engine,
+            tol=tol, arithmetic=arithmetic,
+        )  # fmt: skip
+        run = start(problem, settings)
+        hidden = hides(problem, mask, batch)
+        watch, history = Watch(problem, run, tol, max_iter, max_rounds, check_every), History(record, record_every)
+        bar.begin(watch.limit)
         history.keep(run)
         while not watch.over():
             k = run.iteration
             run.advance(int(min(watch.next, history.next(k), k + bar.stride)) - k)
             bar.update(run.iteration, watch.residual)
             history.keep(run)
-    result = Result(
-        x=run.x, z=run.z, status=watch.status, residual=watch.residual, history=history.arrays(),
-        iterations=run.iteration, activations=run.activations, messages=run.messages,
-        c=run.c, theta=run.theta, seed=settings.seed, secret=settings.secret, hidden=hidden,
-        arithmetic=settings.arithmetic, wall_time=time.perf_counter() - started,
-    )  # fmt: skip
-    return result if modular is None else decoded(given, modular, result)
+        result = Result(
+            x=run.x, z=run.z, status=watch.status, residual=watch.residual, history=history.arrays(),
+            iterations=run.iteration, activations=run.activations, messages=run.messages,
+            c=run.c, theta=run.theta, seed=settings.seed, secret=settings.secret, hidden=hidden,
+            arithmetic=settings.arithmetic, tol=float(tol), problem=given, network=given.network, batch=batch,
+            variables=given.variables,
+            wall_time=time.perf_counter() - started - compiling.seconds,
+        )  # fmt: skip
+    result = result if modular is None else decoded(given, modular, result)
+    if tol and not result.converged and not was_said():
+        warnings.warn(not_converged(result, run.schedule), NotConvergedWarning, stacklevel=2)
+    return result
+
+
+def not_converged(result: Result, schedule: Schedule) -> str:
+    """What was reached, and what to do."""
+    if result.status is Status.DIVERGED:
+        return (
+            f"the run diverged: x grows without bound, seen after {result.iterations} iterations. Is every cost "
+            f"convex, and can the constraints hold? If so, use a smaller theta (it was {result.theta:g})."
+        )
+    over = result.iterations == schedule.length()
+    more = "Give a longer trace" if over else "Raise max_rounds or max_iter"
+    return (
+        f"the run did not converge: residual {result.residual:.1e} after {result.iterations} iterations"
+        f"{', where the trace is over' if over else ''}; tol={result.tol:g}. {more}, take another c (it was "
+        f"{result.c:.3g}) or theta ({result.theta:g}), or a larger tol; tol=0 plays to the end without looking."
+    )
 
 
 def start(problem: Problem, settings: Settings) -> Run:
@@ -240,8 +277,10 @@ def check_recorders(record: Sequence[Recorder], batch: int | None) -> None:
     names = [getattr(recorder, "name", None) for recorder in record]
     for recorder, name in zip(record, names, strict=True):
         if not (callable(recorder) and isinstance(name, str)):
-            raise InvalidInput(f"a recorder is a callable with a name; got {recorder!r}.")
+            raise InvalidInput(f"a recorder is a callable with a name, such as sv.Residual(); got {recorder!r}.")
         if names.count(name) > 1 or name == "iteration":
             raise InvalidInput(f"two recorders are called {name!r} ('iteration' is taken). Give one another name.")
+        if isinstance(recorder, Transcript) and batch is not None:
+            raise InvalidInput(f"a Transcript is of one run, and a batch has no messages; got batch={batch}.")
         if isinstance(recorder, Variance) and (batch or 1) < 2:
             raise InvalidInput(f"Variance is over the draws of a batch; got batch={batch}. Use batch=2 or more.")

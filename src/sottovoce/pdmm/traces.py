@@ -48,7 +48,7 @@ def Trace(
     >>> trace = sv.Trace([0, 2, 1])
     >>> trace.length()
     3
-    >>> sv.solve(sv.averaging(sv.Network.ring(4), [1, 2, 3, 6]), schedule=trace, c=0.5).activations
+    >>> sv.solve(sv.averaging(sv.Network.ring(4), [1, 2, 3, 6]), schedule=trace, c=0.5, tol=0).activations
     3
     """
     if (nodes is None) == (node_sets is None and half_edges is None):

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .problem import Problem
-from .recorders import Recorder
+from .recorders import Recorder, Transcript
 from .reference import Run
 from .result import Status
 from .settings import positive_integer
+from .transcript import Listener
 
 ROUNDS = 100_000  # default limit, in rounds: one round is every node waking once on average
 CHECK_ROUNDS = 10  # the residual is looked at every 10 rounds ...
@@ -24,9 +24,18 @@ BLOW_UP = 1e10  # growth of |x| that no averaged operator shows
 class Watch:
     """Looks at the residual now and then, and says when the run is over, and how it ended."""
 
-    def __init__(self, problem: Problem, run: Run, tol: float, max_iter: int | None, check_every: int | None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        run: Run,
+        tol: float,
+        max_iter: int | None,
+        max_rounds: int | None,
+        check_every: int | None,
+    ) -> None:
         a_round, length = run.schedule.round(problem.network), run.schedule.length()
-        limit = ROUNDS * a_round if max_iter is None else positive_integer(max_iter, "max_iter")
+        rounds = ROUNDS if max_rounds is None else positive_integer(max_rounds, "max_rounds")
+        limit = rounds * a_round if max_iter is None else positive_integer(max_iter, "max_iter")
         self.run, self.tol = run, tol
         self.limit = limit if length is None else min(limit, length)
         self.cadence = CHECK_ROUNDS * a_round if check_every is None else positive_integer(check_every, "check_every")
@@ -54,14 +63,21 @@ class Watch:
 
 
 class History:
-    """What recorders keep, every so many iterations."""
+    """What recorders keep, every so many iterations; a transcript listens to each."""
 
     def __init__(self, recorders: Sequence[Recorder], every: int) -> None:
-        self.recorders, self.every = recorders, every
-        self.values: dict[str, list[Any]] = {name: [] for name in ("iteration", *(r.name for r in recorders))}
+        self.recorders = [recorder for recorder in recorders if not isinstance(recorder, Transcript)]
+        self.transcripts = [recorder for recorder in recorders if isinstance(recorder, Transcript)]
+        self.listeners: list[Listener] = []
+        self.every = every
+        self.values: dict[str, list[Any]] = {name: [] for name in ("iteration", *(r.name for r in self.recorders))}
 
     def keep(self, run: Run) -> None:
         """Record, where it is time to."""
+        if self.transcripts and not self.listeners:
+            self.listeners = [transcript(run) for transcript in self.transcripts]
+        for listener in self.listeners:
+            listener.hear()
         if self.recorders and run.iteration % self.every == 0:
             self.values["iteration"].append(run.iteration)
             for recorder in self.recorders:
@@ -69,7 +85,11 @@ class History:
 
     def next(self, k: int) -> float:
         """The iteration after ``k`` at which to record."""
+        if self.transcripts:
+            return k + 1
         return (k // self.every + 1) * self.every if self.recorders else math.inf
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {name: np.array(values) for name, values in self.values.items()} if self.recorders else {}
+    def arrays(self) -> dict[str, Any]:
+        kept: dict[str, Any] = {name: np.array(values) for name, values in self.values.items()}
+        heard = zip(self.transcripts, self.listeners, strict=True)
+        return (kept if self.recorders else {}) | {transcript.name: listener.table() for transcript, listener in heard}

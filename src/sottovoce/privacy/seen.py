@@ -12,7 +12,8 @@ from ..pdmm.settings import positive_integer, whole_number
 
 @dataclass(frozen=True)
 class Transcript:
-    """Every message that reaches whoever listens, from the first iteration on.
+    """Every message that reaches whoever listens, from the first iteration on: a question to the auditor. The recorder
+    that keeps the messages of a run as a table is ``sv.Transcript``.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ Seen = Transcript | Snapshot
 def settled(seen: Any, schedule: Schedule) -> Seen:
     """What is seen of a run with this schedule, checked."""
     if not isinstance(seen, Transcript | Snapshot):
-        raise InvalidInput(f"seen must be Transcript(...) or Snapshot(iteration); got {seen!r}.")
+        raise InvalidInput(f"seen must be sv.privacy.Transcript(...) or sv.privacy.Snapshot(iteration); got {seen!r}.")
     seen.check()
     length = schedule.length()
     if length is not None and (seen.iterations or 0) > length:

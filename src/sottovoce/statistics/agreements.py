@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,15 +12,17 @@ import numpy as np
 from ..costs.base import Array
 from ..errors import InvalidInput, NotConverged
 from ..network import Network
+from ..pdmm.common_problems import averaging
 from ..pdmm.hiding import is_hidden, said
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import Integers, ModularMask, check_seed
-from ..pdmm.problem import Problem, averaging
+from ..pdmm.problem import Problem
 from ..pdmm.result import Result, Status
 from ..pdmm.schedules import Schedule
 from ..pdmm.solve import solve
 
 DEFAULT_MASK = GaussianMask(variance=1e8)
+BLOCK = 2**20  # numbers on the half-edges that are averaged at a time: some 100 MB, in the copies that a run makes
 
 
 class Agreements(ABC):
@@ -91,32 +93,62 @@ class Simulation:
         if self.seed is not None:
             check_seed(self.seed)
 
-    def seed_of(self, k: int) -> int | None:
-        """Run ``k`` has a seed of its own, where there is one: a pad used twice is no pad."""
+    def seed_of(self, k: int, block: int) -> int | None:
+        """Every block of run ``k`` has a seed of its own, where there is one: a pad used twice is no pad."""
         if self.seed is None:
             return None
-        return int(np.random.SeedSequence([int(self.seed), k]).generate_state(1, np.uint64)[0])
+        entropy = [int(self.seed), k, block] if block else [int(self.seed), k]
+        return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
 
 
 class SimulatedAgreements(Agreements):
-    """All parties in one process: an agreement is a run of ``sv.solve``. ``problems[k]`` is what run ``k`` solved."""
+    """All parties in one process: an agreement is a run of ``sv.solve``. ``problems[k]`` is what run ``k`` solved.
+
+    Columns are averaged side by side and know nothing of each other, so an agreement on very many is played in blocks
+    of ``BLOCK``: memory is that of one block. ``runs[k]`` is then about the longest of them. ``z`` is not kept.
+    """
 
     def __init__(self, simulation: Simulation) -> None:
         network = simulation.network
-        super().__init__(network.n, range(network.n), simulation.tol)
+        super().__init__(network.n, [network.name(i) for i in range(network.n)], simulation.tol)
         self.simulation = simulation
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
-        k, play = len(self.runs), self.simulation
-        self.problems.append(averaging(play.network, contributions))
+        network, columns = self.simulation.network, contributions.shape[1]
+        self.problems.append(averaging(network, contributions))
+        rides = int(isinstance(mask, GaussianMask))  # the public number of ``mean``, in every block
+        width = max(1, BLOCK // (2 * network.m))
+        x = np.full((network.n, columns), np.nan)
+        blocks: list[Result] = []
+        for first in range(0, max(1, columns - rides), width):
+            if columns - rides <= width:
+                at, problem = np.arange(columns), self.problems[-1]
+            else:
+                at = np.append(
+                    np.arange(first, min(first + width, columns - rides)), np.arange(columns - rides, columns)
+                )
+                problem = averaging(network, contributions[:, at])
+            blocks.append(self._run(problem, mask, blocks))
+            x[:, at] = blocks[-1].x
+            if blocks[-1].status is not Status.CONVERGED:
+                break  # the others are lost with it
+        longest = max(blocks, key=lambda run: (run.status is not Status.CONVERGED, run.iterations))
+        seconds = sum(run.wall_time for run in blocks)
+        residual = max(run.residual for run in blocks)
+        return replace(longest, x=x, residual=residual, wall_time=seconds, problem=self.problems[-1])
+
+    def _run(self, problem: Problem, mask: GaussianMask | ModularMask, blocks: list[Result]) -> Result:
+        play = self.simulation
         # One network and one curvature: what was tuned for the first run serves them all.
-        c: float | Literal["auto"] = self.runs[0].c if self.runs else "auto"
-        theta = self.runs[0].theta if self.runs else None
+        first = next(iter([*self.runs, *blocks]), None)
+        c: float | Literal["auto"] = "auto" if first is None else first.c
+        theta = None if first is None else first.theta
         with said():  # by `mean`, which knows that the public number needs no hiding
-            return solve(
-                self.problems[k], mask=mask, seed=play.seed_of(k), c=c, theta=theta, schedule=play.schedule,
+            run = solve(
+                problem, mask=mask, seed=play.seed_of(len(self.runs), len(blocks)), c=c, theta=theta, schedule=play.schedule,
                 tol=play.tol, max_iter=play.max_iter, progress=play.progress,
             )  # fmt: skip
+        return replace(run, z=None, problem=None)  # large, both; ``agree`` knows the problem, and nobody asks for z
 
 
 def resolution(mask: GaussianMask) -> float:

@@ -80,7 +80,7 @@ class Spec:
         """The value in its one form, so that equal specifications are equal in JSON too."""
         match name:
             case "scale":
-                return tuple(read_scale(value, len(self.columns), "column").tolist())
+                return tuple(read_scale(value, self.columns, "column").tolist())
             case "bins":
                 return tuple(read_bins(value).tolist())
             case "ddof":
@@ -133,15 +133,16 @@ def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike) -> Statistic:
     """
     rows = [checked_rows(spec, shard, agreements.parties)]
     if spec.type == "histogram":
-        return histogram_program(agreements, rows, np.array(spec.bins), ModularMask(spec.bits))
-    sample, shape = Sample(rows, np.array(spec.scale), GaussianMask(spec.variance)), (len(spec.columns),)
+        return histogram_program(agreements, rows, np.array(spec.bins), ModularMask(spec.bits), spec.columns[0])
+    sample, shape = Sample(rows, np.array(spec.scale), GaussianMask(spec.variance), spec.columns), (len(spec.columns),)
     if spec.type == "mean":
         return mean_program(agreements, sample, shape)
     if spec.type == "variance":
         return variance_program(agreements, sample, shape, spec.ddof)
     if spec.type == "covariance":
         return covariance_program(agreements, sample, spec.ddof)
-    return least_squares_program(agreements, sample, Model(spec.columns[:-1], spec.ridge, spec.intercept))
+    model = Model(spec.columns[:-1], spec.ridge, spec.intercept, spec.columns[-1])
+    return least_squares_program(agreements, sample, model)
 
 
 def checked_rows(spec: Spec, shard: npt.ArrayLike, parties: int) -> Array:

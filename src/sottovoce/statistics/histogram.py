@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +16,11 @@ from ..network import Network
 from ..pdmm.modular_mask import Integers, ModularMask
 from ..pdmm.schedules import Schedule
 from .agreements import Agreements, SimulatedAgreements, Simulation, check_mask
-from .shards import read_rows
+from .shards import Shards, read_rows
 from .statistic import Statistic, Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DEFAULT_MASK = ModularMask()
 
@@ -32,6 +37,8 @@ class Histogram(Statistic):
         ``counts[k]`` values lie in ``edges[k] <= x < edges[k+1]``; the last bin has both its edges.
     below, above : int
         How many lie outside.
+    name : str
+        Of the variable: that of a series or a column of frames, else ``x``.
 
     Examples
     --------
@@ -45,16 +52,29 @@ class Histogram(Statistic):
     counts: Value[Integers] = Value()
     below: Value[int] = Value()
     above: Value[int] = Value()
+    name: Value[str] = Value()
 
     @property
     def observations(self) -> int:
         """All values, in the bins or not."""
         return int(self.counts.sum()) + self.below + self.above
 
+    def _columns(self) -> dict[str, list[Any]]:
+        edges = [-np.inf, *self.edges.tolist(), np.inf]
+        return {"from": edges[:-1], "to": edges[1:], "count": [self.below, *self.counts.tolist(), self.above]}
+
+    def _facts(self) -> str:
+        return f"{self.name}: {self.observations} observations of {self.parties} parties in {len(self.counts)} bins"
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from .pictures import plot_histogram
+
+        return plot_histogram(path, self.edges, self.counts.tolist(), (self.below, self.above), self.name)
+
 
 def private_histogram(
     network: Network,
-    shards: Sequence[npt.ArrayLike],
+    shards: Shards,
     *,
     bins: npt.ArrayLike,
     mask: ModularMask = DEFAULT_MASK,
@@ -73,8 +93,8 @@ def private_histogram(
     ----------
     network : Network
         Who talks to whom; one node a party.
-    shards : sequence
-        A number or a vector per party.
+    shards : sequence, or mapping
+        A number, a vector or a series per party, in the order of the nodes or by their names.
     bins : sequence of float
         The edges, public and agreed on before: the range of the pooled data is not known to anybody. Values outside are
         counted in ``below`` and ``above``.
@@ -99,24 +119,26 @@ def private_histogram(
     >>> result.counts.tolist(), result.below, result.above
     ([2, 1], 0, 1)
     """
-    rows, shape = read_rows(network, shards)
-    if shape:
+    rows, shape, names = read_rows(network, shards)
+    if shape not in ((), (1,)):
         raise InvalidInput(
             f"private_histogram counts one variable; got rows of {shape[0]} columns. Call it once for each."
         )
     edges = read_bins(bins)
     check_mask(mask, ModularMask)
     agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
-    return histogram_program(agreements, rows, edges, mask)
+    return histogram_program(agreements, rows, edges, mask, names[0])
 
 
-def histogram_program(agreements: Agreements, rows: Sequence[Array], edges: Array, mask: ModularMask) -> Histogram:
+def histogram_program(
+    agreements: Agreements, rows: Sequence[Array], edges: Array, mask: ModularMask, name: str
+) -> Histogram:
     """``private_histogram`` as the local parties run it, on the ``rows`` of each."""
     try:
         total = agreements.total(np.array([bin_counts(x, edges) for x in rows]), mask)
     except NotConverged:
         return Histogram(*agreements.made)
-    return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]))
+    return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]), name)
 
 
 def bin_counts(x: Array, edges: Array) -> Integers:

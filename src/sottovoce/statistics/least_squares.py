@@ -13,7 +13,7 @@ Then everybody solves ``(S_xx + ridge/N) beta = S_xy``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask, resolution
 from .mean_and_covariance import agreed_count, agreed_products
 from .regression import Regression
-from .shards import Sample, read_regression, read_scale
+from .shards import Sample, Shards, read_regression, read_scale
 
 RIGHT = 1e-2  # refuse coefficients that are not known to two digits
 
@@ -39,17 +39,24 @@ class Model:
     names: tuple[str, ...]
     ridge: float
     intercept: bool
+    target: str | None
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Of the columns, and last of the target; ``y``, unless a column is called so, where it has none."""
+        return (*self.names, self.target or ("y" if "y" not in self.names else "target"))
 
 
 def private_least_squares(
     network: Network,
-    shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]],
+    shards: Shards,
     *,
+    target: str | None = None,
     ridge: float = 0.0,
-    weights: Sequence[npt.ArrayLike] | None = None,
+    weights: Shards | None = None,
     intercept: bool = True,
     names: Sequence[str] | None = None,
-    scale: npt.ArrayLike | None = None,
+    scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -68,8 +75,11 @@ def private_least_squares(
     ----------
     network : Network
         Who talks to whom; one node a party.
-    shards : sequence of pairs
-        ``(A_i, b_i)`` of every party, with ``n_i`` rows.
+    shards : sequence of pairs, or mapping
+        ``(A_i, b_i)`` of every party, with ``n_i`` rows, in the order of the nodes or by their names. The columns of
+        frames are matched by name, in the order of the first party's.
+    target : str, optional
+        Shards are frames, and this one of their columns is ``b``; the others are ``A``.
     ridge : float
         Penalty on the coefficients; the intercept is not penalised. Above 0 there are no standard errors.
     weights : sequence, optional
@@ -78,9 +88,10 @@ def private_least_squares(
     intercept : bool
         Whether to fit one.
     names : sequence of str, optional
-        Of the columns, for the summary.
-    scale : float or sequence, optional
-        Public numbers that bring the columns, and last the target, to size 1: ``d + 1`` of them, or one for all.
+        Of the columns of arrays, for the summary; frames have them.
+    scale : float, sequence or mapping, optional
+        Public numbers that bring the columns, and last the target, to size 1: ``d + 1`` of them, one for all, or by
+        name.
     mask, schedule, seed, tol, max_iter, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
@@ -102,14 +113,16 @@ def private_least_squares(
     >>> fit.terms, fit.parameters.round(6).tolist()
     (('intercept', 'dose'), [1.0, 2.0])
     """
-    rows, row_weights = read_regression(network, shards, weights)
-    d = rows[0].shape[1] - 1
-    model = Model(read_names(names, d, bool(intercept)), ridge, bool(intercept))
-    unit = read_scale(scale, d + 1, "column of A and one for the target")
+    rows, row_weights, found, target = read_regression(network, shards, weights, target)
+    if found is not None and names is not None and tuple(names) != found:
+        raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
+    columns = read_names(found or names, rows[0].shape[1] - 1, bool(intercept))
+    model = Model(columns, ridge, bool(intercept), target)
+    unit = read_scale(scale, model.all_names, "column of A and one for the target")
     check_ridge(ridge)
     check_mask(mask, GaussianMask)
     agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
-    return least_squares_program(agreements, Sample(rows, unit, mask), model, row_weights)
+    return least_squares_program(agreements, Sample(rows, unit, mask, model.all_names), model, row_weights)
 
 
 def least_squares_program(
@@ -130,10 +143,10 @@ def least_squares_program(
         weighted = [part * w[:, None] for part, w in zip(centred, row_weights, strict=True)]
         S = agreed_products(agreements, N, weighted, centred, mask)
         penalty = np.diag(ridge / N / unit[:d] ** 2)
-        H = S[:, :d, :d] + penalty
+        H = S[0, :d, :d] + penalty
         # What CONVERGED leaves open in an entry of S, with room for parties that hold more than the mean.
-        condition = _condition(H[0], 10 * agreements.tol * float(np.abs(S[0]).max()) + resolution(mask), names)
-        beta = np.linalg.solve(H, S[:, :d, d:])
+        condition = _condition(H, 10 * agreements.tol * float(np.abs(S[0]).max()) + resolution(mask), names)
+        beta = np.array([np.linalg.solve(own[:d, :d] + penalty, own[:d, d:]) for own in S])
         left = [part[:, d] - part[:, :d] @ own[:, 0] for part, own in zip(centred, beta, strict=True)]
         squares = np.array([[w @ residual**2] for residual, w in zip(left, row_weights, strict=True)])
         residual = agreements.mean(agreements.parties / N * squares, mask, degree=2)
@@ -141,11 +154,12 @@ def least_squares_program(
         return Regression(*agreements.made)
     slopes = beta[0, :, 0] * unit[d] / unit[:d]
     means = m[0] * unit
-    inverse = np.linalg.inv(H[0]) / np.outer(unit[:d], unit[:d]) / N
+    inverse = np.linalg.inv(H) / np.outer(unit[:d], unit[:d]) / N
     return Regression(
         *agreements.made,
         observations=N,
         names=names,
+        target=model.target,
         coefficients=slopes,
         intercept=float(means[d] - means[:d] @ slopes) if intercept else 0.0,
         fitted_intercept=intercept,
@@ -154,6 +168,8 @@ def least_squares_program(
         total_sum_of_squares=float(S[0, d, d] * N * unit[d] ** 2),
         inverse_information=_with_intercept(inverse, means[:d], total[0] * N) if intercept else inverse,
         condition_number=condition,
+        scale=unit,
+        sizes=np.sqrt(np.maximum(np.diag(S[0]) + m[0] ** 2 * total[0], 0.0)) * unit,
     )
 
 
@@ -179,8 +195,9 @@ def _condition(H: Array, error: float, names: Sequence[str]) -> float:
     size = np.diag(H)
     if (flat := size * RIGHT <= error).any():
         raise InvalidInput(
-            f"column {names[int(flat.argmax())]!r} does not vary over the parties, to the precision of the agreement. "
-            "Drop it (an intercept stands for a constant), or correct its scale."
+            f"column {names[int(flat.argmax())]!r} does not vary over the parties, to the precision of the agreement, "
+            f"which is set by the largest column, {names[int(size.argmax())]!r}. Drop it (an intercept stands for a "
+            "constant), or bring the columns to one size by scale=."
         )
     values, vectors = np.linalg.eigh(H / np.sqrt(np.outer(size, size)))
     # Entries of the scaled matrix are wrong by at most error / sqrt(size_j size_k): in norm, by error sum_j 1/size_j.

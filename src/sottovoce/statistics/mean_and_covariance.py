@@ -8,8 +8,10 @@ however many rows there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +23,11 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
-from .shards import Sample, read_rows, read_scale
+from .shards import Sample, Shards, read_rows, read_scale
 from .statistic import Statistic, Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,6 +40,8 @@ class PooledMean(Statistic):
         Rows of all parties.
     mean : float or ndarray
         A float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``.
+    names : tuple of str
+        Of the columns: those of frames, else ``x0, x1, ..``; ``x`` for one variable.
 
     Examples
     --------
@@ -46,6 +53,19 @@ class PooledMean(Statistic):
 
     observations: Value[int] = Value()
     mean: Value[float | Array] = Value()
+    names: Value[tuple[str, ...]] = Value()
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"column": list(self.names), "mean": np.ravel(self.mean).tolist()}
+
+    def _facts(self) -> str:
+        of = f"{len(self.names)} columns" if len(self.names) > 3 else ", ".join(self.names)
+        return f"{of}: {self.observations} observations of {self.parties} parties"
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from .pictures import plot_rows
+
+        return plot_rows(path, self.names, np.ravel(self.mean), None, self._facts(), "mean")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,6 +94,17 @@ class PooledVariance(PooledMean):
     def standard_deviation(self) -> float | Array:
         """The root of ``variance``."""
         return _shaped(np.sqrt(np.maximum(self.variance, 0.0)), np.shape(self.variance))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        spread = {"variance": self.variance, "standard_deviation": self.standard_deviation}
+        return {**super()._columns(), **{name: np.ravel(values).tolist() for name, values in spread.items()}}
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from .pictures import plot_rows
+
+        mean, spread = np.ravel(self.mean), np.ravel(self.standard_deviation)
+        within = np.column_stack([mean - spread, mean + spread])
+        return plot_rows(path, self.names, mean, within, self._facts(), "mean, and one standard deviation about it")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,12 +138,23 @@ class PooledCovariance(PooledMean):
         np.fill_diagonal(correlation, np.where(np.isnan(spread), np.nan, 1.0))
         return np.asarray(correlation)
 
+    def _columns(self) -> dict[str, list[Any]]:
+        covariances = {
+            f"covariance with {name}": row.tolist() for name, row in zip(self.names, self.covariance, strict=True)
+        }
+        return {**super()._columns(), **covariances}
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from .pictures import plot_correlation
+
+        return plot_correlation(path, self.names, self.correlation, f"Correlations: {self.observations} observations")
+
 
 def private_mean(
     network: Network,
-    shards: Sequence[npt.ArrayLike],
+    shards: Shards,
     *,
-    scale: npt.ArrayLike | None = None,
+    scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -128,12 +170,13 @@ def private_mean(
     ----------
     network : Network
         Who talks to whom; one node a party.
-    shards : sequence
-        An entry per party, whose first axis is observations: a number is one observation of one variable, a vector
-        ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of ``d``: ``[[...]]``). A party may have
-        no rows.
-    scale : float or sequence, optional
-        Public numbers, one for all columns or one each, that bring the data to size 1.
+    shards : sequence, or mapping
+        An entry per party, in the order of the nodes or by their names. Its first axis is observations: a number is one
+        observation of one variable, a vector ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of
+        ``d``: ``[[...]]``). A party may have no rows. Frames and series are matched by the names of their columns, in
+        the order of the first party's.
+    scale : float, sequence or mapping, optional
+        Public numbers, one for all columns, one each, or by name, that bring the data to size 1.
     mask, schedule, seed, tol, max_iter, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
@@ -153,19 +196,19 @@ def private_mean(
     >>> result.observations, round(result.mean, 6)
     (3, 3.0)
     """
-    rows, shape = read_rows(network, shards)
-    unit = read_scale(scale, rows[0].shape[1], "column")
+    rows, shape, names = read_rows(network, shards)
+    unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
-    return mean_program(agreements, Sample(rows, unit, mask), shape)
+    return mean_program(agreements, Sample(rows, unit, mask, names), shape)
 
 
 def private_variance(
     network: Network,
-    shards: Sequence[npt.ArrayLike],
+    shards: Shards,
     *,
     ddof: int = 1,
-    scale: npt.ArrayLike | None = None,
+    scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -202,20 +245,20 @@ def private_variance(
     >>> round(result.variance, 6), round(result.standard_deviation, 6)
     (7.0, 2.645751)
     """
-    rows, shape = read_rows(network, shards)
-    unit = read_scale(scale, rows[0].shape[1], "column")
+    rows, shape, names = read_rows(network, shards)
+    unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
     agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
-    return variance_program(agreements, Sample(rows, unit, mask), shape, ddof)
+    return variance_program(agreements, Sample(rows, unit, mask, names), shape, ddof)
 
 
 def private_covariance(
     network: Network,
-    shards: Sequence[npt.ArrayLike],
+    shards: Shards,
     *,
     ddof: int = 1,
-    scale: npt.ArrayLike | None = None,
+    scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -231,8 +274,8 @@ def private_covariance(
     ----------
     network, scale
         As for ``private_mean``.
-    shards : sequence
-        Rows ``(n_i, d)`` of every party.
+    shards : sequence, or mapping
+        Rows ``(n_i, d)`` of every party, or frames.
     ddof : int
         1 for the unbiased estimate.
     mask, schedule, seed, tol, max_iter, progress
@@ -254,17 +297,17 @@ def private_covariance(
     >>> sv.private_covariance(sv.Network.ring(3), rows).correlation.round(6).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    rows, shape = read_rows(network, shards)
+    rows, shape, names = read_rows(network, shards)
     if not shape:
         raise InvalidInput(
             "private_covariance takes rows (n_i, d) of every party; got vectors, which are n_i observations of one "
             "variable. Use private_variance for those, and [[...]] for a party with a single row."
         )
-    unit = read_scale(scale, shape[0], "column")
+    unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
     agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
-    return covariance_program(agreements, Sample(rows, unit, mask), ddof)
+    return covariance_program(agreements, Sample(rows, unit, mask, names), ddof)
 
 
 # The programs: what the local parties do, from their rows to the answer that each of them holds.
@@ -276,7 +319,7 @@ def mean_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...])
         observations, mean = agreed_mean(agreements, sample.in_units(), sample.mask)
     except NotConverged:
         return PooledMean(*agreements.made)
-    return PooledMean(*agreements.made, observations, _shaped(mean[0] * sample.unit, shape))
+    return PooledMean(*agreements.made, observations, _shaped(mean[0] * sample.unit, shape), sample.names)
 
 
 def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...], ddof: int) -> PooledVariance:
@@ -289,7 +332,7 @@ def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, .
         moments = agreements.mean(agreements.parties / observations * np.array(squares), mask, degree=2)
     except NotConverged:
         return PooledVariance(*agreements.made)
-    values = _shaped(mean[0] * unit, shape), ddof, _shaped(share * moments[0] * unit**2, shape)
+    values = _shaped(mean[0] * unit, shape), sample.names, ddof, _shaped(share * moments[0] * unit**2, shape)
     return PooledVariance(*agreements.made, observations, *values)
 
 
@@ -303,9 +346,8 @@ def covariance_program(agreements: Agreements, sample: Sample, ddof: int) -> Poo
         moments = agreed_products(agreements, observations, centred, centred, mask)
     except NotConverged:
         return PooledCovariance(*agreements.made)
-    return PooledCovariance(
-        *agreements.made, observations, mean[0] * unit, ddof, share * moments[0] * np.outer(unit, unit)
-    )
+    values = mean[0] * unit, sample.names, ddof, share * moments[0] * np.outer(unit, unit)
+    return PooledCovariance(*agreements.made, observations, *values)
 
 
 def agreed_count(agreements: Agreements, rows: Sequence[Array]) -> int:
@@ -330,8 +372,11 @@ def agreed_products(
     """``sum left'right / N`` over all rows, symmetric, as each local party holds it; half of it travels."""
     d = left[0].shape[1]
     upper = np.triu_indices(d)
-    products = np.array([(a.T @ b)[upper] for a, b in zip(left, right, strict=True)])
-    agreed = agreements.mean(agreements.parties / observations * products, mask, degree=2)
+    products = np.empty((len(left), len(upper[0])))  # large: filled, and not copied
+    for own, a, b in zip(products, left, right, strict=True):
+        own[:] = (a.T @ b)[upper]
+    products *= agreements.parties / observations
+    agreed = agreements.mean(products, mask, degree=2)
     moments = np.empty((len(left), d, d))
     moments[:, *upper] = agreed
     moments[:, upper[1], upper[0]] = agreed

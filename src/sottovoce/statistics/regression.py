@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..errors import InvalidInput, Unsupported, is_number
+from ..files.frames import chosen, read_columns
 from ..pdmm.result import Status
 from .statistic import Statistic, Value, plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMS = {  # of the summary: what stands above a column, how wide it is, and how many digits it has
+    "coefficient": ("coefficient", 13, ".6g"),
+    "standard_error": ("std. error", 11, ".4g"),
+    "t_value": ("t", 9, ".3f"),
+    "p_value": ("P>|t|", 8, ".4f"),
+    "lower_95": ("[0.025", 11, ".5g"),
+    "upper_95": ("0.975]", 11, ".5g"),
+}
+UNEVEN = 300.0  # sizes in units of scale that differ by more: two or three digits of a sum of products
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,6 +44,8 @@ class Regression(Statistic):
         Rows of all parties.
     names : tuple of str
         Of the columns.
+    target : str or None
+        Name of what they explain, where it has one.
     coefficients : ndarray
         One per column.
     intercept : float
@@ -43,6 +60,10 @@ class Regression(Statistic):
         ``(X'WX + ridge)^{-1}``, in the order of ``terms``.
     condition_number : float
         Of the columns brought to one length, centred if there is an intercept.
+    scale : ndarray
+        What the columns, and last the target, were divided by.
+    sizes : ndarray
+        Their root mean squares, as agreed on, in the units of the data: what ``scale`` should be, roughly.
 
     Examples
     --------
@@ -55,6 +76,7 @@ class Regression(Statistic):
 
     observations: Value[int] = Value()
     names: Value[tuple[str, ...]] = Value()
+    target: Value[str | None] = Value()
     coefficients: Value[Array] = Value()
     intercept: Value[float] = Value()
     fitted_intercept: Value[bool] = Value()
@@ -63,6 +85,8 @@ class Regression(Statistic):
     total_sum_of_squares: Value[float] = Value()
     inverse_information: Value[Array] = Value()
     condition_number: Value[float] = Value()
+    scale: Value[Array] = Value()
+    sizes: Value[Array] = Value()
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -142,8 +166,9 @@ class Regression(Statistic):
         return self.ridge == 0 and self.degrees_of_freedom > 0
 
     def predict(self, A: npt.ArrayLike) -> Any:
-        """``intercept + A coefficients`` for rows ``(k, d)``, or for one row ``(d,)``."""
-        rows = as_floats(A, "A")
+        """``intercept + A coefficients`` for rows ``(k, d)``, or for one row ``(d,)``; of a frame by the names."""
+        columns = read_columns(A, "A")
+        rows = as_floats(A if columns is None else chosen(columns, self.names, "A"), "A")
         if rows.ndim not in (1, 2) or rows.shape[-1] != len(self.names):
             raise InvalidInput(f"A must have {len(self.names)} columns, as in the regression; got shape {rows.shape}.")
         return self.intercept + rows @ self.coefficients
@@ -164,24 +189,70 @@ class Regression(Statistic):
             ]
         return {**super().to_dict(), **{name: plain(getattr(self, name)) for name in derived}}
 
-    def summary(self) -> str:
-        """A table for people."""
-        if self.status is not Status.CONVERGED:
-            return f"{self.status.value}: no regression to report."
-        method = f"Ridge regression ({self.ridge:g})" if self.ridge else "Least squares"
-        fit = [f"R-squared {self.r_squared:.4f}", f"condition number {self.condition_number:.3g}"]
-        columns: list[tuple[str, str, Array]] = [("coefficient", "13.6g", self.parameters)]
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = {"term": list(self.terms), "coefficient": self.parameters.tolist()}
         if self._has_inference:
             lower, upper = self.confidence_interval(0.95).T
+            columns |= {"standard_error": self.standard_errors.tolist(), "t_value": self.t_values.tolist()}
+            columns |= {"p_value": self.p_values.tolist(), "lower_95": lower.tolist(), "upper_95": upper.tolist()}
+        return columns
+
+    def _facts(self) -> str:
+        method = f"Ridge regression ({self.ridge:g})" if self.ridge else "Least squares"
+        method += f" for {self.target}" if self.target else ""
+        return f"{method}: {self.observations} observations of {self.parties} parties"
+
+    def _quality(self) -> str:
+        fit = [f"R-squared {self.r_squared:.4f}", f"condition number {self.condition_number:.3g}"]
+        if self._has_inference:
             fit.insert(1, f"adjusted {self.adjusted_r_squared:.4f}")
             fit.append(
                 f"residual variance {self.residual_variance:.5g} on {self.degrees_of_freedom} degrees of freedom"
             )
-            columns += [("std. error", "11.4g", self.standard_errors), ("t", "9.3f", self.t_values)]
-            columns += [("P>|t|", "8.4f", self.p_values), ("[0.025", "11.5g", lower), ("0.975]", "11.5g", upper)]
-        width = max(len(term) for term in self.terms)
-        lines = [" " * width + "".join(f" {head:>{form.split('.')[0]}}" for head, form, _ in columns)]
-        for k, term in enumerate(self.terms):
-            lines.append(f"{term:{width}}" + "".join(f" {values[k]:{form}}" for _, form, values in columns))
-        heading = f"{method}: {self.observations} observations of {self.parties} parties"
-        return "\n".join([heading, ", ".join(fit), "", *lines])
+        return ", ".join(fit)
+
+    def _caption(self, rows: int) -> str:
+        return "; ".join([super()._caption(rows), self._quality(), *filter(None, [self.scale_hint()])])
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        """Without the intercept, which is of another kind, unless it is all there is."""
+        from .pictures import plot_rows
+
+        first = int(self.fitted_intercept and len(self.names) > 0)
+        intervals = self.confidence_interval(0.95)[first:] if self._has_inference else None
+        label = "coefficient" + (" and 95 % interval" if self._has_inference else "")
+        title = f"{self._facts()}, R-squared {self.r_squared:.3f}"
+        return plot_rows(path, self.terms[first:], self.parameters[first:], intervals, title, label)
+
+    def summary(self) -> str:
+        """A table for people."""
+        if self.status is not Status.CONVERGED:
+            return f"{self.status.value}: no regression to report."
+        columns = self._columns()
+        terms = columns.pop("term")
+        width, forms = max(len(term) for term in terms), [FORMS[name] for name in columns]
+        lines = [" " * width + "".join(f" {head:>{wide}}" for head, wide, _ in forms)]
+        for term, *values in zip(terms, *columns.values(), strict=True):
+            cells = (f" {value:{wide}{digits}}" for value, (_, wide, digits) in zip(values, forms, strict=True))
+            lines.append(f"{term:{width}}" + "".join(cells))
+        hint = self.scale_hint()
+        return "\n".join([self._facts(), self._quality(), "", *lines, *(["", hint] if hint else [])])
+
+    def scale_hint(self) -> str | None:
+        """What ``scale=`` would do better another time, from what all parties know: the ``sizes`` they agreed on."""
+        if "sizes" not in vars(self):  # read from a file that was written before there were any
+            return None
+        in_units = self.sizes / self.scale
+        if in_units.max() <= UNEVEN * in_units.min():
+            return None
+        names = (*self.names, self.target or "the target")
+        numbers = ", ".join(f"{name} {round_number(size):g}" for name, size in zip(names, self.sizes, strict=True))
+        return (
+            f"Columns differ in size by a factor of {in_units.max() / max(in_units.min(), 1e-300):.0g}, which costs "
+            f"the small ones digits and the large ones cover. Another time give scale=, of about this size: {numbers}."
+        )
+
+
+def round_number(size: float) -> float:
+    """With one digit: public numbers are round."""
+    return float(f"{size:.0e}") if size > 0 else 1.0

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..costs.quadratic import as_rows
-from ..errors import InvalidCost, InvalidInput, PrecisionLost
+from ..errors import InvalidCost, InvalidInput, PrecisionLost, is_number
+from ..files.frames import by_name, in_order, read_columns
 from ..network import Network
 from ..pdmm.masks import GaussianMask
+from ..pdmm.shards import entries, read_pairs, whose
 from .agreements import resolution
+
+Shards = Sequence[Any] | Mapping[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
     """What the local parties bring to a statistic of real numbers: rows ``(n_i, d)`` each, the public numbers that
-    bring their columns to size 1, and the mask that hides what is made of them."""
+    bring their columns to size 1, the mask that hides what is made of them, and the names of the columns."""
 
     rows: Sequence[Array]
     unit: Array
     mask: GaussianMask
+    names: tuple[str, ...]
 
     def in_units(self) -> list[Array]:
         """Rows divided by ``unit``; a warning where their squares drown in what the mask leaves of float64."""
@@ -36,66 +41,102 @@ class Sample:
         if (drowned := (largest > 0) & (largest < small)).any():
             k = int(drowned.argmax())
             warnings.warn(
-                f"column {k} holds only numbers below {small:.1e} in units of scale: few of their digits survive a "
-                f"mask of sigma = {self.mask.sigma:.3g}. Give scale=, public numbers that bring the data to size 1.",
+                f"column {self.names[k]!r} holds only numbers below {small:.1e} in units of scale: few of their "
+                f"digits survive a mask of sigma = {self.mask.sigma:.3g}. Give scale=, public numbers that bring "
+                "the data to size 1.",
                 PrecisionLost,
                 stacklevel=4,
             )
         return scaled
 
 
-def read_rows(network: Network, shards: Sequence[npt.ArrayLike]) -> tuple[list[Array], tuple[int, ...]]:
-    """Rows ``(n_i, d)`` per party, and the shape of one observation: ``()`` for one variable, ``(d,)`` for columns."""
+class Rows(NamedTuple):
+    """What all parties hold: ``(n_i, d)`` each, the shape of one observation, ``()`` for one variable and ``(d,)`` for
+    columns, and what the columns are called."""
+
+    rows: list[Array]
+    shape: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+class RegressionRows(NamedTuple):
+    """Rows ``[A_i, b_i]`` per party, ``(n_i, d + 1)``; a weight for each row, or None without weights; what the columns
+    and the target are called, where they have names."""
+
+    rows: list[Array]
+    weights: list[Array] | None
+    names: tuple[str, ...] | None
+    target: str | None
+
+
+def read_rows(network: Network, shards: Shards) -> Rows:
+    """Rows of every party, columns of frames in the order of the first."""
+    given = _one_per_party(network, shards)
+    parties = whose(network, "party")
+    found = [read_columns(shard, who) for shard, who in zip(given, parties, strict=True)]
+    names = by_name(found, parties)
     rows: list[Array] = []
     shapes: list[tuple[int, ...]] = []
-    for i, shard in enumerate(_one_per_party(network, shards)):
-        array = _of_party(i, as_floats, shard, "its shard")
+    for who, shard in zip(parties, given if names is None else in_order(found, names), strict=True):
+        array = _of_party(who, as_floats, shard, "its shard")
         if array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
             raise InvalidInput(
-                f"party {i}: a shard is a number, n_i numbers, or n_i rows of d columns; got shape {array.shape}."
+                f"{who}: a shard is a number, n_i numbers, or n_i rows of d columns; got shape {array.shape}."
             )
         if not np.isfinite(array).all():
-            raise InvalidInput(f"party {i}: its shard has NaN or inf. Remove or impute the missing values first.")
+            raise InvalidInput(f"{who}: its shard has NaN or inf. Remove or impute the missing values first.")
         rows.append(array.reshape(-1, array.shape[1] if array.ndim == 2 else 1))
         shapes.append(array.shape[1:])
-    for i, shape in enumerate(shapes):
+    for who, shape in zip(parties, shapes, strict=True):
         if shape != shapes[0]:
             raise InvalidInput(
-                f"parties must hold the same columns; party 0 has {_columns(shapes[0])}, party {i} {_columns(shape)}."
+                f"parties must hold the same columns; {parties[0]} has {_columns(shapes[0])}, {who} {_columns(shape)}."
             )
-    return rows, shapes[0]
+    return Rows(rows, shapes[0], names or default_names(shapes[0]))
 
 
-def read_regression(
-    network: Network, shards: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], weights: Sequence[npt.ArrayLike] | None
-) -> tuple[list[Array], list[Array] | None]:
-    """Rows ``[A_i, b_i]`` per party, ``(n_i, d + 1)``, and a weight for each row, or None without weights."""
+def default_names(shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Of columns that have no names: ``x0, x1, ..``, and ``x`` for one variable."""
+    return tuple(f"x{k}" for k in range(shape[0])) if shape else ("x",)
+
+
+def read_regression(network: Network, shards: Shards, weights: Shards | None, target: str | None) -> RegressionRows:
+    """Rows and targets of every party, from pairs, or with ``target`` from frames that have it as a column."""
+    read = read_pairs(network, _one_per_party(network, shards), target, "party")
+    parties = whose(network, "party")
     rows: list[Array] = []
-    for i, shard in enumerate(_one_per_party(network, shards)):
-        if not isinstance(shard, tuple | list) or len(shard) != 2:
-            raise InvalidInput(f"party {i}: its shard must be a pair (A_i, b_i); got {type(shard).__name__}.")
-        A, b = _of_party(i, as_rows, *shard, "A", "b")
+    for who, pair in zip(parties, read.pairs, strict=True):
+        A, b = _of_party(who, as_rows, *pair, "A", "b")
         rows.append(np.column_stack([A, b]))
-        if rows[i].shape[1] != rows[0].shape[1]:
+        if rows[-1].shape[1] != rows[0].shape[1]:
             raise InvalidInput(
-                f"parties must hold the same columns; party 0 has {rows[0].shape[1] - 1}, party {i} has {A.shape[1]}."
+                f"parties must hold the same columns; {parties[0]} has {rows[0].shape[1] - 1}, {who} has {A.shape[1]}."
             )
     if weights is None:
-        return rows, None
-    read = []
-    for i, given in enumerate(_one_per_party(network, weights, "weights")):
-        w = _of_party(i, as_floats, given, "its weights")
-        if w.shape != (len(rows[i]),) or not (np.isfinite(w) & (w > 0)).all():
+        return RegressionRows(rows, None, read.names, read.target)
+    found = []
+    for who, given, part in zip(parties, _one_per_party(network, weights, "weights"), rows, strict=True):
+        columns = read_columns(given, f"{who}, weights")
+        w = _of_party(who, as_floats, given if columns is None else columns.values, "its weights")
+        if w.shape != (len(part),) or not (np.isfinite(w) & (w > 0)).all():
             raise InvalidInput(
-                f"party {i}: weights must be {len(rows[i])} positive numbers, one per row. Leave out rows of weight 0."
+                f"{who}: weights must be {len(part)} positive numbers, one per row. Leave out rows of weight 0."
             )
-        read.append(w)
-    return rows, read
+        found.append(w)
+    return RegressionRows(rows, found, read.names, read.target)
 
 
-def read_scale(scale: npt.ArrayLike | None, columns: int, of: str) -> Array:
-    """Public numbers that columns are divided by; a single number is for all of them."""
+def read_scale(scale: npt.ArrayLike | Mapping[str, float] | None, names: Sequence[str], of: str) -> Array:
+    """Public numbers that columns are divided by: one for all, one each, or by name, and then 1 for the others."""
+    if isinstance(scale, Mapping):
+        for name, value in scale.items():
+            if name not in names:
+                raise InvalidInput(f"scale names {name!r}, which is no column; they are {', '.join(map(repr, names))}.")
+            if not (is_number(value) and math.isfinite(value) and value > 0):
+                raise InvalidInput(f"scale must be positive numbers; got {value!r} for {name!r}.")
+        return np.array([float(scale.get(name, 1.0)) for name in names])
     array = np.ones(()) if scale is None else as_floats(scale, "scale")
+    columns = len(names)
     if array.shape not in ((), (columns,)) or not (np.isfinite(array) & (array > 0)).all():
         raise InvalidInput(f"scale must be a positive number, or {columns} of them, one per {of}; got {scale!r}.")
     return np.broadcast_to(array, (columns,)).copy()
@@ -104,19 +145,21 @@ def read_scale(scale: npt.ArrayLike | None, columns: int, of: str) -> Array:
 def _one_per_party(network: Network, shards: Any, name: str = "shards") -> Sequence[Any]:
     if not isinstance(network, Network) or network.constraints is not None:
         raise InvalidInput(f"network must be an sv.Network without edge constraints; got {network!r}.")
-    if not isinstance(shards, Sequence | np.ndarray) or isinstance(shards, str):
-        raise InvalidInput(f"{name} must be a list with one entry per party; got {type(shards).__name__}.")
-    if len(shards) != network.n:
+    if not isinstance(shards, Sequence | Mapping | np.ndarray) or isinstance(shards, str):
+        raise InvalidInput(
+            f"{name} must be a list with one entry per party, or a dict by their names; got {type(shards).__name__}."
+        )
+    if not isinstance(shards, Mapping) and len(shards) != network.n:
         raise InvalidInput(f"{name} must have one entry per party, {network.n}; got {len(shards)}.")
-    return list(shards)
+    return entries(network, shards, name)
 
 
-def _of_party(i: int, read: Callable[..., Any], *arguments: Any) -> Any:
+def _of_party(who: str, read: Callable[..., Any], *arguments: Any) -> Any:
     """A party's data, or a sentence that says whose they are."""
     try:
         return read(*arguments)
     except InvalidCost as error:
-        raise InvalidInput(f"party {i}: {error}") from None
+        raise InvalidInput(f"{who}: {error}") from None
 
 
 def _columns(shape: tuple[int, ...]) -> str:

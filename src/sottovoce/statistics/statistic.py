@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 
 from ..errors import NotConverged, Unsupported
+from ..files.frames import to_frame
+from ..files.html_table import html_table
+from ..pdmm.common_problems import averaging
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
-from ..pdmm.problem import Problem, averaging
+from ..pdmm.problem import Problem
 from ..pdmm.result import Result, Status
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..privacy.answers.report import Report
 
-
 T = TypeVar("T")
+SHOWN = 50  # rows in a notebook
 
 
 class Value(Generic[T]):
@@ -62,8 +68,9 @@ class Statistic:
         How many there are.
     runs, problems, masks : tuple
         ``problems[k]`` was solved under ``masks[k]`` and came to ``runs[k]``: each is an averaging problem, so an audit
-        of it says what it reveals. At a party of a network ``runs`` are what it saw of them, and ``problems``, which
-        hold everybody's contributions, are empty.
+        of it says what it reveals. An agreement on very many numbers is played in blocks of them, and ``runs[k]`` is
+        about the longest; ``z`` is not kept. At a party of a network ``runs`` are what it saw of them, and
+        ``problems``, which hold everybody's contributions, are empty.
 
     Examples
     --------
@@ -113,9 +120,47 @@ class Statistic:
         """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
         return {"status": self.status.value, **{name: plain(value) for name, value in self._values.items()}}
 
+    def to_frame(self) -> Any:
+        """The values as a frame, of pandas if it is installed, else of polars or pyarrow."""
+        self._need("a frame")
+        return to_frame(self._columns())
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """A picture of the values, saved where a path is given (``.png``, ``.pdf``, ``.svg``). It needs the extra
+        ``plot``; a notebook shows it."""
+        self._need("a picture")
+        return self._picture(path)
+
+    # What a statistic tells, in one place for frames, notebooks and people
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The values as columns of one length."""
+        raise NotImplementedError
+
+    def _facts(self) -> str:
+        """What the values are of, in a few words."""
+        raise NotImplementedError
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        raise NotImplementedError
+
+    def _need(self, what: str) -> None:
+        if self.status is not Status.CONVERGED:
+            raise NotConverged(f"there is nothing for {what}: run {len(self.runs)} ended as {self.status.value}.")
+
+    def _repr_html_(self) -> str:
+        if self.status is not Status.CONVERGED:
+            return html_table([], caption=repr(self))
+        columns = self._columns()
+        rows = list(zip(*columns.values(), strict=True))
+        return html_table(rows[:SHOWN], header=list(columns), caption=self._caption(len(rows)))
+
+    def _caption(self, rows: int) -> str:
+        return self._facts() + (f"; the first {SHOWN} of {rows} rows" if rows > SHOWN else "")
+
     def __repr__(self) -> str:
-        values = "".join(f", {name}={value!r}" for name, value in self._values.items())
-        return f"{type(self).__name__}({self.status.value}{values})"
+        facts = f", {self._facts()}" if self.status is Status.CONVERGED else ""
+        return f"{type(self).__name__}({self.status.value}{facts})"
 
 
 def _secrets_of(problem: Problem, mask: GaussianMask | ModularMask) -> Problem:

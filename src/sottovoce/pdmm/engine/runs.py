@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ class CompiledRun(Run):
     def stacked_x(self) -> Array:
         return self.to_stacked(self._x if self.layout.user is None else self._x[self.layout.number])
 
-    @property
+    @cached_property
     def signs(self) -> npt.NDArray[np.int8]:
         """``A_ij`` of every half-edge in the user's order, as a column."""
         return np.where(self.network.holders > self.network.indices, np.int8(1), np.int8(-1))[:, None]

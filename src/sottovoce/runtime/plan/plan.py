@@ -19,7 +19,7 @@ from ...data.problem_file import KEYS, read_network
 from ...errors import InvalidFile, InvalidInput, Unsupported
 from ...files.toml_table import Table, TomlFile, read_text
 from ...network import Network
-from ...pdmm.problem import averaging
+from ...pdmm.common_problems import averaging
 from ...pdmm.schedules import Asynchronous
 from ...pdmm.tune import tune
 from ...privacy.answers.statement import statement

@@ -13,8 +13,9 @@ from ...costs.base import Array
 from ...data.cost_table import HIDDEN
 from ...errors import Unsupported
 from ...network import Network
+from ...pdmm.common_problems import averaging
 from ...pdmm.masks import DEVIATIONS, GaussianMask
-from ...pdmm.problem import Problem, averaging
+from ...pdmm.problem import Problem
 from ...privacy import Eavesdropper, Exposure, Report, Verdict, Worst, audit, calibrate, exposure, suggest_edges
 from ...privacy.adversary import Channels
 from ...privacy.answers.verdict import DELTA

@@ -21,9 +21,10 @@ from ...costs import Quadratic
 from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported
 from ...network import Network
+from ...pdmm.common_problems import averaging
 from ...pdmm.masks import GaussianMask
 from ...pdmm.node import Message, nodes_of
-from ...pdmm.problem import Problem, averaging
+from ...pdmm.problem import Problem
 from ...pdmm.schedules import Synchronous
 from ...privacy import Adversary, Coalition, Eavesdropper, Report, Transcript
 from ...privacy.adversary import listeners

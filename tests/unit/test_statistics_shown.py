@@ -1,0 +1,159 @@
+"""Statistics where people look at them: a short repr, tables for notebooks, frames and pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sottovoce as sv
+from sottovoce.data.scale_hint import scale_hint
+from sottovoce.errors import InvalidInput, NotConverged
+
+N = 6
+SCALE = {"age": 50, "pets": 2, "bill": 100}
+
+
+@pytest.fixture(scope="module")
+def frames():
+    rng = np.random.default_rng(0)
+    made = []
+    for _ in range(N):
+        age, pets = rng.normal(50, 10, 40), rng.integers(0, 4, 40)
+        made.append(pd.DataFrame({"age": age, "pets": pets, "bill": 2 * age + rng.normal(0, 13, 40)}))
+    return made
+
+
+@pytest.fixture(scope="module")
+def every(frames):
+    network = sv.Network.ring(N)
+    ages = [frame["age"] for frame in frames]
+    return {
+        "mean": sv.private_mean(network, frames, scale=SCALE),
+        "variance": sv.private_variance(network, frames, scale=SCALE),
+        "covariance": sv.private_covariance(network, frames, scale=SCALE),
+        "histogram": sv.private_histogram(network, ages, bins=[30, 50, 60]),
+        "fit": sv.private_least_squares(network, frames, target="bill", scale=SCALE),
+        "ridge": sv.private_least_squares(network, frames, target="bill", scale=SCALE, ridge=1.0),
+        "hasty": sv.private_mean(network, ages, scale=50, max_iter=1),
+    }
+
+
+def test_a_repr_is_short(every):
+    assert {name: repr(result) for name, result in every.items()} == {
+        "mean": "PooledMean(converged, age, pets, bill: 240 observations of 6 parties)",
+        "variance": "PooledVariance(converged, age, pets, bill: 240 observations of 6 parties)",
+        "covariance": "PooledCovariance(converged, age, pets, bill: 240 observations of 6 parties)",
+        "histogram": "Histogram(converged, age: 240 observations of 6 parties in 2 bins)",
+        "fit": "Regression(converged, Least squares for bill: 240 observations of 6 parties)",
+        "ridge": "Regression(converged, Ridge regression (1) for bill: 240 observations of 6 parties)",
+        "hasty": "PooledMean(max_iter)",
+    }
+
+
+def test_frames(every, frames):
+    pooled = pd.concat(frames)
+    mean = every["mean"].to_frame()
+    assert list(mean.columns) == ["column", "mean"]
+    assert list(mean["column"]) == ["age", "pets", "bill"]
+    np.testing.assert_allclose(mean["mean"], pooled.mean(), rtol=1e-7)
+    variance = every["variance"].to_frame()
+    np.testing.assert_allclose(variance["standard_deviation"], pooled.std(), rtol=1e-6)
+    np.testing.assert_allclose(every["covariance"].to_frame()["covariance with bill"], pooled.cov()["bill"], rtol=1e-5)
+    counts = every["histogram"].to_frame()
+    assert list(counts["from"]) == [-np.inf, 30, 50, 60]
+    assert list(counts["to"]) == [30, 50, 60, np.inf]
+    assert counts["count"].sum() == every["histogram"].observations == 240
+    fit = every["fit"].to_frame()
+    assert list(fit.columns) == [
+        "term", "coefficient", "standard_error", "t_value", "p_value", "lower_95", "upper_95",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(fit["p_value"], every["fit"].p_values)
+    assert list(every["ridge"].to_frame().columns) == ["term", "coefficient"]
+    with pytest.raises(NotConverged, match="there is nothing for a frame: run 1 ended as max_iter"):
+        every["hasty"].to_frame()
+
+
+def test_tables_in_notebooks(every):
+    for name, result in every.items():
+        table = result._repr_html_()
+        assert table.startswith("<table>")
+        assert table.count("<tr>") == (0 if name == "hasty" else 1 + len(result.to_frame()))
+    shown = every["fit"]._repr_html_()
+    assert f"R-squared {every['fit'].r_squared:.4f}" in shown
+    assert ">age</td>" in shown
+    assert "max_iter" in every["hasty"]._repr_html_()
+
+
+def test_names_are_escaped(frames):
+    evil = [frame.rename(columns={"age": "<script>"}) for frame in frames]
+    result = sv.private_mean(sv.Network.ring(N), evil, scale=100)
+    assert "<script>" not in result._repr_html_()
+    assert "&lt;script&gt;" in result._repr_html_()
+
+
+def test_long_tables_are_cut():
+    result = sv.private_mean(sv.Network.ring(3), np.arange(180.0).reshape(3, 1, 60) / 180)
+    table = result._repr_html_()
+    assert "the first 50 of 60 rows" in table
+    assert table.count("<tr>") == 51
+    assert len(result.plot().axes[0].get_yticks()) == 50
+
+
+def test_pictures(every, tmp_path):
+    figure = pytest.importorskip("matplotlib.figure")
+    for name, result in every.items():
+        if name == "hasty":
+            with pytest.raises(NotConverged, match="nothing for a picture"):
+                result.plot()
+            continue
+        assert isinstance(result.plot(), figure.Figure)
+        assert isinstance(result.plot(tmp_path / f"{name}.png"), figure.Figure)
+        assert (tmp_path / f"{name}.png").stat().st_size > 5000
+    axes = every["fit"].plot().axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["age", "pets"]  # without the intercept
+    (segments,) = [c for c in axes.collections if hasattr(c, "get_segments")]
+    drawn = np.array([segment[:, 0] for segment in segments.get_segments()])
+    reach = np.abs(every["fit"].confidence_interval()[1:]).max(axis=1)
+    own = reach.max() > 10 * reach.min()
+    np.testing.assert_allclose(drawn * (reach[:, None] if own else 1), every["fit"].confidence_interval()[1:])
+    bars = every["histogram"].plot().axes[0].patches
+    assert [bar.get_height() for bar in bars] == every["histogram"].counts.tolist()
+    assert [bar.get_width() for bar in bars] == [20, 10]
+    cells = every["covariance"].plot().axes[0].images[0].get_array()
+    np.testing.assert_array_equal(cells, every["covariance"].correlation)
+
+
+# What scale would do
+
+
+@pytest.mark.filterwarnings("ignore::sottovoce.errors.BadlyHidden")  # which they are, too
+def test_a_regression_of_uneven_columns_suggests_a_scale(frames):
+    network = sv.Network.ring(N)
+    grams = [frame.assign(age=1000 * frame.age) for frame in frames]
+    even = {"age": 5e4, "pets": 2, "bill": 100}
+    good = sv.private_least_squares(network, grams, target="bill", scale=even)
+    assert good.scale_hint() is None
+    bad = sv.private_least_squares(network, grams, target="bill", scale={"age": 100, "pets": 2, "bill": 100})
+    assert bad.summary().endswith("give scale=, of about this size: age 50000, pets 2, bill 100.")
+    assert "Columns differ in size by a factor of" in bad._repr_html_()
+    pooled = pd.concat(grams)[["age", "pets", "bill"]]
+    np.testing.assert_allclose(bad.sizes, np.sqrt((pooled**2).mean()), rtol=1e-4)  # agreed on, so known to all
+    with pytest.raises(InvalidInput, match=r"'pets' does not vary .* set by the largest column, 'age'.* by scale="):
+        sv.private_least_squares(network, grams, target="bill", scale={"age": 0.5, "bill": 100})
+
+
+def test_a_slow_regression_suggests_a_scale():
+    """The rounds fall by more than ten where the columns are of one size: that is what the hint is for."""
+    rng = np.random.default_rng(0)
+    network = sv.Network.complete(4)
+    shards = [(rng.normal(size=(30, 2)), rng.normal(size=30)) for _ in range(4)]
+    shards = [(A, b + A @ [1.0, 2.0]) for A, b in shards]
+    uneven = [(A * [1.0, 300.0], b) for A, b in shards]
+    slow, quick = (sv.solve(sv.least_squares(network, given)) for given in (uneven, shards))
+    assert slow.iterations > 10 * quick.iterations
+    assert "far fewer rounds are needed" in scale_hint(slow.x[0], slow.activations / 4)
+    assert scale_hint(quick.x[0], quick.activations / 4) is None
+    assert scale_hint(slow.x[0], 300) is None
+    assert scale_hint(np.array([1.0, 2.0, 0.0]), 5000) is None
+    assert scale_hint(np.array([1.0, np.nan]), 5000) is None
