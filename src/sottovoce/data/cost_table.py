@@ -61,7 +61,7 @@ class CostTable:
     columns: list[str]  # of the answer
     costs: Cost | list[Cost]
     scale: Array | None = None  # the answer is x / scale
-    pooled: Array | None = None  # in the units of x; where it is cheap and exact
+    pooled: Array | None = field(default=None, repr=False)  # in the units of x; where it is cheap and exact
     notes: tuple[str, ...] = ()
     unhidden: str = ""  # what a mask does not hide
     parameters: dict[str, float] = field(default_factory=dict)  # of the family, for the whole problem

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..files.toml_table import Table, finite, shown
+from ..files.toml_table import Table, finite
+from ..numerics.unquoted import kind_of
 from .csv_rows import Shards, read_one_per_party, read_together
 
 Array = npt.NDArray[np.float64]
@@ -83,7 +84,7 @@ def _values(table: Table, names: list[str] | None) -> Shards:
     parties = list(value) if isinstance(value, dict) else None
     entries = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(entries, list) or not entries:
-        raise table.refuse("values", f"must have a number, or a list of numbers, for each party; got {shown(value)}.")
+        raise table.refuse("values", f"must have a number, or a list of numbers, for each party; got {kind_of(value)}.")
     rows = [[entry if isinstance(entry, list) else [entry]] for entry in entries]
     parties = parties or [str(k) for k in range(len(rows))]
     matrices = []
@@ -114,16 +115,17 @@ def _parties(table: Table, names: list[str] | None, target: str | None) -> Shard
 
 
 def _matrix(rows: Any, width: int | None, table: Table, key: str, who: str) -> Array:
-    """A list of rows of numbers, each of ``width``."""
+    """A list of rows of numbers, each of ``width``. What is wrong is said by row and column, and never quoted."""
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
-        raise table.refuse(key, f"must be a list of rows such as [[1.0, 2.0], [3.0, 4.0]]; {who}got {shown(rows)}.")
+        raise table.refuse(key, f"must be a list of rows such as [[1.0, 2.0], [3.0, 4.0]]; {who}got {kind_of(rows)}.")
     width = width or len(rows[0])
-    for row in rows:
-        for value in row:
+    for i, row in enumerate(rows, start=1):
+        for k, value in enumerate(row, start=1):
             if not finite(value):
-                raise table.refuse(key, f"must hold finite numbers; {who}got {shown(value)}.")
+                what = "too large, or nan" if type(value) in (int, float) else kind_of(value)
+                raise table.refuse(key, f"must hold finite numbers; {who}number {k} of row {i} is {what}.")
         if len(row) != width:
-            raise table.refuse(key, f"must have {width} numbers in every row; {who}got {len(row)} in {shown(row)}.")
+            raise table.refuse(key, f"must have {width} numbers in every row; {who}row {i} has {len(row)}.")
     return np.array(rows, dtype=np.float64)
 
 

@@ -111,7 +111,7 @@ def read_edge_list(path: Path) -> tuple[int, list[tuple[int, int]]]:
         if not words:
             continue
         if len(words) != 2 or not all(word.isdecimal() for word in words):
-            raise InvalidNetwork(f"{path}, line {number}: expected two node numbers 'i j'; got {line.strip()!r}.")
+            raise InvalidNetwork(f"{path}, line {number}: expected two node numbers 'i j' and nothing else.")
         pairs.append((int(words[0]), int(words[1])))
     if not pairs:
         raise InvalidNetwork(f"{path} holds no edges. Write one 'i j' a line.")

@@ -78,7 +78,7 @@ def run_party(config: NodeConfig, tell: Tell) -> int:
     ...     write_plan(read_plan(plan), out, generate_keys=True)
     ...     run_party(read_node_file(out / "ann" / "node.toml"), tell=print)
     Traceback (most recent call last):
-    sottovoce.errors.InvalidFile: .../data.csv, line 2, column 'age': the cell is not a number.
+    sottovoce.errors.InvalidFile: .../data.csv, line 2, column 'age': the cell is not a number: it looks like text. ...
     """
     return asyncio.run(serve(config, tell=tell))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..costs.base import Array, as_floats
 from ..costs.quadratic import as_rows
 from ..errors import InvalidCost, InvalidInput, PrecisionLost
 from ..network import Network
+from ..numerics.unquoted import kind_of
 from ..pdmm.masks import GaussianMask
 from .agreements import resolution
 
@@ -24,7 +25,7 @@ class Sample:
     """What the local parties bring to a statistic of real numbers: rows ``(n_i, d)`` each, the public numbers that
     bring their columns to size 1, and the mask that hides what is made of them."""
 
-    rows: Sequence[Array]
+    rows: Sequence[Array] = field(repr=False)
     unit: Array
     mask: GaussianMask
 
@@ -103,7 +104,7 @@ def read_scale(scale: npt.ArrayLike | None, columns: int, of: str) -> Array:
 
 def _one_per_party(network: Network, shards: Any, name: str = "shards") -> Sequence[Any]:
     if not isinstance(network, Network) or network.constraints is not None:
-        raise InvalidInput(f"network must be an sv.Network without edge constraints; got {network!r}.")
+        raise InvalidInput(f"network must be an sv.Network without edge constraints; got {kind_of(network)}.")
     if not isinstance(shards, Sequence | np.ndarray) or isinstance(shards, str):
         raise InvalidInput(f"{name} must be a list with one entry per party; got {type(shards).__name__}.")
     if len(shards) != network.n:
