@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli.app import app
+from sottovoce.cli.read_file import read_file
 from sottovoce.costs import Cost
 from sottovoce.data.csv_rows import read_one_per_party
 from sottovoce.data.problem_file import read_problem_file
@@ -35,6 +36,7 @@ from sottovoce.errors import SottovoceError
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
 from sottovoce.statistics.at_one_party import OPTIONS, Spec, checked_rows
+from sottovoce.statistics.statistic_file import read_statistic_file
 
 NUMBER, CELL = 918273.645, "SECRET-CELL"
 MARKS = ("918273", "918,273", "9.18", "SECRET")  # whole, in groups, rounded
@@ -258,6 +260,8 @@ PROBLEM = "[network]\ngenerator = 'complete'\n{}\n[pdmm]\nc = 1.0\nmax_iter = 1\
 ASKED = {
     "cost": "[cost]\ntype = 'averaging'\nfiles = ['a.csv', 'b.csv']\ncolumns = ['u', 'v']",
     "cost of rows": "[cost]\ntype = 'logistic'\nfiles = ['a.csv', 'b.csv']\nfeatures = ['u']\ntarget = 'v'",
+    "statistic": "[statistic]\ntype = 'mean'\nfiles = ['a.csv', 'b.csv']\ncolumns = ['u', 'v']",
+    "regression": "[statistic]\ntype = 'least_squares'\nfiles = ['a.csv', 'b.csv']\nfeatures = ['u']\ntarget = 'v'",
     "one file": "[cost]\ntype = 'averaging'\nfile = 'a.csv'\nparty = 'u'\ncolumns = ['v']",
 }
 INLINE = {
@@ -294,11 +298,13 @@ def test_csv_files_of_a_problem(tmp_path: Path, case: str, asked: str) -> None:
     (tmp_path / "a.csv").write_text(CSV[case])
     (tmp_path / "b.csv").write_text("u,v\n0,1\n")
     problem = tmp_path / "problem.toml"
-    problem.write_text(PROBLEM.format(ASKED[asked]))
+    text = PROBLEM.format(ASKED[asked])
+    problem.write_text(text.replace("c = 1.0\n", "") if "[statistic]" in text else text)
     if asked == "one file" and case in ("text", "overflow", "decimal comma", "thousands", "underscore", "unit"):
         return  # the cells of this column are the names of parties
-    assert silent(lambda: read_problem_file(problem))
+    assert silent(lambda: read_file(problem, None))
     assert command("solve", problem)
+    assert command("audit", problem)
 
 
 def test_data_that_were_read_are_not_shown(tmp_path: Path) -> None:
@@ -317,6 +323,10 @@ def test_data_in_a_problem_file(tmp_path: Path, case: str) -> None:
     assert silent(lambda: read_problem_file(problem))
     assert command("solve", problem)
     assert command("audit", problem)
+    asked = INLINE[case].replace("parties = [{", "columns = ['u', 'v']\nparties = [{")
+    problem.write_text(PROBLEM.format(f"[statistic]\ntype = 'mean'\n{asked}").replace("c = 1.0\n", ""))
+    assert silent(lambda: read_statistic_file(problem))
+    assert command("solve", problem)
 
 
 def test_an_edge_list_that_is_data(tmp_path: Path) -> None:

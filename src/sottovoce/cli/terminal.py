@@ -49,14 +49,15 @@ def one_line_each() -> Iterator[None]:
 
 def print_json(value: dict[str, Any]) -> None:
     """One object on stdout; what is not a finite number becomes null."""
-    print(json.dumps(_finite(value), allow_nan=False, ensure_ascii=False))
+    print(json.dumps(finite(value), allow_nan=False, ensure_ascii=False))
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """With None, which JSON calls null, for every number that is not finite."""
     if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
+        return {key: finite(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_finite(entry) for entry in value]
+        return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

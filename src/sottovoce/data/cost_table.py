@@ -109,10 +109,6 @@ def read_cost(table: Table, base: Path) -> CostTable:
     table.refuse_unknown(KEYS)
     kind = table.choice("type", TYPES)
     shards = read_data(table, base, regression=kind not in OF_VALUES)
-    if len(shards) < 2:
-        raise table.refuse(None, f"has data of {len(shards)} party; at least two are needed to agree on anything.")
-    if repeated := [name for name in shards.parties if shards.parties.count(name) > 1]:
-        raise table.refuse("parties", f"has two parties named {repeated[0]!r}.")
     made = _of_values(table, kind, shards) if kind in OF_VALUES else _of_rows(table, kind, shards, len(shards))
     table.finish(f'type = "{kind}"')
     return made

@@ -1,4 +1,5 @@
-"""Whose data: the keys of ``[cost]`` that give every party its rows, in the file itself or in CSV files beside it."""
+"""Whose data: the keys of ``[cost]`` or ``[statistic]`` that give every party its rows, in the file itself or in CSV
+files beside it."""
 
 from __future__ import annotations
 
@@ -16,10 +17,20 @@ from .csv_rows import Shards, read_one_per_party, read_together
 Array = npt.NDArray[np.float64]
 
 PARTY_KEYS = ("name", "rows")
+DATA_KEYS = ("values", "parties", "files", "file", "party", "delimiter")
 
 
 def read_data(table: Table, base: Path, regression: bool) -> Shards:
     """The rows of all parties: the columns to agree on, or the features and then the target of a regression."""
+    shards = _read_data(table, base, regression)
+    if len(shards) < 2:
+        raise table.refuse(None, f"has data of {len(shards)} party; at least two are needed to agree on anything.")
+    if repeated := [name for name in shards.parties if shards.parties.count(name) > 1]:
+        raise table.refuse("parties", f"has two parties named {repeated[0]!r}.")
+    return shards
+
+
+def _read_data(table: Table, base: Path, regression: bool) -> Shards:
     sources = ("parties", "files", "file") if regression else ("values", "parties", "files", "file")
     given = [key for key in sources if key in table]
     if len(given) > 1:
@@ -97,16 +108,16 @@ def _values(table: Table, names: list[str] | None) -> Shards:
 def _parties(table: Table, names: list[str] | None, target: str | None) -> Shards:
     entries = table.get("parties")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise table.refuse("parties", "must be tables: start each party with [[cost.parties]].")
+        raise table.refuse("parties", f"must be tables: start each party with [[{table.name}.parties]].")
     parties, matrices, sources = [], [], []
     width = len(names) + (target is not None) if names else None
     for k, entry in enumerate(entries):
-        one = Table(table.file, "cost.parties", entry, at=k)
+        one = Table(table.file, f"{table.name}.parties", entry, at=k)
         one.refuse_unknown(PARTY_KEYS)
         parties.append(one.string("name", str(k)))
         matrices.append(_matrix(one.get("rows"), width, one, "rows", ""))
         width = matrices[0].shape[1]
-        sources.append(table.file.where("cost.parties", "rows", k))
+        sources.append(table.file.where(one.name, "rows", k))
     features = (width or 0) - (target is not None)
     if features < 1:
         raise table.refuse("parties", "have rows of one number; each row needs at least one feature and the target.")

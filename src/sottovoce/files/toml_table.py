@@ -185,6 +185,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """The end of a sentence: ``; did you mean 'theta'?`` where a known word is near, or two are; else a full stop."""
     known, word = list(known), word.lower()
     close = difflib.get_close_matches(word, known, n=2, cutoff=0.7) or difflib.get_close_matches(word, known, n=1)
+    close = [name for name in close if name[:3] == close[0][:3]]  # 'partie' is 'parties' or 'party'
     close = close or [name for name in known if name.startswith(word)][:1]
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
 

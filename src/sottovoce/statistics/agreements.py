@@ -16,6 +16,7 @@ from ..pdmm.hiding import is_hidden, said
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import Integers, ModularMask, check_seed
 from ..pdmm.problem import Problem, averaging
+from ..pdmm.recorders import Recorder
 from ..pdmm.result import Result, Status
 from ..pdmm.schedules import Schedule
 from ..pdmm.solve import solve
@@ -86,6 +87,8 @@ class Simulation:
     tol: float
     max_iter: int | None
     progress: bool | None
+    record: tuple[Recorder, ...] = ()
+    record_every: int = 1
 
     def __post_init__(self) -> None:
         if self.seed is not None:
@@ -114,7 +117,7 @@ class SimulatedAgreements(Agreements):
         with said():  # by `mean`, which knows that the public number needs no hiding
             return solve(
                 self.problems[k], mask=mask, seed=play.seed_of(k), c=c, schedule=play.schedule, tol=play.tol,
-                max_iter=play.max_iter, progress=play.progress,
+                max_iter=play.max_iter, progress=play.progress, record=play.record, record_every=play.record_every,
             )  # fmt: skip
 
 
