@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +94,18 @@ def test_a_run_that_did_not_converge_has_no_csv(problem: Path, tmp_path: Path) -
     assert result.exit_code == 1
     assert "a.csv is not written: the run did not converge." in result.stderr
     assert not (tmp_path / "a.csv").exists()
+
+
+@pytest.mark.parametrize("words", [["solve"], ["solve", "--json"], ["audit"], ["audit", "--json"]])
+def test_whoever_reads_may_stop(problem: Path, tmp_path: Path, words: list[str]) -> None:
+    """As ``head`` does: no words, the status of a closed pipe, and the file is there."""
+    out = tmp_path / "answer.json"
+    more = ["--out", str(out)] if words[0] == "solve" else []
+    command = [sys.executable, "-m", "sottovoce", *words, str(problem), *more]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == ""
+        assert running.wait(60) == 141
+    assert out.exists() == bool(more)

@@ -90,14 +90,14 @@ def _solve(path: Path, json: bool, plot: Path | None, seed: int | None, out: Pat
     file = read_file(path, seed)
     record = plot is not None
     solved = _of_cost(file, record) if isinstance(file, ProblemFile) else _of_statistic(file, record)
+    if out is not None:  # first: whoever reads what is printed may close the pipe
+        from .out_file import write_out
+
+        write_out(out, solved.answer, *solved.rows)
     if json:
         print_json(solved.answer)
     else:
         solved.show()
-    if out is not None:
-        from .out_file import write_out
-
-        write_out(out, solved.answer, *solved.rows)
     if plot is not None:
         solved.draw(plot)
     return 0 if solved.answer["status"] == "converged" else 1

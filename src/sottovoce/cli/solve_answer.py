@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .terminal import SHOWN, facts
+from .terminal import SHOWN, facts, residual_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,11 +27,6 @@ PADS = {
 
 
 TOO_SMALL = "; TOO SMALL to hide the data"
-
-
-def residual_words(residual: float, tol: float) -> str:
-    """A residual is of one unit everywhere: that of the tolerance."""
-    return f"{residual:.2e} (tolerance {tol:g})"
 
 
 def check_words(error: float) -> str:

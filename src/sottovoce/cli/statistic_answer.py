@@ -9,8 +9,8 @@ import numpy as np
 
 from ..statistics.statistic_file import StatisticFile, hidden
 from ..statistics.tables import pooled, table, text
-from .solve_answer import COLOURS, ENDINGS, PADS, TOO_SMALL, check_words, residual_words
-from .terminal import facts
+from .solve_answer import COLOURS, ENDINGS, PADS, TOO_SMALL, check_words
+from .terminal import facts, residual_words
 
 if TYPE_CHECKING:
     from ..pdmm.result import Result
@@ -38,7 +38,7 @@ def print_statistic(file: StatisticFile, found: Statistic) -> None:
     rows.add_row("disclosed", Text(disclosed(file)))
     console = Console(highlight=False)
     console.print(f"{file.spec.type} between {file.network.n} parties over {file.network.m} edges\n")
-    console.print(Text(text(found, file.spec)), soft_wrap=True)
+    console.print(Text(text(found, file.spec.columns)), soft_wrap=True)
     console.print("", rows, sep="\n")
 
 

@@ -290,7 +290,7 @@ def _metrics(address: str | None, agent: Agent) -> Any:
             status = agent.status()
             for name in ("wakes", "messages_sent", "messages_received", "messages_old", "frames_refused"):
                 yield CounterMetricFamily(f"sottovoce_{name}", f"{name} of this party", value=status[name])
-            for name in ("stage", "epoch", "residual"):
+            for name in ("stage", "epoch", "residual", "tol"):
                 value = float("nan") if status[name] is None else status[name]
                 yield GaugeMetricFamily(f"sottovoce_{name}", f"{name} of the agreement under way", value=value)
             up = GaugeMetricFamily("sottovoce_neighbour_up", "whether a neighbour is connected", labels=["neighbour"])

@@ -23,7 +23,6 @@ FAMILIES: dict[str, type[Statistic]] = {
     "histogram": Histogram,
     "least_squares": Regression,
 }
-TITLES = {"mean": "Mean", "variance": "Variance", "covariance": "Covariance", "histogram": "Histogram"}
 Table = tuple[list[str], list[list[Any]]]
 
 
@@ -71,22 +70,23 @@ def _terms(fit: Regression) -> Table:
     return header, [list(row) for row in zip(*entries, strict=True)]
 
 
-def text(statistic: Statistic, spec: Spec) -> str:
+def text(statistic: Statistic, columns: Sequence[str]) -> str:
     """The table for people; of a regression its summary."""
     if isinstance(statistic, Regression):
         return statistic.summary()
+    kind = next(name for name, family in FAMILIES.items() if type(statistic) is family)
     if statistic.status is not Status.CONVERGED:
-        return f"{statistic.status.value}: no {spec.type} to report."
-    header, rows = table(statistic, spec.columns)
+        return f"{statistic.status.value}: no {kind} to report."
+    header, rows = table(statistic, columns)
     cells = [header, *([_cell(entry) for entry in row] for row in rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
-    sides = [">" if spec.type == "histogram" else "<", *[">"] * (len(widths) - 1)]  # numbers to the right
+    sides = [">" if kind == "histogram" else "<", *[">"] * (len(widths) - 1)]  # numbers to the right
     lines = ["  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
              for row in cells]  # fmt: skip
-    ddof = f" (N - {spec.ddof})" if spec.type in ("variance", "covariance") else ""
-    of = f" of {spec.columns[0]}" if spec.type == "histogram" else ""
+    ddof = f" (N - {statistic.ddof})" if isinstance(statistic, PooledVariance | PooledCovariance) else ""
+    of = f" of {columns[0]}" if kind == "histogram" else ""
     count = statistic.observations  # type: ignore[attr-defined]  # every statistic has them
-    heading = f"{TITLES[spec.type]}{of}{ddof}: {count} observations of {statistic.parties} parties"
+    heading = f"{kind.capitalize()}{of}{ddof}: {count} observations of {statistic.parties} parties"
     return "\n".join([heading, "", *lines])
 
 
