@@ -252,9 +252,9 @@ def test_examples_run_and_converge(tmp_path: Path, name: str) -> None:
         np.testing.assert_allclose(x, np.broadcast_to(file.pooled, x.shape), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["hospitals", "meters"])
+@pytest.mark.parametrize("name", ["hospitals/leaking.toml", "meters/problem.toml"])
 def test_csv_examples_run_and_converge(name: str) -> None:
-    file = read_problem_file(ROOT / name / "problem.toml", seed=1)
+    file = read_problem_file(ROOT / name, seed=1)
     result = file.in_units(solve(file.problem, **file.options))
     assert result.status is Status.CONVERGED
     np.testing.assert_allclose(result.x, np.broadcast_to(file.pooled, result.x.shape), rtol=1e-5)

@@ -12,10 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce.cli.app import app
+from sottovoce.data.party_rows import DATA_KEYS
 from sottovoce.data.problem_file import example, read_problem_file
 from sottovoce.errors import InvalidFile
 from sottovoce.files.toml_table import TomlFile
 from sottovoce.runtime.plan.question import read_question
+from sottovoce.statistics.at_one_party import KEYS, OPTIONS
 from sottovoce.statistics.statistic_file import read_statistic_file
 from sottovoce.statistics.tables import restored, table, text
 
@@ -149,6 +151,15 @@ def test_mistakes(tmp_path: Path, case: str) -> None:
 def test_the_reader_of_costs_says_who_reads_it(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match=r"line 3: a file with \[statistic\] is read by read_statistic_file"):
         read_problem_file(write(tmp_path, "mean"))
+
+
+def test_the_page_names_every_key_and_type() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "problem-file.md").read_text(encoding="utf-8")
+    section = page.split("\n## `[statistic]`")[1].split("\n## ")[0]
+    for key in (*KEYS, *DATA_KEYS):
+        assert f"`{key}`" in section, key
+    for kind in OPTIONS:
+        assert f'`"{kind}"`' in section, kind
 
 
 # The commands

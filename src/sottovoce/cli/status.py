@@ -30,8 +30,9 @@ def status(file: NodeFile, json: Json = False) -> int | None:
     try:
         told = ask(config.socket)
     except InvalidInput as error:
-        answered = f" An answer is there: {config.result}" if config.result.is_file() else ""
-        raise InvalidInput(f"{error}{answered}") from None
+        if not config.result.is_file():
+            raise
+        raise InvalidInput(f"{str(error).rstrip('.')}. An answer is there: {config.result}") from None
     if json:
         print_json(told)
         return 0
