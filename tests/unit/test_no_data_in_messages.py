@@ -113,7 +113,7 @@ AWFUL: dict[str, Any] = {
     "objects": np.array([NUMBER, CELL, None], dtype=object),
     "masked": np.ma.masked_array([NUMBER, 1.0], [False, True]),
     "nothing": None,
-    "a mapping": {CELL: NUMBER},
+    "a mapping": {7: NUMBER, 8: CELL},  # keys are names of nodes, which are public
     "a set": {CELL},
     "bytes": CELL.encode(),
     "a frame of text": pd.DataFrame({"age": [NUMBER, 2.0], "name": [CELL, "b"]}, index=[CELL, "b"]),
