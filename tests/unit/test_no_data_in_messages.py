@@ -240,6 +240,7 @@ def test_rows_of_one_party() -> None:
 # Files
 
 CSV: dict[str, str] = {
+    "not UTF-8": f"u,v\n{NUMBER},\udcff\n",
     "text": f"u,v\n1,2\n{CELL},{NUMBER}\n",
     "a blank": f"u,v\n{NUMBER},\n",
     "nan": f"u,v\n{NUMBER},nan\n",
@@ -295,7 +296,7 @@ def command(*words: object) -> bool:
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("case", CSV)
 def test_csv_files_of_a_problem(tmp_path: Path, case: str, asked: str) -> None:
-    (tmp_path / "a.csv").write_text(CSV[case])
+    (tmp_path / "a.csv").write_bytes(CSV[case].encode("utf-8", "surrogateescape"))
     (tmp_path / "b.csv").write_text("u,v\n0,1\n")
     problem = tmp_path / "problem.toml"
     text = PROBLEM.format(ASKED[asked])
@@ -329,8 +330,10 @@ def test_data_in_a_problem_file(tmp_path: Path, case: str) -> None:
     assert command("solve", problem)
 
 
-def test_an_edge_list_that_is_data(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(CSV["text"])
+@pytest.mark.parametrize("case", ["text", "not UTF-8"])
+def test_an_edge_list_that_is_data(tmp_path: Path, case: str) -> None:
+    (tmp_path / "a.csv").write_bytes(CSV[case].encode("utf-8", "surrogateescape"))
+    assert silent(lambda: sv.Network.read_edge_list(tmp_path / "a.csv"))
     problem = tmp_path / "problem.toml"
     problem.write_text(PROBLEM.format("[cost]\ntype = 'averaging'\nvalues = [1, 2]").replace(
         "generator = 'complete'", "edge_list = 'a.csv'"))  # fmt: skip
@@ -362,7 +365,7 @@ def parties(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NodeConfig]:
 @pytest.mark.parametrize("case", CSV)
 def test_data_of_a_party(parties: dict[str, NodeConfig], case: str) -> None:
     for config in parties.values():
-        config.data.write_text(CSV[case])
+        config.data.write_bytes(CSV[case].encode("utf-8", "surrogateescape"))
         assert silent(config.own_data)
 
 

@@ -204,7 +204,8 @@ def read_text(path: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InvalidFile(f"{path}, line {line}: not UTF-8 text. Save the file as UTF-8.") from None
+    # Out here: that error has the whole file in it, and would be the context of this one.
+    raise InvalidFile(f"{path}, line {line}: not UTF-8 text. Save the file as UTF-8.")
 
 
 def _plain(name: str) -> str:
