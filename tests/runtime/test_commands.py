@@ -20,9 +20,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import sottovoce as sv
+from sottovoce.cli import run_node as run_node_module
 from sottovoce.cli.app import app
 from sottovoce.cli.run_node import log_to_stderr
 from sottovoce.cli.status import status_facts
@@ -152,7 +155,7 @@ def test_plan_without_certificates(tmp_path):
 @pytest.fixture
 def party(out: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Replaces the run of a party: what it returns or raises, and whether it writes a result."""
-    play: dict[str, Any] = {"code": 0, "error": None, "answer": {"mean": [5.0], "covariance": [[1.0]]}}
+    play: dict[str, Any] = {"code": 0, "error": None, "answer": {"use": 5.0, "peak": 1 / 3}}
 
     def run_party(config: NodeConfig, tell: Any) -> int:
         play["config"] = config
@@ -175,7 +178,7 @@ def test_node_prints_the_answer(out, party):
     done = sottovoce("node", out / "ann/node.toml")
     assert done.exit_code == 0
     assert party["config"].name == "ann"
-    assert done.stdout.split()[:2] == ["mean", "5"]
+    assert done.stdout.split()[:4] == ["use", "5", "peak", "0.3333333333"]
     assert "result.json" in done.stdout
     assert "INFO party started party=ann" in done.stderr
 
@@ -273,8 +276,8 @@ def answering(path: Path, answer: bytes | None) -> Iterator[None]:
 
 def test_status_prints_what_a_party_says(out):
     told = {
-        "party": "ann", "run": "trial", "stage": 1, "done": False, "residual": 12.5, "wakes": 1234, "epoch": 2,
-        "messages_sent": 10, "messages_received": 9, "messages_old": 1, "frames_refused": 0, "seconds": 3.2,
+        "party": "ann", "run": "trial", "stage": 1, "done": False, "residual": 12.5, "tol": 1e-9, "wakes": 1234,
+        "epoch": 2, "messages_sent": 10, "messages_received": 9, "messages_old": 1, "frames_refused": 0, "seconds": 3.2,
         "neighbours": {"bob": "up", "cat": "down: nobody listens on 127.0.0.1:7403"},
         "disagreements": {"cat": "c is 1"},
     }  # fmt: skip
@@ -283,13 +286,62 @@ def test_status_prints_what_a_party_says(out):
         done = sottovoce("status", out / "ann/node.toml")
     assert done.exit_code == 0
     text = " ".join(done.stdout.split())
-    for word in ("stage agreement 2", "1.25e+01", "wakes 1,234", "epochs 2", "10 sent, 9 received", "neighbour bob up"):
+    for word in (
+        "stage agreement 2",
+        "residual 1.25e+01 (tolerance 1e-09)",
+        "wakes 1,234",
+        "epochs 2",
+        "10 sent, 9 received",
+        "neighbour bob up",
+    ):
         assert word in text
     assert "neighbour cat down: nobody listens on 127.0.0.1:7403" in text
     assert "dispute cat c is 1" in text
     path.unlink()
     with answering(path, json.dumps(told).encode() + b"\n"):
         assert json.loads(sottovoce("status", out / "ann/node.toml", "--json").stdout) == told
+
+
+def result_of(kind: str) -> tuple[dict[str, Any], str]:
+    """What a party writes of a statistic, and the table of it."""
+    network, rng = sv.Network.ring(3), np.random.default_rng(0)
+    rows = [rng.normal(size=(5, 3)) for _ in range(3)]
+    if kind == "least_squares":
+        found: Any = sv.private_least_squares(network, [(A[:, :2], A[:, 2]) for A in rows], names=["u", "v"])
+        asked, table = {"features": ["u", "v"], "target": "t"}, found.summary()
+    else:
+        found = sv.private_variance(network, [A[:, :2] for A in rows])
+        asked, table = {"columns": ["u", "v"]}, f"u       {found.mean[0]:.9g}"
+    return {"statistic": {"type": kind, **asked}, "answer": found.to_dict(), "covers": ["ann", "bob", "cat"]}, table
+
+
+@pytest.mark.parametrize("kind", ["least_squares", "variance"])
+def test_node_and_status_print_the_table_of_a_statistic(out, party, kind, monkeypatch):
+    result, table = result_of(kind)
+    config = read_node_file(out / "ann/node.toml")
+    monkeypatch.setattr(process, "run_party", lambda config, tell: tell(result) or 0)
+    done = sottovoce("node", out / "ann/node.toml")
+    assert table in done.stdout
+    assert f"All of it is in {config.result}" in done.stdout
+    config.result.write_text(json.dumps(result))
+    for finished in (True, False):
+        with answering(config.socket, json.dumps({"party": "ann", "done": finished}).encode() + b"\n"):
+            asked = sottovoce("status", out / "ann/node.toml")
+        config.socket.unlink()
+        assert (table in asked.stdout) is finished
+    config.result.write_text('{"answer": 3}')  # of who knows what
+    with answering(config.socket, b'{"party": "ann", "done": true}\n'):
+        assert sottovoce("status", out / "ann/node.toml").exit_code == 0
+    config.socket.unlink()
+    assert f"An answer is there: {config.result}" in sottovoce("status", out / "ann/node.toml").stderr
+
+
+def test_a_party_goes_on_where_nobody_reads_its_answer(out, party, monkeypatch):
+    def closed(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(run_node_module, "print_json", closed)
+    assert sottovoce("node", out / "ann/node.toml", "--json").exit_code == 0
 
 
 def test_status_of_a_party_that_does_not_run(out):

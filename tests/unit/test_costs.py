@@ -300,19 +300,19 @@ def test_a_step_lost_to_rounding_is_refused() -> None:
         (lambda: Hinge(np.ones((6, 1)), np.arange(6) / 4), "there are others"),
         (lambda: Hinge([[np.nan]], [1]), "A and labels must be finite"),
         (lambda: Hinge([[1.0]], [1], -0.5), "ridge must be a finite number >= 0; got -0.5"),
-        (lambda: Logistic([["a"]], [1]), r"A must hold real numbers; got \[\['a'\]\]"),
+        (lambda: Logistic([["a"]], [1]), "A must hold real numbers; row 0, column 0 is text"),
         (lambda: Huber(np.nan), "s must be finite; got nan"),
         (lambda: Huber([]), "s must not be empty"),
         (lambda: Huber([[1.0]]), r"s must be a number or a vector; got shape \(1, 1\)"),
         (lambda: Huber(1.0, 0.0), r"delta must be a finite number > 0; got 0\.0"),
-        (lambda: Huber.many([1.0, 2.0], [1.0, -3.0]), r"delta must be .* or 2 of them.* got \[1\.0, -3\.0\]"),
+        (lambda: Huber.many([1.0, 2.0], [1.0, -3.0]), r"delta must be .* or 2 of them.* got list of 2"),
         (lambda: Huber.many(1.0), r"s must have one row per node, .* got shape \(\)"),
-        (lambda: AbsoluteDeviation(1j), "s must hold real numbers; got 1j"),
+        (lambda: AbsoluteDeviation(1j), "s must hold real numbers; it is a complex number"),
         (lambda: AbsoluteDeviation.many([[1.0], [-np.inf]]), "s must be finite; got -inf"),
         (lambda: AbsoluteDeviation.many(np.empty((3, 0))), "s must not be empty"),
-        (lambda: Box(2.0, 1.0), r"lower must be <= upper, .* got 2\.0 and 1\.0"),
-        (lambda: Box(np.nan, 1.0), r"got nan and 1\.0"),
-        (lambda: Box(np.inf, np.inf), "got inf and inf"),
+        (lambda: Box(2.0, 1.0), "lower must be <= upper, with a number between\\."),
+        (lambda: Box([0.0, np.nan], 1.0), "between; entry 1 is not"),
+        (lambda: Box(np.inf, np.inf), "with a number between"),
         (lambda: Box([0.0, 0.0], [1.0, 1.0, 1.0]), r"agree on one dimension; got shapes \(2,\), \(3,\) and dim=None"),
         (lambda: Box([0.0, 0.0], 1.0, 3), r"got shapes \(2,\), \(\) and dim=3"),
         (lambda: Box([], 1.0), r"got shapes \(0,\)"),
@@ -324,7 +324,7 @@ def test_a_step_lost_to_rounding_is_refused() -> None:
         (lambda: Simplex(0.0, 3), r"total must be a finite number > 0; got 0\.0"),
         (lambda: Simplex(dim=-1), "got -1"),
         (lambda: Custom(None, abs), "prox must be a function; got None"),  # type: ignore[arg-type]
-        (lambda: Custom(max, 3.0), r"value must be a function; got 3\.0"),  # type: ignore[arg-type]
+        (lambda: Custom(max, 3.0), r"value must be a function; got float"),  # type: ignore[arg-type]
         (lambda: Averaging([1.0, 2.0]) + Box(0.0, 1.0), r"one shape; got \(2,\) and \(\)"),
         (
             lambda: Averaging.many([1.0, 2.0]) + Box.join([Box(0.0, 1.0)] * 3),
@@ -392,10 +392,10 @@ def test_custom_as_in_its_docstring() -> None:
 @pytest.mark.parametrize(
     ("prox", "dim", "words"),
     [
-        (lambda v, t: [v, v], None, r"must return a number; prox\(\[-1\.\], 0\.5\) returned array\(\[-1\., -1\.\]\)"),
-        (lambda v, t: v[:1], 2, r"prox must return a vector of length 2; .* returned array\(\[-1\.\]\)"),
-        (lambda v, t: None, 2, "prox must return a vector of length 2; .* returned array\\(None"),
-        (lambda v, t: 1j * v, 2, "prox must return a vector of length 2; .*j"),
+        (lambda v, t: [v, v], None, r"must return a number; at t = 0\.5 it returned one of shape \(2,\)"),
+        (lambda v, t: v[:1], 2, r"prox must return a vector of length 2; .* one of shape \(1,\)"),
+        (lambda v, t: None, 2, "prox must return a vector of length 2; .* one of type object"),
+        (lambda v, t: 1j * v, 2, "prox must return a vector of length 2; .* complex128"),
         (lambda v, t: v / 0, 2, "prox must return finite numbers; .* -inf"),
     ],
 )
@@ -445,12 +445,16 @@ def test_from_cvxpy_refuses() -> None:
     x, other = cp.Variable(2), cp.Variable(3)
     p = cp.Parameter(2, nonneg=True)
     for make, error, words in (
-        (lambda: FromCvxpy(np.ones(2), 0), InvalidCost, r"variable must be a cvxpy\.Variable.* got array"),
+        (
+            lambda: FromCvxpy(np.ones(2), 0),
+            InvalidCost,
+            r"variable must be a cvxpy\.Variable.* got ndarray of shape \(2,\)",
+        ),
         (lambda: FromCvxpy(cp.Variable((2, 2)), 0), InvalidCost, "variable must be"),
         (lambda: FromCvxpy(cp.Variable(2, nonneg=True), 0), Unsupported, "give nonneg of .* as a constraint"),
         (lambda: FromCvxpy(cp.Variable(2, bounds=[0, 1]), 0), Unsupported, "give bounds of .* as a constraint"),
         (lambda: FromCvxpy(cp.Variable(2, integer=True), 0), Unsupported, "give integer of"),
-        (lambda: FromCvxpy(x, cp.Maximize(cp.sum(x))), InvalidCost, "must be minimised; got maximize"),
+        (lambda: FromCvxpy(x, cp.Maximize(cp.sum(x))), InvalidCost, "must be minimised; got a cvxpy.Maximize"),
         (lambda: FromCvxpy(x, cp.norm(x), [cp.sum(other) == x[0]]), Unsupported, "auxiliary variables"),
         (lambda: FromCvxpy(x, cp.sqrt(x[0])), InvalidCost, "it must be convex by DCP"),
         (lambda: FromCvxpy(x, cp.quad_form(x, np.eye(2)) * p[0] * p[1]), InvalidCost, "DPP"),

@@ -93,9 +93,8 @@ def test_the_problem_file_of_the_tutorial_is_solved(tmp_path, monkeypatch):
     (tmp_path / "problem.toml").write_text(re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[0])
     done = CliRunner().invoke(app, ["solve", "problem.toml", "--json"])
     assert done.exit_code == 0, done.stderr
-    assert list(json.loads(done.stdout)["answer"].values()) == pytest.approx(
-        [*names["fit"].coefficients, names["fit"].intercept], abs=1e-6
-    )
+    answer = json.loads(done.stdout)["answer"]
+    assert [answer["intercept"], *answer["coefficients"]] == pytest.approx(names["fit"].parameters.tolist(), abs=1e-6)
 
 
 def cited(pages: Iterable[Path]) -> Iterator[tuple[Path, str, str]]:

@@ -144,7 +144,7 @@ def test_edge_list_round_trip(tmp_path):
     (tmp_path / "commas.csv").write_text("0,1\n# a comment\n1, 2  # another\n\n")
     assert sv.Network.read_edge_list(tmp_path / "commas.csv").edges.tolist() == [[0, 1], [1, 2]]
     (tmp_path / "bad.txt").write_text("0 1\n1 two\n")
-    with pytest.raises(InvalidNetwork, match=r"line 2: .*'1 two'"):
+    with pytest.raises(InvalidNetwork, match="line 2: expected two node numbers"):
         sv.Network.read_edge_list(tmp_path / "bad.txt")
     (tmp_path / "empty.txt").write_text("# nothing\n")
     with pytest.raises(InvalidNetwork, match="no edges"):

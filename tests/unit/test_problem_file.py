@@ -242,7 +242,7 @@ def test_seeds(tmp_path: Path) -> None:
     assert read_problem_file(path, seed=8).options["seed"] == 8
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "regression"])  # which has [statistic]
 def test_examples_run_and_converge(tmp_path: Path, name: str) -> None:
     file = read_problem_file(write(tmp_path, example(name)), seed=1)
     result = solve(file.problem, **file.options)
@@ -252,9 +252,9 @@ def test_examples_run_and_converge(tmp_path: Path, name: str) -> None:
         np.testing.assert_allclose(x, np.broadcast_to(file.pooled, x.shape), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["hospitals", "meters"])
+@pytest.mark.parametrize("name", ["hospitals/leaking.toml", "meters/problem.toml"])
 def test_csv_examples_run_and_converge(name: str) -> None:
-    file = read_problem_file(ROOT / name / "problem.toml", seed=1)
+    file = read_problem_file(ROOT / name, seed=1)
     result = file.in_units(solve(file.problem, **file.options))
     assert result.status is Status.CONVERGED
     np.testing.assert_allclose(result.x, np.broadcast_to(file.pooled, result.x.shape), rtol=1e-5)
@@ -286,6 +286,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "no network": ('[network]\ngenerator = "ring"\n', "", "the table [network] is missing"),
     "no cost": ('[cost]\ntype = "averaging"\nvalues = [1.0, 2.0, 4.0, 9.0]\n', "", "the table [cost] is missing"),
     "unknown key": ("c = 0.5", "tehta = 0.5", "line 7: [pdmm] tehta is not a known key; did you mean 'theta'?"),
+    "partie": ("type =", "partie =", "line 4: [cost] partie is not a known key; did you mean 'parties' or 'party'?"),
     "unknown key, none near": ("c = 0.5", "zzz = 0.5", "line 7: [pdmm] zzz is not a known key."),
     "unknown key in cost": ("type =", "tpye =", "line 4: [cost] tpye is not a known key; did you mean 'type'?"),
     "no type": ('type = "averaging"\n', "", "line 3: [cost] type is missing. Known: averaging"),
@@ -357,7 +358,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "fewer nodes": (
         '"ring"',
         '"ring"\nn = 3',
-        "line 3: [network] n gives 3 nodes, but [cost] has data of 4 parties; they must agree.",
+        "line 3: [network] n gives 3 nodes, but there are 4 parties; they must agree.",
     ),
     "n is text": ('"ring"', '"ring"\nn = "four"', "line 3: [network] n must be a whole number; got 'four'."),
     "grid": ('"ring"', '"grid"\nrows = 2\ncolumns = 3', "line 3: [network] rows gives 6 nodes"),
@@ -411,12 +412,21 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         "'many'",
         "line 5: [cost] values must have a number, or a list of numbers, for each party",
     ),
-    "a value is text": ("4.0, 9.0", "'4', 9.0", "line 5: [cost] values must hold finite numbers; party 2: got '4'."),
-    "a value is nan": ("4.0, 9.0", "nan, 9.0", "line 5: [cost] values must hold finite numbers; party 2: got nan."),
+    "a value is text": (
+        "4.0, 9.0",
+        "'4', 9.0",
+        "line 5: [cost] values must hold finite numbers; party 2: number 1 of row 1 is text.",
+    ),
+    "a value is nan": (
+        "4.0, 9.0",
+        "nan, 9.0",
+        "line 5: [cost] values must hold finite numbers; party 2: number 1 of row 1 is too large, or nan.",
+    ),
+    "a number of 5,000 digits": ("4.0, 9.0", "4" * 5000, "problem.toml: not valid TOML: "),
     "values of two lengths": (
         "4.0, 9.0",
         "[4.0, 1.0], 9.0",
-        "line 5: [cost] values must have 1 numbers in every row; party 2: got 2",
+        "line 5: [cost] values must have 1 numbers in every row; party 2: row 1 has 2.",
     ),
     "one party": ("[1.0, 2.0, 4.0, 9.0]", "[1.0]", "line 3: [cost] has data of 1 party; at least two are needed"),
     "ridge elsewhere": (
@@ -430,7 +440,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "too many columns": (
         "9.0]",
         "9.0]\ncolumns = ['x', 'y']",
-        "line 5: [cost] values must have 2 numbers in every row; party 0: got 1",
+        "line 5: [cost] values must have 2 numbers in every row; party 0: row 1 has 1.",
     ),
     "features of averaging": (
         "9.0]",
@@ -522,8 +532,30 @@ CSV_MISTAKES: dict[str, tuple[str | bytes, str]] = {
     "header only": ("u,v,t\n", "b.csv has a header but no rows."),
     "ragged": ("u,v,t\n1,2,3\n1,2\n", "b.csv, line 3: 2 cells; the header has 3."),
     "too long": ("u,v,t\n1,2,3,4\n", "b.csv, line 2: 4 cells; the header has 3."),
-    "not a number": ("u,v,t\n1,2,3\n\n1,two,3\n", "b.csv, line 4, column 'v': the cell is not a number."),
+    "not a number": (
+        "u,v,t\n1,2,3\n\n1,two,3\n",
+        "b.csv, line 4, column 'v': the cell is not a number: it looks like text.",
+    ),
     "underscore": ("u,v,t\n1,1_0,3\n", "b.csv, line 2, column 'v': the cell is not a finite number."),
+    "semicolons": ("u;v;t\n1;2;3\n", 'Is the file separated by ";"? Then set delimiter = ";".'),
+    "semicolons and decimal commas": (
+        "u;v;t\n1,5;2;3\n",
+        'line 2: 2 cells; the header has 1. Is the file separated by ";"?',
+    ),
+    "bars without a header": (
+        "7.25|2|3\n1|2|3\n",
+        "line 1: there are numbers where the names of the columns should be.",
+    ),
+    "missing": ("u,v,t\n1,NA,3\n", "column 'v': the cell is not a number: it looks like a missing value. Remove"),
+    "decimal comma": (
+        'u,v,t\n1,"56,7",3\n',
+        "it looks like one with a decimal comma. Save the file with decimal points.",
+    ),
+    "thousands": ('u,v,t\n1,"1,000.5",3\n', "it looks like one with marks between thousands. Write it with a decimal"),
+    "thousands or a decimal comma": ('u,v,t\n1,"1,000",3\n', "between thousands, or with a decimal comma."),
+    "date": ("u,v,t\n1,2024-05-17,3\n", "it looks like a date or a time. Make it a number first"),
+    "unit": ("u,v,t\n1,56 kg,3\n", "it looks like one with a unit. Move the unit into the name of the column."),
+    "category": ("u,v,t\n1,F,3\n", "it looks like text. Leave the column out, or make a 0/1 column"),
     "empty cell": ("u,v,t\n1,,3\n", "b.csv, line 2, column 'v': the cell is empty."),
     "a row of empty cells": ("u,v,t\n1,2,3\n,,\n", "b.csv, line 3, column 'u': the cell is empty."),
     "nan": ("u,v,t\n1,nan,3\n", "b.csv, line 2, column 'v': the cell is not a finite number."),
@@ -542,7 +574,7 @@ def test_mistakes_in_a_csv_file(tmp_path: Path, case: str) -> None:
     content, expected = CSV_MISTAKES[case]
     message = refusal(write(tmp_path, REGRESSION, {**SHARDS, "b.csv": content}))
     assert expected in message
-    assert not any(cell in message for cell in ("'two'", "1_0", "nan", "1e999", "7.25"))  # a cell is data
+    assert not any(cell in message for cell in ("1_0", "nan", "1e999", "7.25", "56", "1,000", "2024"))  # a cell is data
     assert "\n" not in message
 
 
@@ -560,7 +592,7 @@ def test_an_empty_party_cell(tmp_path: Path) -> None:
 def test_mistakes_in_inline_rows_name_the_party_and_its_line(tmp_path: Path) -> None:
     base = REGRESSION.replace('files = "*.csv"\n', "") + "[[cost.parties]]\nrows = [[1, 2, 3]]\n"
     more = base + "[[cost.parties]]\nrows = [[1, 2]]\n"
-    assert "line 12: [[cost.parties]] number 2 rows must have 3 numbers in every row; got 2" in refusal(
+    assert "line 12: [[cost.parties]] number 2 rows must have 3 numbers in every row; row 1 has 2." in refusal(
         write(tmp_path, more)
     )
     more = base + "[[cost.parties]]\nname = 3\n"
@@ -593,7 +625,7 @@ def test_a_bad_edge_list_is_named_with_its_line(tmp_path: Path) -> None:
     text = GOOD.replace('generator = "ring"', 'edge_list = "edges.txt"')
     assert "edges.txt, line 2: expected two node numbers" in refusal(write(tmp_path, text, {"edges.txt": "0 1\n1 b\n"}))
     message = refusal(write(tmp_path, text, {"edges.txt": "0 1\n1 2\n"}))
-    assert "line 2: [network] edge_list gives 3 nodes, but [cost] has data of 4 parties" in message
+    assert "line 2: [network] edge_list gives 3 nodes, but there are 4 parties" in message
     assert "edges.txt: edge number 1, (1, 1), is a self-loop" in refusal(
         write(tmp_path, text, {"edges.txt": "0 1\n1 1\n"})
     )

@@ -18,7 +18,7 @@ from .paper import paper
 from .plan import plan
 from .solve import solve
 from .status import status
-from .terminal import Exit, one_line_each
+from .terminal import CLOSED_PIPE, Exit, one_line_each, pipe_closed
 
 P = ParamSpec("P")
 
@@ -49,7 +49,10 @@ def tidy(command: Callable[P, int | None]) -> Callable[P, None]:
 
 def main() -> None:
     """The entry point ``sottovoce``."""
-    app(prog_name="sottovoce")
+    try:
+        app(prog_name="sottovoce")
+    except SystemExit as leave:  # as the parser always ends
+        raise SystemExit(CLOSED_PIPE if pipe_closed(leave) else leave.code) from None
 
 
 def _version(wanted: bool) -> None:

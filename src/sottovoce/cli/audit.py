@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from .options import Json, Seed
 from .terminal import print_json, spinner
-
-if TYPE_CHECKING:
-    from ..privacy import CalibratedMask
 
 
 class Channels(StrEnum):
@@ -76,7 +74,8 @@ def audit(
 ) -> int | None:
     """Measure what a run of the problem gives away about each party, and to whom.
 
-    Network, cost, mask, schedule, theta and c are those of the file; without [mask] nothing is hidden.
+    Network, data, mask, schedule, theta and c are those of the file; without [mask] a [cost] is not hidden, and a
+    [statistic] by variance 1e8. The agreements of a [statistic] are played first, and counted together.
 
     \b
     Examples:
@@ -91,12 +90,13 @@ def audit(
     1 weak (it adds more), disclosed (somebody is), or not assessed (there is no guarantee);
     2 bad input, or a question without an exact answer.
     """
-    from ..data.problem_file import read_problem_file
-    from ..errors import InvalidInput, Unsupported
-    from ..privacy import Snapshot, Transcript, Verdict, Worst, calibrate
-    from ..privacy import audit as run
+    from ..data.problem_file import ProblemFile
+    from ..errors import InvalidInput
+    from ..privacy import Snapshot, Transcript, Verdict, Worst
     from ..privacy.answers.verdict import DELTA
-    from .audit_answer import audit_notes, audited_dict, enough, print_report
+    from .audit_answer import audit_notes, audited_dict, print_report
+    from .audit_run import audit_cost, audit_statistic
+    from .read_file import read_file
 
     if corrupt is not None and max_corrupt is not None:
         raise InvalidInput("give one of --corrupt and --max-corrupt: each says who is corrupt.")
@@ -112,51 +112,39 @@ def audit(
         from ..privacy.answers.statement import check_statement_path
 
         check_statement_path(statement)
-    solved = read_problem_file(problem, seed)
-    mask = solved.options.get("mask")
-    setting: dict[str, Any] = {name: solved.options[name] for name in ("schedule", "theta", "c", "seed")}
-    setting |= {"channels": channels.value, "prior": prior}
-    setting["hessians"] = "public" if public_hessians else "private"
-    seen: Transcript | Snapshot = Transcript(iterations, runs, answer="public" if published else "private")
-    if snapshot is not None:
-        seen = Snapshot(snapshot, runs)
-    members = () if corrupt is None else solved.party_numbers(corrupt)
-    needed: CalibratedMask | str | None = None
+    file = read_file(problem, seed)
+    given: dict[str, Any] = {
+        "corrupt": () if corrupt is None else file.party_numbers(corrupt),
+        "against": None if max_corrupt is None else Worst(max_corrupt),
+        "channels": channels.value,
+        "hessians": "public" if public_hessians else "private",
+    }
+    seen = Transcript(iterations, runs, answer="public" if published else "private")
     with spinner("auditing ...", quiet=json):
-        worst = None if max_corrupt is None else Worst(max_corrupt)
-        report = run(solved.problem, mask, corrupt=members, against=worst, seen=seen, **setting)
-        if delta is not None:
-            try:
-                needed = calibrate(solved.problem, delta=delta, against=worst or Worst(1), **setting)
-            except Unsupported as reason:
-                needed = str(reason)
-    fits, bound = needed is None or enough(mask, runs, needed), DELTA if delta is None else delta
-    notes = audit_notes(report, needed, fits, prior_given=prior is not None)
+        if isinstance(file, ProblemFile):
+            audited = audit_cost(file, seen if snapshot is None else Snapshot(snapshot, runs), prior, delta, given)
+        else:
+            of_one = {"--prior": prior, "--iterations": iterations, "--snapshot": snapshot}
+            audited = audit_statistic(file, seen, delta, of_one, given)
+    report, bound = audited.report, DELTA if delta is None else delta
     if json:
-        print_json(audited_dict(solved, report, bound, needed, fits, notes))
+        print_json(audited_dict(audited, bound))
     else:
-        print_report(report, bound, notes)
+        print_report(report, bound, audit_notes(audited))
     if plot is not None:
         report.plot(plot)
     if statement is not None:
-        from ..pdmm.settings import settled_theta
         from ..privacy.answers.statement import statement as state
         from ..privacy.answers.statement import write_statement
 
-        tuned, both = "tuned by pilot runs", setting["c"] == "auto" and setting["theta"] is None
+        most = {} if max_corrupt is None else {"corrupt parties, at most": max_corrupt}
         page = state(
             report,
-            subject=f"{problem.name}: {solved.cost.kind} between {report.network.n} parties",
-            revealed=solved.cost.revealed,
-            parameters={
-                "schedule": type(setting["schedule"]).__name__,
-                **({} if max_corrupt is None else {"corrupt parties, at most": max_corrupt}),
-                "theta": tuned if both else settled_theta(solved.problem, setting["theta"]),
-                "c": tuned if setting["c"] == "auto" else setting["c"],
-                "runs": runs,
-            },
-            notes=[note.removeprefix("--delta: ") for note in audit_notes(report, needed, fits, prior_given=True)],
+            subject=f"{problem.name}: {audited.kind} between {report.network.n} parties",
+            revealed=audited.revealed,
+            parameters={**audited.parameters, **most, "runs": runs},
+            notes=[note.removeprefix("--delta: ") for note in audit_notes(replace(audited, prior_needed=False))],
             delta=bound,
         )
         write_statement(statement, page)
-    return 0 if report.verdict(bound) is Verdict.SAFE and fits else 1
+    return 0 if report.verdict(bound) is Verdict.SAFE and audited.fits else 1

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..data.problem_file import ProblemFile
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..privacy import CalibratedMask, Report
 from ..privacy.answers.verdict import Verdict, headline
 from .terminal import SHOWN
+
+if TYPE_CHECKING:
+    from .audit_run import Audited
 
 LEGEND = (
     "In nats: what the procedure adds, what the result itself tells at any mask, and both. Interval: how much narrower "
@@ -38,10 +40,10 @@ def enough(mask: object, runs: int, needed: CalibratedMask | str) -> bool:
     return isinstance(mask, ModularMask)
 
 
-def audit_notes(report: Report, needed: CalibratedMask | str | None, fits: bool, *, prior_given: bool) -> list[str]:
+def audit_notes(audited: Audited) -> list[str]:
     """What the reader of an audit must know besides the report."""
-    notes = []
-    if not prior_given and report.guarantee != "none":
+    notes, needed = list(audited.notes), audited.needed
+    if audited.prior_needed and audited.report.guarantee != "none":
         notes.append(
             "Leakage grows with the variance of the secrets: where more, or less, is publicly known about them than "
             "their size, give --prior, in the squared units of the data."
@@ -49,31 +51,25 @@ def audit_notes(report: Report, needed: CalibratedMask | str | None, fits: bool,
     if isinstance(needed, str):
         notes.append(f"--delta: {needed}")
     elif needed is not None:
-        told = "is enough" if fits else f"is NOT enough; write variance = {needed.rounded_up:g} or more"
+        told = "is enough" if audited.fits else f"is NOT enough; write variance = {needed.rounded_up:g} or more"
         which = "the smallest Gaussian mask" if needed.smallest else "a Gaussian mask that is large enough"
         notes.append(f"--delta: {which} has {needed}. That of the file {told}.")
     return notes
 
 
-def audited_dict(
-    solved: ProblemFile,
-    report: Report,
-    delta: float,
-    needed: CalibratedMask | str | None,
-    fits: bool,
-    notes: list[str],
-) -> dict[str, Any]:
+def audited_dict(audited: Audited, delta: float) -> dict[str, Any]:
     """The answer of ``sottovoce audit --json``: ``Report.to_dict``, names, and the calibrated mask."""
+    report, needed, fits = audited.report, audited.needed, audited.fits
     return {
-        "type": solved.cost.kind,
-        "parties": solved.cost.parties,
+        "type": audited.kind,
+        "parties": audited.parties,
         "verdict": report.verdict(delta).value,
         "headline": headline(report, delta),
         "safe": fits and report.verdict(delta) is Verdict.SAFE,
         "delta": delta,
         **report.to_dict(),
         "calibrated": None if needed is None else {"enough": fits, **_calibrated(needed)},
-        "notes": notes,
+        "notes": audit_notes(audited),
     }
 
 

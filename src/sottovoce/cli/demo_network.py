@@ -168,6 +168,7 @@ class Trial:
             told["wakes"],
             told["messages_sent"],
             self._rate(before, told["messages_sent"]),
+            told["tol"],
         )
 
     def _rate(self, before: Seen, sent: int) -> float:

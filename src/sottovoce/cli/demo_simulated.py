@@ -141,7 +141,7 @@ def _summary(result: Result, network: Network, error: float) -> None:
     table = facts()
     table.add_row("answer", Text(f"{result.x.mean():.10g} kWh", style="bold cyan"))
     table.add_row("check", f"{error:.1e} from the pooled mean, which only a simulation can compute")
-    add_run(table, result)
+    add_run(table, result, TOL)
     table.add_row("mask", f"variance {VARIANCE:g} on every channel; no audit was run")
     table.add_row("revealed", REVEALED)
     tells = f"what the mean itself tells of one of {network.n} independent Gaussian values; no mask can hide it"

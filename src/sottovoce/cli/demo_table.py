@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,10 +35,11 @@ class Seen:
     name: str
     state: str
     stage: int = -1
-    residual: float | None = None  # in units of what is asked for
+    residual: float | None = None
     wakes: int = 0
     sent: int = 0
     rate: float = 0.0  # messages a second
+    tol: float | None = None  # below which a residual must be
 
 
 Show = Callable[[Mapping[str, Seen], Sequence[str]], None]
@@ -92,7 +93,8 @@ def overview(seen: Mapping[str, Seen]) -> str:
     if least < 0 or states.count(FINISHED) == len(states):
         return counted
     residuals = [party.residual for party in there if party.stage == least and party.residual is not None]
-    residual = f", residual {max(residuals):.0e}" if residuals else ""
+    tolerance = _tolerance(there)
+    residual = f", residual {max(residuals):.0e}{tolerance}" if residuals else ""
     rate = sum(party.rate for party in seen.values())
     return f"{counted}; agreement {least + 1} of {len(AGREEMENTS)}{residual}; {rate:,.0f} messages/s"
 
@@ -118,9 +120,15 @@ def live_table(title: str, seen: Mapping[str, Seen], events: Sequence[str], seco
         table.add_row(party.name, state, "" if party.state == FINISHED else stage, residual, wakes, pace)
     sent = sum(party.sent for party in seen.values())
     rate = sum(party.rate for party in seen.values())
-    below = f"{seconds:5.1f} s   {sent:,} messages, {rate:,.0f} a second   (residual: 1 is good enough)"
+    below = f"{seconds:5.1f} s   {sent:,} messages, {rate:,.0f} a second  {_tolerance(seen.values())}"
     happened = [Text(f"* {event}", style="yellow") for event in events[-3:]]
     return Group(Text(title, style="bold"), "", table, "", Text(below, style="dim"), *happened)
+
+
+def _tolerance(parties: Iterable[Seen]) -> str:
+    """What residuals must come below, as soon as a party has told it."""
+    told = [party.tol for party in parties if party.tol is not None]
+    return f" (tolerance {max(told):g})" if told else ""
 
 
 # The end

@@ -65,33 +65,24 @@ def run_node(file: Path, json: bool, quiet: bool) -> int:
     load()
     from ..runtime.plan.node_file import read_node_file
     from ..runtime.process import run_party
+    from .party_answer import answer_text  # now: to open files in the middle of a run is no good (``prepare``)
 
     config = read_node_file(file)
     log_to_stderr(json, quiet)
 
     def tell(result: dict[str, Any]) -> None:
-        """At once: the party may have to wait for its neighbours for a while yet."""
-        if json:
-            print_json(result)
-        else:
-            rows = answer_facts(result["answer"])
-            width = max(map(len, rows), default=0)
-            for name, value in rows.items():
-                print(f"{name:<{width}}  {value}")
-            for gone in result.get("left", []):
-                print(f"\n{gone['party']} left for good: the answer is {gone['answer']}.")
-            print(f"\nAll of it is in {config.result}")
-        sys.stdout.flush()
+        """At once: the party may have to wait for its neighbours for a while yet, also where nobody reads this."""
+        with suppress(BrokenPipeError):
+            if json:
+                print_json(result)
+            else:
+                print(answer_text(result))
+                for gone in result.get("left", []):
+                    print(f"\n{gone['party']} left for good: the answer is {gone['answer']}.")
+                print(f"\nAll of it is in {config.result}")
+            sys.stdout.flush()
 
     return run_party(config, tell)
-
-
-def answer_facts(answer: dict[str, Any]) -> dict[str, str]:
-    """Numbers and lists of them; matrices are in the file."""
-    listed = {name: value if isinstance(value, list) else [value] for name, value in answer.items()}
-    flat = {name: entries for name, entries in listed.items() if not any(isinstance(entry, list) for entry in entries)}
-    text = "{:.10g}".format
-    return {name: ", ".join(text(e) if isinstance(e, float) else str(e) for e in es) for name, es in flat.items()}
 
 
 # Logging

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .terminal import SHOWN, facts
+from .terminal import SHOWN, facts, residual_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,20 +26,27 @@ PADS = {
 }
 
 
-def add_run(table: Table, result: Result) -> None:
+TOO_SMALL = "; TOO SMALL to hide the data"
+
+
+def check_words(error: float) -> str:
+    """How far from the pooled answer."""
+    return f"{error:.1e} from the pooled answer, which only a simulation can compute"
+
+
+def add_run(table: Table, result: Result, tol: float) -> None:
     """What every run has: how it ended, and what it took."""
     from rich.text import Text
 
     status = result.status.value
     table.add_row("status", Text(ENDINGS[status], style=f"bold {COLOURS[status]}"))
-    table.add_row("residual", f"{result.residual:.2e}")
+    table.add_row("residual", residual_words(result.residual, tol))
     table.add_row("iterations", f"{result.iterations:,}")
     table.add_row("activations", f"{result.activations:,}")
     table.add_row("messages", f"{result.messages:,}")
     table.add_row("wall time", f"{result.wall_time:.3g} s")
     table.add_row("c, theta", f"{result.c:.4g}, {result.theta:g}")
-    small = "; TOO SMALL to hide the data" if result.hidden is False else ""
-    table.add_row("pads", PADS[result.secret] + small)
+    table.add_row("pads", PADS[result.secret] + (TOO_SMALL if result.hidden is False else ""))
 
 
 def print_solved(solved: ProblemFile, result: Result) -> None:
@@ -65,10 +72,12 @@ def print_solved(solved: ProblemFile, result: Result) -> None:
         values.add_row(f"... and {len(answer) - SHOWN} more; --json prints all", "")
     table.add_row("agreement", f"no party is further than {agreement:.1e} from this")
     if solved.pooled is not None:
-        table.add_row("check", f"{error:.1e} from the pooled answer, which only a simulation can compute")
-    add_run(table, result)
-    for note in notes(solved, result):
+        table.add_row("check", check_words(error))
+    add_run(table, result, solved.options["tol"])
+    for note in cost.notes:
         table.add_row("note", Text(note))
+    if leak := leaks(solved, result):
+        table.add_row(Text("leaks", style="bold red"), Text(leak))
     console = Console(highlight=False)
     console.print(f"{cost.kind} between {network.n} parties over {network.m} edges\n")
     console.print(values, "", table, sep="\n")
@@ -85,10 +94,20 @@ def sure_decimals(size: float, error: float) -> int:
     return max(0, min(digits, sure))
 
 
-def notes(solved: ProblemFile, result: Result) -> list[str]:
-    """What the reader must know to read the answer right."""
-    unhidden = solved.cost.unhidden
-    return [*solved.cost.notes, *([unhidden] if unhidden and result.secret is not None else [])]
+def leaks(solved: ProblemFile, result: Result) -> str | None:
+    """What a mask does not hide of these costs; of a run without a mask it goes without saying."""
+    if not solved.cost.unhidden or result.secret is None:
+        return None
+    cure = ". A [statistic] of this type does not" if solved.cost.kind == "least_squares" else ""
+    return solved.cost.unhidden + cure
+
+
+def solved_rows(solved: ProblemFile, result: Result) -> tuple[list[str], list[list[Any]]]:
+    """For CSV: a row per party, with the answer as it holds it."""
+    import numpy as np
+
+    x = np.asarray(result.x).reshape(solved.problem.network.n, -1).tolist()
+    return ["party", *solved.cost.columns], [[name, *own] for name, own in zip(solved.cost.parties, x, strict=True)]
 
 
 def solved_dict(solved: ProblemFile, result: Result) -> dict[str, Any]:
@@ -107,7 +126,9 @@ def solved_dict(solved: ProblemFile, result: Result) -> dict[str, Any]:
         "parties": cost.parties,
         "answer": dict(zip(cost.columns, x.mean(axis=0).tolist(), strict=True)),
         **result.to_dict(),
+        "tol": solved.options["tol"],
         "edges": network.m,
         "check": check,
-        "notes": notes(solved, result),
+        "notes": [*cost.notes, *([leak] if (leak := leaks(solved, result)) else [])],
+        "leaks": leak,
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json as json_module
+from pathlib import Path
 from typing import Any
 
 from .options import Json, NodeFile
-from .terminal import print_facts, print_json
+from .terminal import print_facts, print_json, residual_words
 
 SHOWN = 10  # names in one line
 
@@ -20,15 +22,35 @@ def status(file: NodeFile, json: Json = False) -> int | None:
 
     Exit status: 0 answered, 2 it does not run.
     """
+    from ..errors import InvalidInput
     from ..runtime.cluster import ask
     from ..runtime.plan.node_file import read_node_file
 
-    told = ask(read_node_file(file).socket)
+    config = read_node_file(file)
+    try:
+        told = ask(config.socket)
+    except InvalidInput as error:
+        if not config.result.is_file():
+            raise
+        raise InvalidInput(f"{str(error).rstrip('.')}. An answer is there: {config.result}") from None
     if json:
         print_json(told)
-    else:
-        print_facts(status_facts(told))
+        return 0
+    print_facts(status_facts(told))
+    if told.get("done") and (result := _written(config.result)) is not None:
+        from .party_answer import answer_text
+
+        print(f"\n{answer_text(result)}\n\nAll of it is in {config.result}")
     return 0
+
+
+def _written(path: Path) -> dict[str, Any] | None:
+    """The result file of a party; None where it is none, or of another version."""
+    try:
+        result = json_module.loads(path.read_text(encoding="utf-8"))
+        return result if isinstance(result["answer"], dict) and isinstance(result["covers"], list) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def status_facts(told: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +61,7 @@ def status_facts(told: dict[str, Any]) -> dict[str, Any]:
         "party": told.get("party"),
         "run": told.get("run"),
         "stage": "finished" if told.get("done") else where,
-        "residual": "-" if residual is None else f"{residual:.2e} (1 is good enough)",
+        "residual": "-" if residual is None else residual_words(residual, told.get("tol")),
         "wakes": f"{told.get('wakes', 0):,}",
         "epochs": f"{told.get('epoch', 0):,}",
         "messages": f"{told.get('messages_sent', 0):,} sent, {told.get('messages_received', 0):,} received, "

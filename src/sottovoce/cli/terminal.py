@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import threading
 import warnings
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 25  # entries of an answer, or of an audit, in a table
 SPINNER_AFTER = 2.0  # seconds
+CLOSED_PIPE = 128 + 13  # the status of a program that SIGPIPE ends
 
 
 class Exit(Exception):
@@ -47,17 +49,35 @@ def one_line_each() -> Iterator[None]:
             raise Exit(130) from None
 
 
+def pipe_closed(leave: SystemExit) -> bool:
+    """Whether the program leaves because nobody reads its output any more, as ``head`` does; no more words, then."""
+    closed = isinstance(leave.__context__, BrokenPipeError)  # noticed by Rich, or by the parser
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        closed = True
+    if closed:  # the interpreter flushes once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return closed
+
+
 def print_json(value: dict[str, Any]) -> None:
     """One object on stdout; what is not a finite number becomes null."""
-    print(json.dumps(_finite(value), allow_nan=False, ensure_ascii=False))
+    print(json.dumps(finite(value), allow_nan=False, ensure_ascii=False))
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """With None, which JSON calls null, for every number that is not finite."""
     if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
+        return {key: finite(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_finite(entry) for entry in value]
+        return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def residual_words(residual: float, tol: float | None) -> str:
+    """A residual has one unit everywhere, that of the tolerance; None where a party of an older version tells none."""
+    return f"{residual:.2e}" + ("" if tol is None else f" (tolerance {tol:g})")
 
 
 def facts() -> Table:

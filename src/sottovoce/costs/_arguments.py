@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidCost
+from ..numerics.unquoted import kind_of
 from .base import Array, as_floats, as_vector
 
 
@@ -31,7 +32,8 @@ def positive(value: npt.ArrayLike, name: str, count: int = 1) -> Array:
     array = as_floats(value, name)
     if array.shape not in ((), (count,)) or not (np.isfinite(array) & (array > 0)).all():
         each = f" or {count} of them, one per node" if count > 1 else ""
-        raise InvalidCost(f"{name} must be a finite number > 0{each}; got {value!r}.")
+        got = value if array.shape == () else kind_of(value)
+        raise InvalidCost(f"{name} must be a finite number > 0{each}; got {got}.")
     return array if array.ndim else np.full(count, array)
 
 
@@ -44,7 +46,8 @@ def as_shape(dim: int | None) -> tuple[int, ...]:
     except TypeError:
         length = 0
     if length < 1:
-        raise InvalidCost(f"dim must be None, for one number, or a whole number >= 1; got {dim!r}.")
+        got = dim if isinstance(dim, int | float) else kind_of(dim)
+        raise InvalidCost(f"dim must be None, for one number, or a whole number >= 1; got {got}.")
     return (length,)
 
 

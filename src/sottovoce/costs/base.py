@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidCost, Unsupported
+from ..numerics.unquoted import kind_of, not_numbers
 
 Array = npt.NDArray[np.float64]
 Step = Callable[[Array], Array]
@@ -198,21 +199,28 @@ def as_vector(value: npt.ArrayLike, name: str) -> tuple[Array, tuple[int, ...]]:
 
 
 def as_floats(value: npt.ArrayLike, name: str) -> Array:
-    """Real float64, a copy of its own, or a sentence that names the argument."""
+    """Real float64, a copy of its own, or a sentence that names the argument, and quotes nothing of it: it is data."""
+    # Masked entries, which asarray would bring back (np.ma is loaded when used).
+    if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray) and value.mask.any():
+        raise InvalidCost(f"{name} must hold real numbers; it has masked entries. Remove or impute them first.")
+    if (floats := _floats(value)) is None:  # out here: in an `except`, NumPy's own words would be its context
+        raise InvalidCost(f"{name} must hold real numbers; {not_numbers(value)}.")
+    return floats
+
+
+def _floats(value: npt.ArrayLike) -> Array | None:
+    """None for complex numbers, dates, text, and rows of different lengths."""
     try:
         raw = np.asarray(value)
-        # Complex numbers, dates, text; masked entries, which asarray would bring back (np.ma is loaded when used).
-        masked = "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
-        if raw.dtype.kind not in "biufO" or (masked and value.mask.any()):  # type: ignore[union-attr]
-            raise TypeError
-        return np.array(raw, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise InvalidCost(f"{name} must hold real numbers; got {value!r}.") from None
+        return np.array(raw, dtype=np.float64, order="C") if raw.dtype.kind in "biufO" else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def nonnegative(value: float, name: str) -> Array:
     """A parameter that must be >= 0, as ``(1,)``."""
     array = as_floats(value, name)
     if array.shape != () or not (np.isfinite(array) and array >= 0):
-        raise InvalidCost(f"{name} must be a finite number >= 0; got {value!r}.")
+        got = value if array.shape == () else kind_of(value)
+        raise InvalidCost(f"{name} must be a finite number >= 0; got {got}.")
     return array.reshape(1)

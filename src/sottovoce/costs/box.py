@@ -49,7 +49,8 @@ class Box(Indicator):
         low, high = (np.ascontiguousarray(np.broadcast_to(bound, (1, *(shape or (1,))))) for bound in (low, high))
         bad = ~(low <= high) | (low == np.inf) | (high == -np.inf)
         if bad.any():
-            raise InvalidCost(f"lower must be <= upper, with a number between; got {low[bad][0]} and {high[bad][0]}.")
+            entry = f"; entry {int(bad[0].argmax())} is not" if shape else ""
+            raise InvalidCost(f"lower must be <= upper, with a number between{entry}.")
         self._fill(shape, lower=low, upper=high)
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidCost, Unsupported
+from ..numerics.unquoted import kind_of
 from .absolute_deviation import AbsoluteDeviation
 from .base import Array, Cost
 from .box import Box
@@ -53,6 +54,8 @@ class Constrained(Cost):
     indicator: Indicator
 
     def __init__(self, cost: Cost, indicator: Indicator) -> None:
+        if not (isinstance(cost, Cost) and isinstance(indicator, Indicator)):
+            raise InvalidCost(f"a cost and a set are needed; got {kind_of(cost)} and {kind_of(indicator)}.")
         if cost.shape != indicator.shape:
             raise InvalidCost(
                 f"a cost and its set must have one shape; got {cost.shape} and {indicator.shape}, in {cost!r} + "

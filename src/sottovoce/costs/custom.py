@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidCost
+from ..numerics.unquoted import kind_of
 from ._arguments import as_shape, one_object
 from .base import Array, Cost
 
@@ -55,7 +56,7 @@ class Custom(Cost):
     ) -> None:
         for name, function in (("prox", prox), ("value", value)):
             if not callable(function):
-                raise InvalidCost(f"{name} must be a function; got {function!r}.")
+                raise InvalidCost(f"{name} must be a function; got {kind_of(function)}.")
         self._fill(as_shape(dim), _prox=one_object(prox), _value=one_object(value))
 
     def value(self, x: Array) -> Array:
@@ -80,9 +81,11 @@ class Custom(Cost):
         x = np.asarray(prox(self._yours(v), t))
         if x.shape != self.shape or x.dtype.kind not in "fiu":
             wanted = f"a vector of length {self.dim}" if self.shape else "a number"
-            raise InvalidCost(f"Custom: prox must return {wanted}; prox({v}, {t:.6g}) returned {x!r}.")
+            got = f"shape {x.shape}" if x.dtype.kind in "fiu" else f"type {x.dtype}"  # not quoted: it is data
+            raise InvalidCost(f"Custom: prox must return {wanted}; at t = {t:.6g} it returned one of {got}.")
         if not np.isfinite(x).all():
-            raise InvalidCost(f"Custom: prox must return finite numbers; prox({v}, {t:.6g}) returned {x!r}.")
+            bad = x[~np.isfinite(x)][0]
+            raise InvalidCost(f"Custom: prox must return finite numbers; at t = {t:.6g} one of them is {bad}.")
         return x.astype(np.float64).reshape(-1)
 
     @property

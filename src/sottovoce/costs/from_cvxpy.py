@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidCost, MissingExtra, Unsupported
+from ..errors import InvalidCost, MissingExtra, Unsupported, is_number
+from ..numerics.unquoted import kind_of
 from ._arguments import one_object
 from .base import Array, Cost
 
@@ -94,10 +95,14 @@ class _Compiled:
         cp = _import_cvxpy()
         _check_variable(cp, variable)
         if isinstance(objective, cp.Maximize):
-            raise InvalidCost(f"objective must be minimised; got {objective}. Give its negative.")
+            raise InvalidCost("objective must be minimised; got a cvxpy.Maximize. Give its negative.")
+        if not (is_number(objective) or isinstance(objective, cp.Minimize | cp.Expression)):
+            raise InvalidCost(f"objective must be a cvxpy expression; got {kind_of(objective)}.")
         self.variable = variable
         self.objective = objective.expr if isinstance(objective, cp.Minimize) else cp.Constant(0) + objective
         self.constraints = list(constraints)
+        if others := [rule for rule in self.constraints if not isinstance(rule, cp.Constraint | bool | np.bool_)]:
+            raise InvalidCost(f"constraints must be a list of cvxpy constraints; it has {kind_of(others[0])} in it.")
         self.lock = Lock()  # CVXPY keeps parameters and solution in the problem: one thread at a time
         self.g = cp.Parameter(variable.shape)
         self.rho = cp.Parameter(nonneg=True)
@@ -111,7 +116,7 @@ class _Compiled:
             )
         if not self.problem.is_dcp(dpp=True):
             rule = "its parameters must enter as DPP allows" if self.problem.is_dcp() else "it must be convex by DCP"
-            raise InvalidCost(f"FromCvxpy: {rule}; got minimise {self.objective} subject to {self.constraints}.")
+            raise InvalidCost(f"FromCvxpy: {rule}: look at objective.is_dcp() and at that of each constraint.")
 
     def value(self, x: Array) -> float:
         """The objective, or ``inf`` outside its domain or the constraints."""
@@ -159,7 +164,7 @@ class _Compiled:
 
 def _check_variable(cp: Any, variable: Any) -> None:
     if not isinstance(variable, cp.Variable) or variable.ndim > 1:
-        raise InvalidCost(f"variable must be a cvxpy.Variable() or cvxpy.Variable(d); got {variable!r}.")
+        raise InvalidCost(f"variable must be a cvxpy.Variable() or cvxpy.Variable(d); got {kind_of(variable)}.")
     # CVXPY marks unused attributes with False, None or an empty list.
     used = [name for name, setting in variable.attributes.items() if np.any(setting)]
     if used:

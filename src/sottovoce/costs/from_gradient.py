@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidCost
+from ..numerics.unquoted import kind_of
 from ._arguments import as_shape, finite_vector, one_object
 from ._newton import minimise, second_derivatives
 from .base import Array, Cost
@@ -77,7 +78,7 @@ class FromGradient(Cost):
     ) -> None:
         for name, function in (("value", value), ("gradient", gradient), ("hessian", hessian)):
             if not (callable(function) or (name == "hessian" and function is None)):
-                raise InvalidCost(f"{name} must be a function; got {function!r}.")
+                raise InvalidCost(f"{name} must be a function; got {kind_of(function)}.")
         shape = as_shape(dim)
         rows, given = finite_vector(start, "start")
         if given not in ((), shape):

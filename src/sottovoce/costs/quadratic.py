@@ -55,7 +55,7 @@ class Quadratic(Cost):
             raise InvalidCost("Q must be symmetric. Use (Q + Q.T)/2, which has the same quadratic form.")
         smallest = float(np.linalg.eigvalsh(matrix)[0]) if matrix.ndim else float(matrix)
         if smallest < (-1e-12 * float(np.abs(matrix).max()) if matrix.ndim else 0.0):
-            raise InvalidCost(f"Q must be positive semidefinite (convex); its smallest eigenvalue is {smallest:.3g}.")
+            raise InvalidCost("Q must be positive semidefinite (convex); it has a negative eigenvalue.")
         self._fill(shape, Q=matrix[None], q=rows, r=constant.reshape(1))
 
     @classmethod

@@ -61,7 +61,7 @@ class CostTable:
     columns: list[str]  # of the answer
     costs: Cost | list[Cost]
     scale: Array | None = None  # the answer is x / scale
-    pooled: Array | None = None  # in the units of x; where it is cheap and exact
+    pooled: Array | None = field(default=None, repr=False)  # in the units of x; where it is cheap and exact
     notes: tuple[str, ...] = ()
     unhidden: str = ""  # what a mask does not hide
     parameters: dict[str, float] = field(default_factory=dict)  # of the family, for the whole problem
@@ -109,10 +109,6 @@ def read_cost(table: Table, base: Path) -> CostTable:
     table.refuse_unknown(KEYS)
     kind = table.choice("type", TYPES)
     shards = read_data(table, base, regression=kind not in OF_VALUES)
-    if len(shards) < 2:
-        raise table.refuse(None, f"has data of {len(shards)} party; at least two are needed to agree on anything.")
-    if repeated := [name for name in shards.parties if shards.parties.count(name) > 1]:
-        raise table.refuse("parties", f"has two parties named {repeated[0]!r}.")
     made = _of_values(table, kind, shards) if kind in OF_VALUES else _of_rows(table, kind, shards, len(shards))
     table.finish(f'type = "{kind}"')
     return made

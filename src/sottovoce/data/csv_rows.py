@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,10 @@ import numpy.typing as npt
 
 from ..errors import InvalidFile
 from ..files.toml_table import nearest, read_text
+from .cells import as_number, cell_hint
 
 Array = npt.NDArray[np.float64]
+MARKS = re.compile("[;,\t|]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class Shards:
 
     columns: list[str]
     parties: list[str]
-    rows: list[Array]
+    rows: list[Array] = field(repr=False)
     sources: list[str]
 
     def __len__(self) -> int:
@@ -62,7 +65,9 @@ class Sheet:
         if not self.rows:
             raise InvalidFile(f"{path} is empty. Its first line must name the columns.")
         line, self.header = self.rows.pop(0)
-        if any(_is_number(name) for name in self.header):  # which must not be quoted as names
+        # Numbers must not be quoted as names, nor those of a line that another mark separates.
+        names = MARKS.split(self.header[0]) if len(self.header) == 1 else self.header
+        if any(_is_number(name) for name in names):
             raise InvalidFile(f"{path}, line {line}: there are numbers where the names of the columns should be.")
         for number, name in enumerate(self.header, start=1):
             if not name:
@@ -73,16 +78,22 @@ class Sheet:
             raise InvalidFile(f"{path} has a header but no rows.")
         for line, cells in self.rows:
             if len(cells) != len(self.header):
-                raise InvalidFile(f"{path}, line {line}: {len(cells)} cells; the header has {len(self.header)}.")
+                counts = f"{len(cells)} cells; the header has {len(self.header)}."
+                raise InvalidFile(f"{path}, line {line}: {counts}{self.delimiter_hint()}")
 
     def position(self, column: str) -> int:
         if column in self.header:
             return self.header.index(column)
-        others = [mark for mark in (";", ",", "\t") if mark != self.delimiter and mark in self.header[0]]
-        mark = json.dumps(others[0]) if others else ""  # as TOML writes it
-        hint = f" Is the file separated by {mark}? Then set delimiter = {mark}." if others else ""
-        has = f"It has: {', '.join(self.header)}."
-        raise InvalidFile(f"{self.path} has no column {column!r}{nearest(column, self.header)} {has}{hint}")
+        has = f"It has: {', '.join(self.header)}.{self.delimiter_hint()}"
+        raise InvalidFile(f"{self.path} has no column {column!r}{nearest(column, self.header)} {has}")
+
+    def delimiter_hint(self) -> str:
+        """What a header suggests that is one name with other marks in it."""
+        others = [mark for mark in ";,\t|" if mark != self.delimiter and mark in self.header[0]]
+        if not others or len(self.header) > 1:
+            return ""
+        mark = json.dumps(others[0])  # as TOML writes it
+        return f" Is the file separated by {mark}? Then set delimiter = {mark}."
 
     def matrix(self, columns: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> Array:
         """Some rows of some columns, as numbers."""
@@ -93,10 +104,8 @@ class Sheet:
         where = f"{self.path}, line {line}, column {column!r}"
         if not text:
             raise InvalidFile(f"{where}: the cell is empty. Remove the row, or impute the value first.")
-        try:
-            value = float(text) if "_" not in text else math.nan
-        except ValueError:
-            raise InvalidFile(f"{where}: the cell is not a number.") from None
+        if (value := as_number(text)) is None:
+            raise InvalidFile(f"{where}: the cell is not a number{cell_hint(text)}")
         if not math.isfinite(value):
             raise InvalidFile(f"{where}: the cell is not a finite number. Remove the row, or impute the value first.")
         return value
@@ -138,11 +147,8 @@ def read_together(path: Path, party: str, columns: Sequence[str] | None, target:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text.lower() not in ("nan", "inf", "infinity")  # which may be names
+    value = as_number(text)
+    return value is not None and text.lower() not in ("nan", "inf", "infinity")  # which may be names
 
 
 def _wanted(header: Sequence[str], columns: Sequence[str] | None, target: str | None) -> list[str]:

@@ -1,4 +1,5 @@
-"""Whose data: the keys of ``[cost]`` that give every party its rows, in the file itself or in CSV files beside it."""
+"""Whose data: the keys of ``[cost]`` or ``[statistic]`` that give every party its rows, in the file itself or in CSV
+files beside it."""
 
 from __future__ import annotations
 
@@ -9,16 +10,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..files.toml_table import Table, finite, shown
+from ..files.toml_table import Table, finite
+from ..numerics.unquoted import kind_of
 from .csv_rows import Shards, read_one_per_party, read_together
 
 Array = npt.NDArray[np.float64]
 
 PARTY_KEYS = ("name", "rows")
+DATA_KEYS = ("values", "parties", "files", "file", "party", "delimiter")
 
 
 def read_data(table: Table, base: Path, regression: bool) -> Shards:
     """The rows of all parties: the columns to agree on, or the features and then the target of a regression."""
+    shards = _read_data(table, base, regression)
+    if len(shards) < 2:
+        raise table.refuse(None, f"has data of {len(shards)} party; at least two are needed to agree on anything.")
+    if repeated := [name for name in shards.parties if shards.parties.count(name) > 1]:
+        raise table.refuse("parties", f"has two parties named {repeated[0]!r}.")
+    return shards
+
+
+def _read_data(table: Table, base: Path, regression: bool) -> Shards:
     sources = ("parties", "files", "file") if regression else ("values", "parties", "files", "file")
     given = [key for key in sources if key in table]
     if len(given) > 1:
@@ -83,7 +95,7 @@ def _values(table: Table, names: list[str] | None) -> Shards:
     parties = list(value) if isinstance(value, dict) else None
     entries = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(entries, list) or not entries:
-        raise table.refuse("values", f"must have a number, or a list of numbers, for each party; got {shown(value)}.")
+        raise table.refuse("values", f"must have a number, or a list of numbers, for each party; got {kind_of(value)}.")
     rows = [[entry if isinstance(entry, list) else [entry]] for entry in entries]
     parties = parties or [str(k) for k in range(len(rows))]
     matrices = []
@@ -96,16 +108,16 @@ def _values(table: Table, names: list[str] | None) -> Shards:
 def _parties(table: Table, names: list[str] | None, target: str | None) -> Shards:
     entries = table.get("parties")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise table.refuse("parties", "must be tables: start each party with [[cost.parties]].")
+        raise table.refuse("parties", f"must be tables: start each party with [[{table.name}.parties]].")
     parties, matrices, sources = [], [], []
     width = len(names) + (target is not None) if names else None
     for k, entry in enumerate(entries):
-        one = Table(table.file, "cost.parties", entry, at=k)
+        one = Table(table.file, f"{table.name}.parties", entry, at=k)
         one.refuse_unknown(PARTY_KEYS)
         parties.append(one.string("name", str(k)))
         matrices.append(_matrix(one.get("rows"), width, one, "rows", ""))
         width = matrices[0].shape[1]
-        sources.append(table.file.where("cost.parties", "rows", k))
+        sources.append(table.file.where(one.name, "rows", k))
     features = (width or 0) - (target is not None)
     if features < 1:
         raise table.refuse("parties", "have rows of one number; each row needs at least one feature and the target.")
@@ -114,16 +126,17 @@ def _parties(table: Table, names: list[str] | None, target: str | None) -> Shard
 
 
 def _matrix(rows: Any, width: int | None, table: Table, key: str, who: str) -> Array:
-    """A list of rows of numbers, each of ``width``."""
+    """A list of rows of numbers, each of ``width``. What is wrong is said by row and column, and never quoted."""
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
-        raise table.refuse(key, f"must be a list of rows such as [[1.0, 2.0], [3.0, 4.0]]; {who}got {shown(rows)}.")
+        raise table.refuse(key, f"must be a list of rows such as [[1.0, 2.0], [3.0, 4.0]]; {who}got {kind_of(rows)}.")
     width = width or len(rows[0])
-    for row in rows:
-        for value in row:
+    for i, row in enumerate(rows, start=1):
+        for k, value in enumerate(row, start=1):
             if not finite(value):
-                raise table.refuse(key, f"must hold finite numbers; {who}got {shown(value)}.")
+                what = "too large, or nan" if type(value) in (int, float) else kind_of(value)
+                raise table.refuse(key, f"must hold finite numbers; {who}number {k} of row {i} is {what}.")
         if len(row) != width:
-            raise table.refuse(key, f"must have {width} numbers in every row; {who}got {len(row)} in {shown(row)}.")
+            raise table.refuse(key, f"must have {width} numbers in every row; {who}row {i} has {len(row)}.")
     return np.array(rows, dtype=np.float64)
 
 

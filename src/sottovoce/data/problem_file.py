@@ -1,4 +1,7 @@
-"""Problem files: TOML with ``[network]``, ``[cost]``, ``[pdmm]`` and ``[mask]`` (docs/reference/problem-file.md)."""
+"""Problem files: TOML with ``[network]``, ``[cost]``, ``[pdmm]`` and ``[mask]`` (docs/reference/problem-file.md).
+
+Those with ``[statistic]`` in place of ``[cost]`` are read by ``statistics.statistic_file``.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from .cost_table import KEYS as COST_KEYS
 from .cost_table import CostTable, read_cost
 from .party_rows import PARTY_KEYS
 
-EXAMPLES = ("averaging", "regression", "lasso", "logistic")
+EXAMPLES = ("averaging", "regression", "lasso", "logistic", "leaking-regression")
 
 GENERATORS: dict[str, tuple[str, ...]] = {
     "random_geometric": ("n", "radius", "seed"),
@@ -90,21 +93,7 @@ class ProblemFile:
 
     def party_numbers(self, names: str) -> frozenset[int]:
         """The parties in a list such as ``"Ada,3"``: names of the file, or numbers; ``InvalidInput`` for others."""
-        parties, found = self.cost.parties, set()
-        for word in (word.strip() for word in names.split(",")):
-            if word in parties:
-                found.add(parties.index(word))
-            elif word.isdecimal() and int(word) < len(parties):
-                found.add(int(word))
-            else:
-                raise InvalidInput(f"corrupt names {shown(word)}, which is no party of {self.path}{self._cure(word)}")
-        return frozenset(found)
-
-    def _cure(self, word: str) -> str:
-        parties = self.cost.parties
-        lower = {party.lower(): party for party in parties}
-        close = [] if word.isdecimal() else difflib.get_close_matches(word.lower(), lower, n=1)
-        return f"; did you mean {lower[close[0]]!r}?" if close else f"; they are numbered 0 .. {len(parties) - 1}."
+        return party_numbers(names, self.cost.parties, self.path)
 
     @property
     def pooled(self) -> Any:
@@ -115,13 +104,30 @@ class ProblemFile:
         return np.atleast_1d(cost.pooled if cost.scale is None else cost.pooled / cost.scale)
 
 
+def party_numbers(names: str, parties: list[str], path: Path) -> frozenset[int]:
+    """The parties in a list such as ``"Ada,3"``: names of the file, or numbers; ``InvalidInput`` for others."""
+    found = set()
+    for word in (word.strip() for word in names.split(",")):
+        if word in parties:
+            found.add(parties.index(word))
+        elif word.isdecimal() and int(word) < len(parties):
+            found.add(int(word))
+        else:
+            lower = {party.lower(): party for party in parties}
+            close = [] if word.isdecimal() else difflib.get_close_matches(word.lower(), lower, n=1)
+            cure = f"did you mean {lower[close[0]]!r}?" if close else f"they are numbered 0 .. {len(parties) - 1}."
+            raise InvalidInput(f"corrupt names {shown(word)}, which is no party of {path}; {cure}")
+    return frozenset(found)
+
+
 def example(name: str) -> str:
     """The text of a problem file that runs as it is.
 
     Parameters
     ----------
     name : str
-        ``"averaging"``, ``"regression"``, ``"lasso"`` or ``"logistic"``.
+        ``"averaging"``, ``"regression"``, ``"lasso"``, ``"logistic"`` or ``"leaking-regression"``. That of
+        ``"regression"`` has ``[statistic]``, for ``statistics.statistic_file.read_statistic_file``.
 
     Examples
     --------
@@ -165,23 +171,34 @@ def read_problem_file(path: str | Path, seed: int | None = None) -> ProblemFile:
     'converged'
     """
     file = TomlFile(Path(path))
-    for name in file.values:
-        if name not in TABLES:
-            raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, TABLES)}")
-    for name in ("network", "cost"):
-        if name not in file.values:
-            raise InvalidFile(f"{path}: the table [{name}] is missing. To see one: sottovoce solve --example averaging")
-    network, cost, pdmm, mask = (file.table(name) for name in TABLES)
-    for table in (network, pdmm, mask):
-        table.refuse_unknown(KEYS[table.name])
-    seed_in_file = pdmm.integer("seed", None, least=0)
-    seed = seed_in_file if seed is None else seed
-    data = read_cost(cost, file.path.parent)
-    graph = read_network(network, data.parties, file.path.parent, seed)
-    options = _options(pdmm, graph)
+    seed = check_tables(file, TABLES, seed)
+    data = read_cost(file.table("cost"), file.path.parent)
+    graph = read_network(file.table("network"), data.parties, file.path.parent, seed)
+    options = read_options(file.table("pdmm"), graph)
     if "mask" in file.values:
-        options["mask"] = _mask(mask)
+        options["mask"] = read_mask(file.table("mask"))
     return ProblemFile(file.path, Problem(graph, data.costs), {**options, "seed": seed}, data)
+
+
+def check_tables(file: TomlFile, tables: tuple[str, ...], seed: int | None) -> int | None:
+    """Refuse tables and keys that are none, and files without a network or a question; the seed of the run."""
+    if "cost" in file.values and "statistic" in file.values:
+        raise InvalidFile(f"{file.where('statistic', None)}: [statistic] and [cost] are both given. Keep one.")
+    for name in file.values:
+        if name == "statistic" and name not in tables:
+            reader = "read_statistic_file of sottovoce.statistics.statistic_file"
+            raise InvalidFile(f"{file.where(name, None)}: a file with [statistic] is read by {reader}.")
+        if name not in tables:
+            raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, tables)}")
+    for name in tables[:2]:
+        if name not in file.values:
+            other = ", or [statistic] in its place" if name == "cost" else ""
+            example = "To see one: sottovoce solve --example averaging"
+            raise InvalidFile(f"{file.path}: the table [{name}] is missing{other}. {example}")
+    for name in ("network", "pdmm", "mask"):
+        file.table(name).refuse_unknown(KEYS[name])
+    seed_in_file: int | None = file.table("pdmm").integer("seed", None, least=0)
+    return seed_in_file if seed is None else seed
 
 
 def read_network(table: Table, parties: list[str], base: Path, seed: int | None) -> Network:
@@ -226,7 +243,7 @@ def _same_count(table: Table, key: str, nodes: int, parties: int) -> None:
     if nodes == parties:
         return
     cure = " Leave n out to have a node for each party." if key == "n" else ""
-    raise table.refuse(key, f"gives {nodes} nodes, but [cost] has data of {parties} parties; they must agree.{cure}")
+    raise table.refuse(key, f"gives {nodes} nodes, but there are {parties} parties; they must agree.{cure}")
 
 
 def _edges(table: Table, parties: list[str]) -> list[tuple[int, int]]:
@@ -252,8 +269,9 @@ def _edge_list(table: Table, path: Path) -> Network:
         raise InvalidFile(str(error) if str(path) in str(error) else f"{path}: {error}") from None
 
 
-def _options(table: Table, network: Network) -> dict[str, Any]:
-    """The arguments of ``solve``."""
+def read_options(table: Table, network: Network) -> dict[str, Any]:
+    """The table ``[pdmm]``: arguments of ``solve``."""
+    table.integer("seed", None, least=0)
     options: dict[str, Any] = {"schedule": _schedule(table, network), "tol": table.number("tol", 1e-9, least=0)}
     theta, c = table.number("theta", None), table.get("c", "auto")
     if theta is not None and not 0 < theta <= 1:
@@ -288,7 +306,8 @@ def _schedule(table: Table, network: Network) -> Schedule:
     return schedule
 
 
-def _mask(table: Table) -> Mask | ModularMask:
+def read_mask(table: Table) -> Mask | ModularMask:
+    """The table ``[mask]``."""
     name = table.choice("type", MASKS, "gaussian")
     mask: Mask | ModularMask
     if name == "modular":

@@ -29,7 +29,7 @@ class TomlFile:
             raise InvalidFile(f"{path} is empty. Start from: sottovoce solve --example averaging")
         try:
             self.values = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:  # of TOML, or of a number with thousands of digits
             raise InvalidFile(self._syntax(str(error))) from None
 
     def _syntax(self, message: str) -> str:
@@ -182,10 +182,12 @@ def shown(value: object) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence: ``; did you mean 'theta'?`` where a known word is near, else a full stop."""
-    close = difflib.get_close_matches(word.lower(), known := list(known), n=1)
-    close = close or [name for name in known if name.startswith(word.lower())]
-    return f"; did you mean {close[0]!r}?" if close else "."
+    """The end of a sentence: ``; did you mean 'theta'?`` where a known word is near, or two are; else a full stop."""
+    known, word = list(known), word.lower()
+    close = difflib.get_close_matches(word, known, n=2, cutoff=0.7) or difflib.get_close_matches(word, known, n=1)
+    close = [name for name in close if name[:3] == close[0][:3]]  # 'partie' is 'parties' or 'party'
+    close = close or [name for name in known if name.startswith(word)][:1]
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
 
 
 def read_text(path: Path) -> str:
@@ -202,7 +204,8 @@ def read_text(path: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InvalidFile(f"{path}, line {line}: not UTF-8 text. Save the file as UTF-8.") from None
+    # Out here: that error has the whole file in it, and would be the context of this one.
+    raise InvalidFile(f"{path}, line {line}: not UTF-8 text. Save the file as UTF-8.")
 
 
 def _plain(name: str) -> str:

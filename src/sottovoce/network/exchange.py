@@ -100,18 +100,22 @@ def to_networkx(network: Network) -> Any:
 
 def read_edge_list(path: Path) -> tuple[int, list[tuple[int, int]]]:
     """The arguments of ``Network.from_edges``."""
+    text, reason = None, "it is not UTF-8 text"
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InvalidNetwork(f"{path} cannot be read: {reason}.") from None
+    except OSError as error:
+        reason = error.strerror or reason
+    except UnicodeDecodeError:  # which has the whole file in it, and must not be the context of another error
+        pass
+    if text is None:
+        raise InvalidNetwork(f"{path} cannot be read: {reason}.")
     pairs = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split("#")[0].replace(",", " ").split()
         if not words:
             continue
         if len(words) != 2 or not all(word.isdecimal() for word in words):
-            raise InvalidNetwork(f"{path}, line {number}: expected two node numbers 'i j'; got {line.strip()!r}.")
+            raise InvalidNetwork(f"{path}, line {number}: expected two node numbers 'i j' and nothing else.")
         pairs.append((int(words[0]), int(words[1])))
     if not pairs:
         raise InvalidNetwork(f"{path} holds no edges. Write one 'i j' a line.")

@@ -232,7 +232,7 @@ def integer_secrets(problem: Problem, mask: ModularMask) -> Integers:
     if (fraction := s != np.rint(s)).any():
         i, k = np.argwhere(fraction)[0]
         raise InvalidInput(
-            f"ModularMask takes integers; node {i} holds {s[i, k]:.12g}. Multiply by a public number and round first "
+            f"ModularMask takes integers; number {k} of node {i} is none. Multiply by a public number and round first "
             "(cents instead of euros), or use GaussianMask."
         )
     check_size(s, mask, n)

@@ -29,6 +29,7 @@ from ..costs.base import Array
 from ..errors import InvalidInput, is_number
 from ..network.edge_constraints import penalty
 from ..numerics.grid import lattice, nearest, on_grid
+from ..numerics.unquoted import kind_of
 from .problem import Problem
 
 UNKNOWN_CURVATURE = 1.0  # of costs without a quadratic form: a public number, since their own would tell of their data
@@ -161,9 +162,9 @@ class Node:
             raise InvalidInput(f"node {self.i} got a message from {j} to {message.receiver}, which is not its edge.")
         r, counter = message.r, message.counter
         if not (isinstance(r, np.ndarray) and r.dtype == np.float64 and r.shape == self.D[j].shape):
-            raise InvalidInput(f"node {self.i} got {r!r:.80} from {j}; expected {len(self.D[j])} finite numbers.")
+            raise InvalidInput(f"node {self.i} got {kind_of(r)} from {j}; expected {len(self.D[j])} finite numbers.")
         if not np.isfinite(r).all():
-            raise InvalidInput(f"node {self.i} got {r!r:.80} from {j}; expected {len(self.D[j])} finite numbers.")
+            raise InvalidInput(f"node {self.i} got NaN or inf from {j}; expected {len(self.D[j])} finite numbers.")
         if isinstance(counter, bool) or not isinstance(counter, int) or counter < 1:
             raise InvalidInput(f"node {self.i} got the counter {counter!r:.80} from {j}; expected an integer >= 1.")
         if counter <= self.newest[j]:

@@ -15,6 +15,7 @@ from ..errors import InvalidCost
 from ..files.html_table import html_table
 from ..network import Network
 from ..network.edge_constraints import penalty
+from ..numerics.unquoted import kind_of
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -262,7 +263,7 @@ class Problem:
             each = "" if batch is None else f", with a leading axis for the {batch} draws"
             raise InvalidCost(
                 f"z0 must hold {rows} real numbers in the order of network.half_edges, of shape {shapes}{each}; "
-                f"got {np.shape(z) if isinstance(z, np.ndarray) else z!r:.80}."
+                f"got {kind_of(z)}."
             ) from None
         if not np.isfinite(array).all():
             raise InvalidCost("z0 must be finite.")
@@ -290,7 +291,8 @@ def _grouped(costs: Sequence[Cost]) -> list[tuple[npt.NDArray[np.intp], Cost]]:
     members: dict[object, list[int]] = {}
     for i, cost in enumerate(costs):
         if not isinstance(cost, Cost) or len(cost) != 1:
-            raise InvalidCost(f"costs[{i}] must be the Cost of one node, such as sv.Averaging(1.0); got {cost!r}.")
+            got = cost if isinstance(cost, Cost) else kind_of(cost)
+            raise InvalidCost(f"costs[{i}] must be the Cost of one node, such as sv.Averaging(1.0); got {got}.")
         members.setdefault(cost.signature, []).append(i)
     return [
         (np.array(nodes, dtype=np.intp), type(costs[nodes[0]]).join([costs[i] for i in nodes]))

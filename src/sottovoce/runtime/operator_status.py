@@ -20,13 +20,14 @@ PATIENCE = 60.0  # seconds after which a neighbour that is away is missed
 def status(agent: Agent) -> dict[str, Any]:
     """What a running party says of itself; nothing secret."""
     agreement, counts, contradictions = agent.party.agreement, agent.party.counts, agent.party.contradictions
-    residual = np.inf if agreement is None else agreement.residual
+    residual = np.inf if agreement is None else agreement.residual * agreement.tol  # in the unit of tol, as elsewhere
     return {
         "party": agent.config.name,
         "run": agent.config.run_name,
         "stage": agent.party.stage,
         "done": agent.result is not None,
         "residual": residual if np.isfinite(residual) else None,
+        "tol": None if agreement is None else agreement.tol,
         "wakes": 0 if agreement is None else agreement.wakes,
         "epoch": 0 if agreement is None else agreement.current,
         "not_agreed": [] if agreement is None else [agent.config.names[i] for i in agreement.not_agreed],

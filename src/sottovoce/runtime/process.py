@@ -78,7 +78,7 @@ def run_party(config: NodeConfig, tell: Tell) -> int:
     ...     write_plan(read_plan(plan), out, generate_keys=True)
     ...     run_party(read_node_file(out / "ann" / "node.toml"), tell=print)
     Traceback (most recent call last):
-    sottovoce.errors.InvalidFile: .../data.csv, line 2, column 'age': the cell is not a number.
+    sottovoce.errors.InvalidFile: .../data.csv, line 2, column 'age': the cell is not a number: it looks like text. ...
     """
     return asyncio.run(serve(config, tell=tell))
 
@@ -290,7 +290,7 @@ def _metrics(address: str | None, agent: Agent) -> Any:
             status = agent.status()
             for name in ("wakes", "messages_sent", "messages_received", "messages_old", "frames_refused"):
                 yield CounterMetricFamily(f"sottovoce_{name}", f"{name} of this party", value=status[name])
-            for name in ("stage", "epoch", "residual"):
+            for name in ("stage", "epoch", "residual", "tol"):
                 value = float("nan") if status[name] is None else status[name]
                 yield GaugeMetricFamily(f"sottovoce_{name}", f"{name} of the agreement under way", value=value)
             up = GaugeMetricFamily("sottovoce_neighbour_up", "whether a neighbour is connected", labels=["neighbour"])

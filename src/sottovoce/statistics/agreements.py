@@ -17,6 +17,7 @@ from ..pdmm.hiding import is_hidden, said
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import Integers, ModularMask, check_seed
 from ..pdmm.problem import Problem
+from ..pdmm.recorders import Recorder
 from ..pdmm.result import Result, Status
 from ..pdmm.schedules import Schedule
 from ..pdmm.solve import solve
@@ -88,6 +89,8 @@ class Simulation:
     tol: float
     max_iter: int | None
     progress: bool | None
+    record: tuple[Recorder, ...] = ()
+    record_every: int = 1
 
     def __post_init__(self) -> None:
         if self.seed is not None:
@@ -143,10 +146,11 @@ class SimulatedAgreements(Agreements):
         first = next(iter([*self.runs, *blocks]), None)
         c: float | Literal["auto"] = "auto" if first is None else first.c
         theta = None if first is None else first.theta
+        seed = play.seed_of(len(self.runs), len(blocks))
         with said():  # by `mean`, which knows that the public number needs no hiding
             run = solve(
-                problem, mask=mask, seed=play.seed_of(len(self.runs), len(blocks)), c=c, theta=theta, schedule=play.schedule,
-                tol=play.tol, max_iter=play.max_iter, progress=play.progress,
+                problem, mask=mask, seed=seed, c=c, theta=theta, schedule=play.schedule, tol=play.tol,
+                max_iter=play.max_iter, progress=play.progress, record=play.record, record_every=play.record_every,
             )  # fmt: skip
         return replace(run, z=None, problem=None)  # large, both; ``agree`` knows the problem, and nobody asks for z
 

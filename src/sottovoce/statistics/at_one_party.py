@@ -1,4 +1,4 @@
-"""Statistics that one party of a network runs: what all parties agree on beforehand, and its own part in the rest."""
+"""Statistics as parties agree on them beforehand, and the part of one party, or of all of them, in the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..costs.base import Array, as_floats
 from ..data.cost_table import read_scale as read_named_scale
 from ..errors import InvalidInput
-from ..files.toml_table import Table
+from ..files.toml_table import Table, shown
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask, check_size
 from .agreements import DEFAULT_MASK, Agreements
@@ -29,6 +29,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # what each statistic takes, besides it
     "histogram": ("bins", "bits"),
     "least_squares": ("scale", "ridge", "intercept", "variance"),
 }
+MASK_KEYS = ("variance", "bits")
 KEYS = ("type", "columns", "features", "target", *dict.fromkeys(sum(OPTIONS.values(), ())))
 
 # In units of scale: of smaller numbers no sum, square, or square of a residual overflows, at any number of rows.
@@ -116,6 +117,22 @@ class Spec:
         table.finish(f'type = "{kind}"')
         return table.call(cls, kind, tuple(columns), **options, at=naming)
 
+    @property
+    def revealed(self) -> list[str]:
+        """What the sums are of that every honest component discloses, by the names of the columns."""
+        names = ", ".join(self.columns)
+        of = {
+            "mean": ["values"],
+            "variance": ["values", "squares about the mean"],
+            "covariance": ["values", "products, pair by pair, about the mean"],
+            "least_squares": ["values"] * self.intercept
+            + ["products, pair by pair," + " about the mean" * self.intercept],
+        }
+        if self.type == "histogram":
+            return [f"the rows in each of {len(self.bins) - 1} bins of {names}, below and above them"]
+        squares = ["squared residuals"] if self.type == "least_squares" else []
+        return ["the number of rows", *(f"{what} of {names}" for what in of[self.type]), *squares]
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON, in the keys of ``from_table``, with every default written out."""
         options = {name: plain(getattr(self, name)) for name in OPTIONS[self.type]}
@@ -126,12 +143,33 @@ class Spec:
         return {"type": self.type, "columns": list(self.columns), **options}
 
 
+def read_spec(table: Table, mask: GaussianMask | ModularMask | None) -> Spec:
+    """The table ``[statistic]`` of a plan, or of a problem file without its data; without a mask that of the library's
+    statistics."""
+    for key in MASK_KEYS:
+        if key in table:
+            raise table.refuse(key, f"belongs to the mask: write mask = {{ {key} = {shown(table.values[key])} }}.")
+    values = dict(table.values)
+    if mask is not None:
+        counts = values.get("type") == "histogram"
+        if counts is not isinstance(mask, ModularMask):
+            wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
+            raise table.refuse(None, f"needs a mask with {wanted}.")
+        values |= {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
+    return Spec.from_table(Table(table.file, table.name, values))
+
+
 def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike) -> Statistic:
     """One party's part in a statistic, from its rows ``(n_i, d)`` to the answer that it holds.
 
     Answers have an entry per column, also where there is only one. A party may have no rows.
     """
-    rows = [checked_rows(spec, shard, agreements.parties)]
+    return run_local(spec, agreements, [shard])
+
+
+def run_local(spec: Spec, agreements: Agreements, shards: Sequence[npt.ArrayLike]) -> Statistic:
+    """The same for all local parties: one in a network, all of them in a simulation."""
+    rows = [checked_rows(spec, shard, agreements.parties) for shard in shards]
     if spec.type == "histogram":
         return histogram_program(agreements, rows, np.array(spec.bins), ModularMask(spec.bits), spec.columns[0])
     sample, shape = Sample(rows, np.array(spec.scale), GaussianMask(spec.variance), spec.columns), (len(spec.columns),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..costs.quadratic import as_rows
 from ..errors import InvalidCost, InvalidInput, PrecisionLost, is_number
 from ..files.frames import by_name, in_order, read_columns
 from ..network import Network
+from ..numerics.unquoted import kind_of
 from ..pdmm.masks import GaussianMask
 from ..pdmm.shards import entries, read_pairs, whose
 from .agreements import resolution
@@ -28,7 +29,7 @@ class Sample:
     """What the local parties bring to a statistic of real numbers: rows ``(n_i, d)`` each, the public numbers that
     bring their columns to size 1, the mask that hides what is made of them, and the names of the columns."""
 
-    rows: Sequence[Array]
+    rows: Sequence[Array] = field(repr=False)
     unit: Array
     mask: GaussianMask
     names: tuple[str, ...]
@@ -144,7 +145,7 @@ def read_scale(scale: npt.ArrayLike | Mapping[str, float] | None, names: Sequenc
 
 def _one_per_party(network: Network, shards: Any, name: str = "shards") -> Sequence[Any]:
     if not isinstance(network, Network) or network.constraints is not None:
-        raise InvalidInput(f"network must be an sv.Network without edge constraints; got {network!r}.")
+        raise InvalidInput(f"network must be an sv.Network without edge constraints; got {kind_of(network)}.")
     if not isinstance(shards, Sequence | Mapping | np.ndarray) or isinstance(shards, str):
         raise InvalidInput(
             f"{name} must be a list with one entry per party, or a dict by their names; got {type(shards).__name__}."

@@ -83,7 +83,7 @@ def create(folder: str | Path, name: str, days: int = 3650, now: datetime | None
 
 def load(folder: str | Path) -> Identity:
     """The identity that ``create`` made. A key that others could have read is refused."""
-    folder = Path(folder)
+    folder, certificate = Path(folder), None
     try:
         with (folder / KEY).open() as file:
             mode = os.fstat(file.fileno()).st_mode & 0o777
@@ -96,8 +96,10 @@ def load(folder: str | Path) -> Identity:
         certificate = (folder / CERTIFICATE).read_text()
     except OSError as error:
         raise InvalidInput(f"{folder} holds no identity: {error.filename}: {error.strerror}. Create one.") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{folder} holds no identity: {KEY} and {CERTIFICATE} must be PEM text.") from None
+    except UnicodeDecodeError:  # which has what was read in it, and must not be the context of another error
+        pass
+    if certificate is None:
+        raise InvalidInput(f"{folder} holds no identity: {KEY} and {CERTIFICATE} must be PEM text.")
     key, parsed = _private_key(secret, str(folder / KEY)), _parse(certificate, str(folder / CERTIFICATE))
     if key.public_key() != parsed.public_key():
         raise InvalidInput(f"{folder}: {KEY} and {CERTIFICATE} do not belong together; restore the pair.")

@@ -233,11 +233,7 @@ def _parties(file: TomlFile) -> tuple[PlannedParty, ...]:
 def _read_network(file: TomlFile, names: list[str]) -> Network:
     table = file.table("network")
     table.refuse_unknown(KEYS["network"])
-    try:
-        network = read_network(table, names, file.path.parent, None)
-    except InvalidFile as error:  # in a problem file it is the data that say how many there are
-        raise InvalidFile(str(error).replace("[cost] has data of", "there are")) from None
-    return network.with_labels(names)
+    return read_network(table, names, file.path.parent, None).with_labels(names)
 
 
 # Writing

@@ -11,16 +11,15 @@ from ...costs.base import Array
 from ...data.cost_table import OWN_KEYS, PartyCost, read_party_cost
 from ...data.csv_rows import read_one_per_party
 from ...errors import InvalidFile
-from ...files.toml_table import Table, TomlFile, shown
+from ...files.toml_table import Table, TomlFile
 from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ...statistics.agreements import DEFAULT_MASK
-from ...statistics.at_one_party import Spec
+from ...statistics.at_one_party import MASK_KEYS, Spec, read_spec
 
 Mask = GaussianMask | ModularMask
 
 KINDS = ("statistic", "cost")
-MASK_KEYS = ("variance", "bits")
 DATA_KEYS = ("rows", "file", "delimiter")  # of a cost table, but where a party keeps its data is its own business
 
 
@@ -111,19 +110,7 @@ class Question:
         if self.statistic is None:
             cost = self.party_cost()
             return cost.columns if cost.kind == "averaging" else []
-        names = ", ".join(self.statistic.columns)
-        of = {
-            "mean": ["values"],
-            "variance": ["values", "squares about the mean"],
-            "covariance": ["values", "products, pair by pair, about the mean"],
-            "least_squares": ["values"] * self.statistic.intercept
-            + ["products, pair by pair," + " about the mean" * self.statistic.intercept],
-        }
-        if self.statistic.type == "histogram":
-            return [f"the rows in each of {len(self.statistic.bins) - 1} bins of {names}, below and above them"]
-        sums = [f"{what} of {names}" for what in of[self.statistic.type]]
-        squares = ["squared residuals"] if self.statistic.type == "least_squares" else []
-        return ["the number of rows", *sums, *squares]
+        return self.statistic.revealed
 
     def to_dict(self) -> dict[str, Any]:
         """In the one form that equal questions share; of a statistic, also in the form of its table."""
@@ -161,9 +148,6 @@ class Question:
 
 def read_question(table: Table, mask: Mask | None, parties: int) -> Question:
     """From ``[statistic]`` or ``[cost]``; without a mask that of the library's statistics."""
-    for key in MASK_KEYS:
-        if key in table:
-            raise table.refuse(key, f"belongs to the mask: write mask = {{ {key} = {shown(table.values[key])} }}.")
     if table.name.endswith("cost"):
         table.refuse_unknown([key for key in OWN_KEYS if key not in DATA_KEYS])
         if isinstance(mask, ModularMask):
@@ -171,14 +155,8 @@ def read_question(table: Table, mask: Mask | None, parties: int) -> Question:
         question = Question(None, table, mask or DEFAULT_MASK, parties)
         question.party_cost()  # for its refusals
         return question
-    values = dict(table.values)
-    counts = values.get("type") == "histogram"
-    if mask is not None:
-        if counts is not isinstance(mask, ModularMask):
-            wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
-            raise table.refuse(None, f"needs a mask with {wanted}.")
-        values |= {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
-    spec = Spec.from_table(Table(table.file, table.name, values))
+    spec = read_spec(table, mask)
+    counts = spec.type == "histogram"
     return Question(spec, None, ModularMask(spec.bits) if counts else GaussianMask(spec.variance), parties)
 
 

@@ -138,7 +138,7 @@ def numbers(text: str) -> Array:
     try:
         return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
     except ValueError:
-        raise InvalidFile(f"a trace has {text!r:.40} in the place of a message.") from None
+        raise InvalidFile("a trace has something else in the place of a message.") from None
 
 
 def _line(entry: dict[str, Any]) -> bytes:
@@ -236,7 +236,7 @@ def _event(path: Path, k: int, line: bytes, neighbours: Mapping[str, int]) -> Ev
             raise InvalidFile(
                 f"{where}: {gone!r:.80} left this run for good. What the others made of it then is not replayed."
             ) from None
-        raise InvalidFile(f"{where}: this is no line of a trace: {line.decode(errors='replace')!r:.80}.") from None
+        raise InvalidFile(f"{where}: this is no line of a trace.") from None
     if after is None:
         raise InvalidFile(f"{where}: the recording began when the stage was under way; what it came from is not known.")
     if not 0 <= after <= k:

@@ -1,0 +1,84 @@
+"""The audit itself, of a problem with ``[cost]`` or with ``[statistic]``, in one form for all that prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..data.problem_file import ProblemFile
+from ..errors import InvalidInput, NotConverged, Unsupported
+from ..pdmm.settings import settled_theta
+from ..privacy import CalibratedMask, Report, Snapshot, Transcript, Worst, audit, calibrate
+from ..statistics.statistic_file import StatisticFile
+from .audit_answer import enough
+
+PLANNED = (
+    "--delta: it is the bound of the verdict. The smallest mask for several agreements is found by sottovoce plan, "
+    "with delta under [mask]."
+)
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What there is to say."""
+
+    kind: str
+    parties: list[str]
+    revealed: list[str]  # what the sums are of that are disclosed
+    parameters: dict[str, Any]
+    report: Report
+    prior_needed: bool = False  # it was taken from the data, and another one may be right
+    needed: CalibratedMask | str | None = None  # the mask that was asked for, or why there is none
+    fits: bool = True  # the file's mask is as large
+    notes: tuple[str, ...] = ()
+
+
+def audit_cost(
+    solved: ProblemFile, seen: Transcript | Snapshot, prior: float | None, delta: float | None, given: dict[str, Any]
+) -> Audited:
+    """One agreement; ``given`` are ``corrupt``, ``against``, ``channels`` and ``hessians`` of ``privacy.audit``."""
+    mask = solved.options.get("mask")
+    needed: CalibratedMask | str | None = None
+    setting = {name: solved.options[name] for name in ("schedule", "theta", "c", "seed")}
+    report = audit(solved.problem, mask, seen=seen, prior=prior, **setting, **given)
+    if delta is not None:
+        setting |= {name: given[name] for name in ("channels", "hessians")}
+        against = given["against"] or Worst(1)
+        try:
+            needed = calibrate(solved.problem, delta=delta, against=against, prior=prior, **setting)
+        except Unsupported as reason:
+            needed = str(reason)
+    tuned, both = "tuned by pilot runs", setting["c"] == "auto" and setting["theta"] is None
+    parameters = {
+        "schedule": type(setting["schedule"]).__name__,
+        "theta": tuned if both else settled_theta(solved.problem, setting["theta"]),
+        "c": tuned if setting["c"] == "auto" else setting["c"],
+    }
+    return Audited(
+        solved.cost.kind,
+        solved.cost.parties,
+        solved.cost.revealed,
+        parameters,
+        report,
+        prior is None,
+        needed,
+        needed is None or enough(mask, seen.runs, needed),
+    )
+
+
+def audit_statistic(
+    file: StatisticFile, seen: Transcript, delta: float | None, of_one: Mapping[str, object], given: dict[str, Any]
+) -> Audited:
+    """All agreements together, once they were played. ``of_one``: options that make no sense for several, by name."""
+    for name, value in of_one.items():
+        if value is not None:
+            raise InvalidInput(f"{name} is of one agreement, and a [statistic] takes several. Leave it out.")
+    found, schedule = file.solve(), file.simulation.schedule
+    if found.status.value != "converged":
+        raise NotConverged(f"{file.path}: agreement {len(found.runs)} did not converge. Raise max_iter, or tol.")
+    report = found.audit_total(seen=seen, schedule=schedule, seed=file.simulation.seed, **given)
+    last = found.runs[-1]
+    parameters = {"schedule": type(schedule).__name__, "theta": last.theta, "c": last.c, "agreements": len(found.runs)}
+    notes = () if delta is None else (PLANNED,)
+    return Audited(file.spec.type, file.parties, file.spec.revealed, parameters, report, notes=notes)

@@ -1,0 +1,120 @@
+"""The answer of a statistic as a table by the names of its columns: for people, for CSV, from a run or from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from ..costs.base import Array
+from ..pdmm.result import Status
+from .at_one_party import Spec
+from .histogram import Histogram, bin_counts
+from .mean_and_covariance import PooledCovariance, PooledMean, PooledVariance
+from .regression import Regression
+from .statistic import Statistic, Value
+
+FAMILIES: dict[str, type[Statistic]] = {
+    "mean": PooledMean,
+    "variance": PooledVariance,
+    "covariance": PooledCovariance,
+    "histogram": Histogram,
+    "least_squares": Regression,
+}
+Table = tuple[list[str], list[list[Any]]]
+
+
+def restored(kind: str, answer: dict[str, Any], parties: int) -> Statistic:
+    """The statistic that a party wrote as ``to_dict`` to its result file; without runs, which it does not hold."""
+    family = FAMILIES[kind]
+    names = [field.name for field in fields(family) if isinstance(getattr(family, field.name, None), Value)]
+    values = {name: _unplain(answer[name]) for name in names if name in answer}
+    return family(Status(answer["status"]), parties, (), (), (), **values)
+
+
+def _unplain(value: Any) -> Any:
+    """What ``plain`` made a list of."""
+    if not isinstance(value, list):
+        return value
+    return tuple(value) if value and isinstance(value[0], str) else np.array(value)
+
+
+def table(statistic: Statistic, columns: Sequence[str]) -> Table:
+    """A header, and a row per term, column or bin."""
+    if isinstance(statistic, Regression):
+        return _terms(statistic)
+    if isinstance(statistic, Histogram):
+        edges = statistic.edges.tolist()
+        starts, ends = [None, *edges[:-1], edges[-1]], [edges[0], *edges[1:], None]
+        counts = [statistic.below, *statistic.counts.tolist(), statistic.above]
+        return ["from", "to", "count"], [list(row) for row in zip(starts, ends, counts, strict=True)]
+    assert isinstance(statistic, PooledMean)
+    header, entries = ["column", "mean"], [list(columns), np.atleast_1d(statistic.mean).tolist()]
+    if isinstance(statistic, PooledVariance):
+        header += ["variance", "standard_deviation"]
+        entries += [np.atleast_1d(v).tolist() for v in (statistic.variance, statistic.standard_deviation)]
+    if isinstance(statistic, PooledCovariance):
+        header += [f"covariance with {name}" for name in columns]
+        entries += statistic.covariance.tolist()
+    return header, [list(row) for row in zip(*entries, strict=True)]
+
+
+def _terms(fit: Regression) -> Table:
+    header, entries = ["term", "coefficient"], [list(fit.terms), fit.parameters.tolist()]
+    if fit._has_inference:
+        header += ["standard_error", "t_value", "p_value", "lower_95", "upper_95"]
+        inference = np.column_stack([fit.standard_errors, fit.t_values, fit.p_values, fit.confidence_interval(0.95)])
+        entries += inference.T.tolist()
+    return header, [list(row) for row in zip(*entries, strict=True)]
+
+
+def text(statistic: Statistic, columns: Sequence[str]) -> str:
+    """The table for people; of a regression its summary."""
+    if isinstance(statistic, Regression):
+        return statistic.summary()
+    kind = next(name for name, family in FAMILIES.items() if type(statistic) is family)
+    if statistic.status is not Status.CONVERGED:
+        return f"{statistic.status.value}: no {kind} to report."
+    header, rows = table(statistic, columns)
+    cells = [header, *([_cell(entry) for entry in row] for row in rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
+    sides = [">" if kind == "histogram" else "<", *[">"] * (len(widths) - 1)]  # numbers to the right
+    lines = ["  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
+             for row in cells]  # fmt: skip
+    ddof = f" (N - {statistic.ddof})" if isinstance(statistic, PooledVariance | PooledCovariance) else ""
+    of = f" of {columns[0]}" if kind == "histogram" else ""
+    count = statistic.observations  # type: ignore[attr-defined]  # every statistic has them
+    heading = f"{kind.capitalize()}{of}{ddof}: {count} observations of {statistic.parties} parties"
+    return "\n".join([heading, "", *lines])
+
+
+def _cell(entry: Any) -> str:
+    return "" if entry is None else f"{entry:.9g}" if isinstance(entry, float) else str(entry)
+
+
+def pooled(spec: Spec, rows: Sequence[Array]) -> dict[str, Any]:
+    """The answer from all rows in one place, which only a simulation can compute, by the names of its fields."""
+    t = np.concatenate(rows)
+    if spec.type == "histogram":
+        counts = bin_counts(t, np.array(spec.bins))
+        return {"below": counts[:1], "counts": counts[1:-1], "above": counts[-1:]}
+    if spec.type == "least_squares":
+        return {"parameters": _regression(t[:, :-1], t[:, -1], spec.ridge, spec.intercept)}
+    answer = {"mean": t.mean(axis=0)}
+    if spec.type == "variance":
+        answer["variance"] = t.var(axis=0, ddof=spec.ddof)
+    if spec.type == "covariance":
+        answer["covariance"] = np.atleast_2d(np.cov(t.T, ddof=spec.ddof))
+    return answer
+
+
+def _regression(A: Array, b: Array, ridge: float, intercept: bool) -> Array:
+    """Columns are brought to one length for the digits; the penalty is on coefficients in the units of the data, and
+    leaves the intercept alone."""
+    ones, d = np.ones((len(A), int(intercept))), A.shape[1]
+    penalty = np.column_stack([np.zeros((d, int(intercept))), np.sqrt(ridge) * np.eye(d)])
+    X = np.concatenate([np.column_stack([ones, A]), penalty])
+    length = np.linalg.norm(X, axis=0)
+    return np.asarray(np.linalg.lstsq(X / length, np.append(b, np.zeros(d)), rcond=None)[0] / length)
