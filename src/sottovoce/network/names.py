@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +17,19 @@ MANY = 8  # names that a sentence lists, at most
 
 def index(network: Network, node: Hashable) -> int:
     """The number of a node that is named by its label, or by its number where no label is a number."""
-    labels = network.numbers
-    if labels is not None and node in labels:
-        return labels[node]
-    numbers_are_names = labels is not None and any(isinstance(label, (int, np.integer)) for label in labels)
-    if isinstance(node, (int, np.integer)) and not isinstance(node, bool) and not numbers_are_names:
+    if network.numbers is not None and isinstance(node, Hashable) and node in network.numbers:
+        found = network.numbers[node]
+        if _is_truth(node) == _is_truth(network.label(found)):  # True == 1, but a mask names nobody
+            return found
+    elif isinstance(node, (int, np.integer)) and not isinstance(node, bool) and not network.numbers_are_names:
         if 0 <= node < network.n:
             return int(node)
-        raise InvalidInput(f"there is no node {node}; nodes are 0 to {network.n - 1}.")
-    raise InvalidInput(f"{node!r} is no node of this network; {listed(network)}.")
+        raise InvalidInput(f"there is no node {node}; {listed(network)}.")
+    raise InvalidInput(f"{node!r:.80} is no node of this network; {listed(network)}.")
+
+
+def _is_truth(node: object) -> bool:
+    return isinstance(node, (bool, np.bool_))
 
 
 def indices(network: Network, nodes: Hashable | Iterable[Hashable]) -> list[int]:
@@ -33,6 +37,23 @@ def indices(network: Network, nodes: Hashable | Iterable[Hashable]) -> list[int]
     if isinstance(nodes, (str, bytes)) or not isinstance(nodes, Iterable):
         return [index(network, nodes)]
     return [index(network, node) for node in nodes]
+
+
+def pair(network: Network, nodes: Any) -> tuple[int, int]:
+    """The numbers of the two ends of an edge."""
+    if isinstance(nodes, (str, bytes)) or not isinstance(nodes, Sequence | np.ndarray) or len(nodes) != 2:
+        raise InvalidInput(f"an edge is a pair of nodes, such as {_such(network)}; got {nodes!r:.80}.")
+    return index(network, nodes[0]), index(network, nodes[1])
+
+
+def half_edge(network: Network, nodes: Any) -> int:
+    """Where in ``network.half_edges`` the pair lies."""
+    i, j = pair(network, nodes)
+    start, stop = int(network.indptr[i]), int(network.indptr[i + 1])
+    at = start + int(np.searchsorted(network.indices[start:stop], j))
+    if at == stop or network.indices[at] != j:
+        raise InvalidInput(f"there is no edge between {network.name(i)} and {network.name(j)}.")
+    return at
 
 
 def in_order(network: Network, values: Mapping[Any, Any], what: str) -> list[Any]:
@@ -51,6 +72,10 @@ def listed(network: Network) -> str:
     if network.labels is None:
         return f"nodes are 0 to {network.n - 1}"
     return f"they are {_few([network.name(i) for i in range(network.n)])}"
+
+
+def _such(network: Network) -> str:
+    return f"({network.label(0)!r}, {network.label(1)!r})"
 
 
 def _few(names: list[str]) -> str:

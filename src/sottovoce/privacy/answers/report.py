@@ -194,7 +194,7 @@ class Report:
             return [] if self.guarantee == "none" else ["No party is disclosed exactly."]
         for i in self.exposed:
             corrupt = self.adversary.corrupt if self.coalitions is None else (self.coalitions[i] or frozenset())
-            around = set(self.network.neighbours(i).tolist())
+            around = set(self.network.around(i).tolist())
             if around <= corrupt:
                 alone.append(f"{self.name(i)} (neighbours {self.names(around)})")
             else:

@@ -155,7 +155,7 @@ def _unfit(tapped: bool) -> str:
 def _best_placed(problem: Problem) -> list[int]:
     """Those whose neighbours have fewest others to hear from: an attack from own edges gets most out of them."""
     degrees, network = problem.network.degrees, problem.network
-    order = sorted(range(network.n), key=lambda j: (int(degrees[network.neighbours(j)].min()), j))
+    order = sorted(range(network.n), key=lambda j: (int(degrees[network.around(j)].min()), j))
     return order[:CORRUPT]
 
 
@@ -280,7 +280,7 @@ def _uniform(
     secrets = secrets_of(problem, prior)
     honest = [i for i in range(problem.network.n) if i not in adversary.corrupt]
     if adversary.corrupt and secrets.width == 1 and secrets.K.ndim == 1:
-        around = [len(set(problem.network.neighbours(i).tolist()) - adversary.corrupt) for i in honest]
+        around = [len(set(problem.network.around(i).tolist()) - adversary.corrupt) for i in honest]
         node = honest[int(np.argmin(around))]
         variance, prior_variance = mask.variance, float(secrets.K[node])
         whom: Any = {"corrupt": adversary.corrupt, "node": node}

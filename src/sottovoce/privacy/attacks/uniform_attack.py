@@ -134,7 +134,7 @@ def uniform_attack(
     a = _curvature(problem, node, corrupt, prior_variance)
     if positive_integer(draws, "draws") < 2:
         raise InvalidInput("draws must be at least 2: one has no spread.")
-    honest = [j for j in problem.network.neighbours(node).tolist() if j not in corrupt]
+    honest = [j for j in problem.network.around(node).tolist() if j not in corrupt]
     h, tau = len(honest), a * math.sqrt(prior_variance)
     if h == 0:
         return UniformLeak(node, frozenset(corrupt), 0, math.inf, 0.0, math.inf, "no honest neighbour: disclosed")

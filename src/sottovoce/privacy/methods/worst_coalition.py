@@ -130,7 +130,7 @@ def _bounded(case: Case, t: int) -> Report:
     # How much of the leakage is the floor depends on the coalition; the excess is at most all of it.
     floor = np.where(exposed, np.inf, np.nan)
     bound = Leaks(leakage, floor, np.minimum(leakage, beyond), np.full((secrets.n, 1), np.nan))
-    by = tuple(frozenset(network.neighbours(i).tolist()) if exposed[i] else None for i in range(secrets.n))
+    by = tuple(frozenset(network.around(i).tolist()) if exposed[i] else None for i in range(secrets.n))
     method = f"neighbourhood bound for all {coalitions_up_to(secrets.n, t):.3g} coalitions of at most {t}"
     mu = worst_told_apart(case, t)
     return case.assemble(bound, method, "upper bound", Eavesdropper(), coalitions=by, max_corrupt=t, mu=mu)
@@ -169,7 +169,7 @@ def _least(secrets: Secrets, values: Array, t: int) -> Array:
     """For each node the sum over its neighbours, but for the ``t`` largest."""
     network, least = secrets.problem.network, np.zeros(secrets.n)
     for i in range(secrets.n):
-        around = network.neighbours(i)
+        around = network.around(i)
         if len(around) > t:
             least[i] = np.sort(values[around])[: len(around) - t].sum()
     return least

@@ -220,7 +220,7 @@ def _check(problem: Problem, node: int, honest: Collection[int]) -> None:
     network = problem.network
     if not 0 <= node < network.n:
         raise InvalidInput(f"node must be in 0 .. {network.n - 1}; got {node}.")
-    neighbours = set(network.neighbours(node).tolist())
+    neighbours = set(network.around(node).tolist())
     for j in honest:
         if j not in neighbours:
             raise InvalidInput(f"{j} is not a neighbour of node {node}; its neighbours are {sorted(neighbours)}.")
