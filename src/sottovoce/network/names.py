@@ -25,7 +25,8 @@ def index(network: Network, node: Hashable) -> int:
         if 0 <= node < network.n:
             return int(node)
         raise InvalidInput(f"there is no node {node}; {listed(network)}.")
-    raise InvalidInput(f"{node!r:.80} is no node of this network; {listed(network)}.")
+    told = node.item() if isinstance(node, np.generic) else node
+    raise InvalidInput(f"{told!r:.80} is no node of this network; {listed(network)}.")
 
 
 def _is_truth(node: object) -> bool:
@@ -65,6 +66,17 @@ def in_order(network: Network, values: Mapping[Any, Any], what: str) -> list[Any
     if missing:
         raise InvalidInput(f"{what}: nothing for {_few(missing)}; every node needs an entry.")
     return [found[i] for i in range(network.n)]
+
+
+def by_half_edge(network: Network, values: Mapping[Any, Any], what: str) -> list[Any]:
+    """Values by pairs of names as a list in the order of ``network.half_edges``."""
+    found = {half_edge(network, nodes): value for nodes, value in values.items()}
+    if len(found) < len(values):
+        raise InvalidInput(f"{what}: a half-edge is given twice, by names and by numbers.")
+    for h, (i, j) in enumerate(network.half_edges):
+        if h not in found:
+            raise InvalidInput(f"{what}: nothing for ({network.name(i)}, {network.name(j)}); every half-edge needs it.")
+    return [found[h] for h in range(len(found))]
 
 
 def listed(network: Network) -> str:
