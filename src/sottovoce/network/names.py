@@ -40,6 +40,11 @@ def indices(network: Network, nodes: Hashable | Iterable[Hashable]) -> list[int]
     return [index(network, node) for node in nodes]
 
 
+def labels(network: Network, numbers: Iterable[int]) -> tuple[Any, ...]:
+    """The user's own names of nodes that are told by number, in the same order."""
+    return tuple(network.label(i) for i in numbers)
+
+
 def pair(network: Network, nodes: Any) -> tuple[int, int]:
     """The numbers of the two ends of an edge."""
     if isinstance(nodes, (str, bytes)) or not isinstance(nodes, Sequence | np.ndarray) or len(nodes) != 2:

@@ -82,8 +82,7 @@ def edge_attack(
     2.0
     """
     quadratic_terms(problem)
-    members = Coalition(corrupt)
-    members.check(problem.network)
+    members = Coalition(corrupt).on(problem.network)
     if not members.corrupt:
         raise InvalidInput("corrupt is empty: over encrypted channels somebody must be corrupt to see anything.")
     positive_integer(wakes, "wakes")

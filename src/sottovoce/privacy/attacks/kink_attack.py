@@ -170,8 +170,7 @@ def kink_attack(
     """
     if not has_kinks(problem):
         raise Unsupported(f"this attack is for consensus on costs with kinks, such as medians; got {problem!r}.")
-    members = Coalition(corrupt)
-    members.check(problem.network)
+    members = Coalition(corrupt).on(problem.network)
     positive_integer(wakes, "wakes")
     transcript, pads = overhear(problem, schedule=schedule, theta=theta, c=c, mask=mask, seed=seed, wakes=wakes)
     if taps:
