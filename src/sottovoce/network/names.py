@@ -40,6 +40,13 @@ def indices(network: Network, nodes: Hashable | Iterable[Hashable]) -> list[int]
     return [index(network, node) for node in nodes]
 
 
+def number(network: Network, i: int | np.integer[Any]) -> int:
+    """A number that a node has, or a sentence."""
+    if not isinstance(i, int | np.integer) or not 0 <= i < network.n:
+        raise InvalidInput(f"there is no node number {i!r}; numbers are 0 to {network.n - 1}.")
+    return int(i)
+
+
 def labels(network: Network, numbers: Iterable[int]) -> tuple[Any, ...]:
     """The user's own names of nodes that are told by number, in the same order."""
     return tuple(network.label(i) for i in numbers)
@@ -48,7 +55,8 @@ def labels(network: Network, numbers: Iterable[int]) -> tuple[Any, ...]:
 def pair(network: Network, nodes: Any) -> tuple[int, int]:
     """The numbers of the two ends of an edge."""
     if isinstance(nodes, (str, bytes)) or not isinstance(nodes, Sequence | np.ndarray) or len(nodes) != 2:
-        raise InvalidInput(f"an edge is a pair of nodes, such as {_such(network)}; got {nodes!r:.80}.")
+        such = labels(network, range(2))
+        raise InvalidInput(f"an edge is a pair of nodes, such as {such}; got {nodes!r:.80}.")
     return index(network, nodes[0]), index(network, nodes[1])
 
 
@@ -89,10 +97,6 @@ def listed(network: Network) -> str:
     if network.labels is None:
         return f"nodes are 0 to {network.n - 1}"
     return f"they are {_few([network.name(i) for i in range(network.n)])}"
-
-
-def _such(network: Network) -> str:
-    return f"({network.label(0)!r}, {network.label(1)!r})"
 
 
 def _few(names: list[str]) -> str:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidInput
 from . import exchange, names
 from .families import Families
 
@@ -279,9 +278,8 @@ class Network(Families):
 
     def label(self, i: int | np.integer[Any]) -> Any:
         """The user's own name of node number ``i``, as it was given; the number where there are no names."""
-        if not isinstance(i, int | np.integer) or not 0 <= i < self.n:
-            raise InvalidInput(f"there is no node number {i!r}; numbers are 0 to {self.n - 1}.")
-        return int(i) if self._labels is None else self._labels[i]
+        i = names.number(self, i)
+        return i if self._labels is None else self._labels[i]
 
     def index(self, node: Hashable) -> int:
         """The number of a node, by its label; a number stays what it is, unless numbers are labels.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,15 @@ from ...network import Network, names
 from ..adversary import Adversary, Channels, honest_components
 from ..methods.leaks import Guarantee, Leaks
 from .indistinguishable import best_guess, epsilon
+from .report_nodes import NAMED, NodesOfReport
 from .verdict import DELTA, Verdict, verdict
 
 LEAKS = ("leakage", "floor", "excess")
-NAMED = 12  # nodes that a sentence names before it says how many more there are
 EPSILON_AT = 1e-6  # the delta of differential privacy at which epsilon is stated
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Report(NodesOfReport):
     """What each node gives away, to whom, by which method. Made by ``audit``.
 
     ``leakage``, ``floor`` and ``excess`` are in nats, one entry per node: ``nan`` for corrupt nodes (and where there is
@@ -140,31 +140,6 @@ class Report:
         """*safe*, *weak*, *disclosed* or *not assessed*, for ``delta`` nats that the procedure may add."""
         return verdict(self, delta)
 
-    @property
-    def corrupt(self) -> frozenset[Any]:
-        """The corrupt nodes, by name; in a worst case nobody is named."""
-        return frozenset(names.labels(self.network, self.adversary.corrupt))
-
-    @property
-    def exposed(self) -> tuple[Any, ...]:
-        """The honest nodes whose secrets are disclosed exactly, by name."""
-        return names.labels(self.network, self._disclosed)
-
-    @property
-    def _disclosed(self) -> list[int]:
-        return [int(i) for i in np.flatnonzero(np.isinf(self.leakage))]
-
-    @property
-    def groups(self) -> list[list[Any]]:
-        """The groups of honest nodes whose sums the adversary learns exactly, by name; none for an eavesdropper."""
-        return [list(names.labels(self.network, group)) for group in self._groups]
-
-    @property
-    def _groups(self) -> list[list[int]]:
-        if self.coalitions is not None or not (self.adversary.corrupt or self.public_answer):
-            return []
-        return [group.tolist() for group in honest_components(self.network, self.adversary.corrupt)]
-
     def loc(self, node: Hashable) -> dict[str, Any]:
         """The row of one node, by name: every figure that the report has for it, and in a worst case the coalition."""
         i = self.network.index(node)
@@ -176,22 +151,6 @@ class Report:
             if value is not None:
                 row[name] = float(value[i])
         return row if self.coalitions is None else {**row, "coalition": self.coalitions[i]}
-
-    def name(self, i: int) -> str:
-        """The user's name of node number ``i``."""
-        return self.network.name(i)
-
-    def names(self, nodes: Iterable[Any]) -> str:
-        """Some nodes as one text, the first few of them."""
-        return self._told(self._numbers(nodes))
-
-    def _numbers(self, nodes: Iterable[Any]) -> list[int]:
-        return sorted(names.indices(self.network, nodes))
-
-    def _told(self, numbers: Iterable[int]) -> str:
-        some = sorted(numbers)
-        more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
-        return ", ".join(self.name(i) for i in some[:NAMED]) + more
 
     # In words
 
@@ -245,16 +204,6 @@ class Report:
             what = "exactly, in what the attack recovered" if self.guarantee == "none" else "exactly"
             said.append(f"DISCLOSED {what}: {self._told(found)}.")
         return said
-
-    @property
-    def doomed(self) -> tuple[Any, ...]:
-        """Honest nodes, by name, that the answer will disclose, alone or with what was seen so far, which does not."""
-        return names.labels(self.network, self._doomed)
-
-    @property
-    def _doomed(self) -> list[int]:
-        later = np.isinf(self.floor) | np.isinf(self.excess)
-        return [int(i) for i in np.flatnonzero(later & np.isfinite(self.leakage))]
 
     def _learned(self) -> list[str]:
         if self.guarantee == "none" or self.coalitions is not None:
