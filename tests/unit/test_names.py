@@ -44,6 +44,12 @@ def test_names_that_are_pairs():
     assert names.half_edge(grid, ((0, 0), (0, 1))) == grid.half_edges.tolist().index([0, 1])
 
 
+@pytest.mark.parametrize("pair", [("Ada", "Joe"), ("Joe", "Ada"), ("Joe", "Joe"), ("Bob", "Bob"), ("Bob", "Joe")])
+def test_what_is_no_edge(pair):
+    with pytest.raises(InvalidInput, match=f"there is no edge between {pair[0]} and {pair[1]}"):
+        names.half_edge(PATH, pair)
+
+
 def test_labels_win_over_numbers():
     assert [SHIFTED.index(1), SHIFTED.index(34)] == [0, 33]
     with pytest.raises(InvalidInput, match="0 is no node of this network; they are 1, 2, 3"):
@@ -299,6 +305,8 @@ def test_sentences_about_schedules_have_names(schedule, sentence):
 def test_rates_by_name_have_a_law_on_a_network():
     rates = sv.Asynchronous(rates={"Ada": 1.0, "Bob": 1.0, "Eve": 1.0, "Joe": 2.0})
     assert rates.on(PATH).law.rates.tolist() == [1, 1, 1, 2]
+    with pytest.raises(InvalidInput, match="rates: nothing for Eve, Joe"):
+        sv.Asynchronous(rates={"Ada": 1.0, "Bob": 1.0}).check(PATH)
     with pytest.raises(InvalidInput, match="belong to a network"):
         _ = rates.law
     with pytest.raises(InvalidInput, match="positive"):

@@ -64,6 +64,8 @@ def test_against_by_name(network):
     for against in (Coalition(both) | Eavesdropper(), short.adversary, Eavesdropper() | short.adversary):
         report = audit(problem, MASK, against=against, **RUN)
         np.testing.assert_array_equal(report.leakage, short.leakage)
+    with pytest.raises(InvalidInput, match=r"take Coalition\(report\.corrupt\)"):
+        _ = short.adversary | Coalition(called(network, "Ada"))
     assert short.exposed == tuple(called(network, "Joe"))
     assert short.groups == [called(network, "Ada", "Bob"), called(network, "Joe")]
 
@@ -232,6 +234,8 @@ def test_attacks_from_own_edges_by_name():
 def test_an_attack_names_whom_it_knows():
     uniform = audit(sv.averaging(NAMED, S), sv.UniformMask(100.0), corrupt={"Eve"}, **RUN)
     assert "nats about node Ada to a coalition [Eve]" in uniform.summary()
+    uniform = audit(sv.averaging(NUMBERS, S), sv.UniformMask(100.0), corrupt={8}, **RUN)
+    assert "nats about node 10 to a coalition [8]" in uniform.summary()
     shards = [(np.eye(2) + i, [0, 1]) for i in range(5)]
     report = audit(sv.logistic(NAMED, shards), MASK, corrupt={"Eve"}, **RUN)
     assert "gradient map of node" in report.summary()

@@ -49,8 +49,12 @@ class Adversary:
     numbered: bool = field(default=False, compare=False, repr=False)
 
     def __or__(self, other: Adversary) -> Adversary:
-        numbered = all(one.numbered for one in (self, other) if one.corrupt)
-        return Adversary(self.corrupt | other.corrupt, self.taps or other.taps, numbered)
+        ways = {one.numbered for one in (self, other) if one.corrupt}
+        if len(ways) > 1:
+            raise InvalidInput(
+                "the adversary of a report is by number, the other by name: take Coalition(report.corrupt)."
+            )
+        return Adversary(self.corrupt | other.corrupt, self.taps or other.taps, True in ways)
 
     def on(self, network: Network) -> Adversary:
         """The same by the numbers of this network. Nodes that it does not have are refused, and coalitions of all."""
