@@ -117,8 +117,9 @@ def _groups(axes: Any, report: Report, places: npt.NDArray[np.float64], size: fl
         return []
     pale: list[Any] = [tuple(0.35 * shade + 0.65 for shade in to_rgb(colour)) for colour in GROUPS]
     band = 1.4 * np.sqrt(size)
-    groups = [[report.network.index(node) for node in group] for group in report.groups if len(group) > 1]
-    for group, colour in zip(groups, cycle(pale), strict=False):
+    groups = [group for group in report.groups if len(group) > 1]
+    for members, colour in zip(groups, cycle(pale), strict=False):
+        group = [report.network.index(node) for node in members]
         inside = report.network.edges[np.isin(report.network.edges, group).all(axis=1)]
         axes.add_collection(LineCollection(list(places[inside]), colors=[colour], linewidths=band, zorder=0,
                                            capstyle="round"))  # fmt: skip
