@@ -289,6 +289,8 @@ def test_encrypted_channels_show_what_the_schedule_says(tmp_path):
     expected = audit(sv.averaging(HOUSE, np.zeros(5)), mask=MASK, **whom, **schedule)
     same(audit_trace(story.traces, stage=0, corrupt={0}), expected)  # taps see nothing
     same(audit_trace(story.traces, stage=0, against=Coalition({0})), expected)
+    same(audit_trace(story.traces, stage=0, corrupt={"ann"}), expected)
+    same(audit_trace(story.traces, stage=0, against=Coalition({"ann"})), expected)
 
 
 @pytest.mark.parametrize("theta", [1.0, 0.7])

@@ -61,7 +61,8 @@ class Constraints:
     def __init__(self, network: Network, A: Mapping[Any, npt.ArrayLike], b: Mapping[Any, npt.ArrayLike]) -> None:
         pairs = [(int(i), int(j)) for i, j in network.half_edges]
         name = network.name
-        A, b = _by_number(network, A, "A"), _by_number(network, b, "b")
+        known = set() if network.numbers_are_names else set(pairs)
+        A, b = _by_number(network, A, "A", known), _by_number(network, b, "b", known)
         _refuse_keys(A, b, pairs, network)
         self.A = [_block(A[i, j], f"A[{name(i)}, {name(j)}]") for i, j in pairs]
         self.dims = np.zeros(network.n, dtype=np.int64)
@@ -109,15 +110,19 @@ def penalty(c: float, blocks: Iterable[Array | float]) -> Array:
     return c * np.ravel(gram)[:1]
 
 
-def _by_number(network: Network, mapping: Mapping[Any, npt.ArrayLike], what: str) -> dict[Key, npt.ArrayLike]:
-    """What is given by pairs of names, by pairs of numbers."""
+def _by_number(
+    network: Network, mapping: Mapping[Any, npt.ArrayLike], what: str, known: set[Key]
+) -> dict[Key, npt.ArrayLike]:
+    """What is given by pairs of names, by pairs of numbers; ``known`` are pairs of numbers already."""
     found: dict[Key, npt.ArrayLike] = {}
     for key, value in mapping.items():
-        try:
-            names.half_edge(network, key)
-        except InvalidInput as error:
-            raise InvalidNetwork(f"{what}[{key}] is given, but {key} is no edge of the network: {error}") from None
-        pair = names.pair(network, key)
+        pair = key
+        if key not in known:
+            try:
+                names.half_edge(network, key)
+            except InvalidInput as error:
+                raise InvalidNetwork(f"{what}[{key}] is given, but {key} is no edge of the network: {error}") from None
+            pair = names.pair(network, key)
         if pair in found:
             raise InvalidNetwork(f"{what}[{key}] is given twice, by name and by number. Give it once.")
         found[pair] = value

@@ -175,19 +175,18 @@ def _is_mask(step: npt.NDArray[Any] | list[Any]) -> bool:
 
 def members_of(values: Any, what: str) -> Members:
     """Integers as an array; names, or pairs of them, as they are until the network is known."""
-    if isinstance(values, np.ndarray):
-        if values.ndim == 1 and values.dtype.kind in "iu":
-            return values.astype(np.int64)
-        values = values.tolist()
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iu":
+        return values.astype(np.int64)
     try:
-        members = [tuple(value) if isinstance(value, list | np.ndarray) else value for value in values]
+        members = tuple(tuple(value) if isinstance(value, list | np.ndarray) else value for value in values)
     except TypeError:
-        members = [None]
-    if all(isinstance(member, int | np.integer) and not isinstance(member, bool) for member in members):
-        return np.array(members, dtype=np.int64)
-    if any(isinstance(member, bool | np.bool_ | float | np.floating | None) for member in members):
+        members = (None,)
+    kinds = set(map(type, members))
+    if any(issubclass(kind, bool | np.bool_ | float | np.floating | type(None)) for kind in kinds):
         raise InvalidInput(f"{what} must be lists of integers or of names; got {values!r:.80}.")
-    return tuple(members)
+    if all(issubclass(kind, int | np.integer) for kind in kinds):
+        return np.array(members, dtype=np.int64)
+    return members
 
 
 def numbers_of(step: Members, network: Network, of_nodes: bool) -> Nodes:
