@@ -54,7 +54,7 @@ def _cluster(network: sv.Network, values: np.ndarray, c: float = C) -> Iterator[
                 f"c = {c}", f"theta = {THETA}", f"tol = {TOL}", "[run.cost]",
                 'type = "averaging"', f"columns = {columns}".replace("'", '"'), "mask = { variance = 1e6 }",
             ]  # fmt: skip
-            for j in network.neighbours(i).tolist():
+            for j in network.around(i).tolist():
                 text += [
                     "[[neighbour]]", f'name = "{names[j]}"', f'address = "127.0.0.1:{ports[j]}"',
                     f'fingerprint = "{made[j].fingerprint}"', f'certificate = """{made[j].certificate}"""',

@@ -8,20 +8,18 @@ import sottovoce as sv
 
 graph = nx.florentine_families_graph()
 network = sv.Network.from_networkx(graph)
-number = {name: i for i, name in enumerate(network.labels)}  # data come by name, arrays by number
 wealth = {name: 10.0 + 3 * graph.degree(name) for name in graph}
-problem = sv.averaging(network, [wealth[name] for name in network.labels])
+problem = sv.Problem(network, {name: sv.Averaging(value) for name, value in wealth.items()})
 
 mask = sv.GaussianMask(variance=1e8)
 result = sv.solve(problem, mask=mask)
 assert np.allclose(result.x, np.mean(list(wealth.values())))
-report = sv.privacy.audit(problem, mask=mask, corrupt={number["Medici"]})
-exposed = {network.name(i) for i in report.exposed}
-assert exposed == {"Acciaiuoli"}
+report = sv.privacy.audit(problem, mask=mask, corrupt={"Medici"})
+assert report.exposed == ("Acciaiuoli",)
 assert report.verdict() == "disclosed"
-weak = {network.name(i) for i in sv.privacy.exposure(network, sv.privacy.Worst(1)).exposed}
+weak = sv.privacy.exposure(network, sv.privacy.Worst(1)).exposed
 
-colours = {"Medici": "#222222"} | dict.fromkeys(weak, "#fdae6b") | dict.fromkeys(exposed, "#D55E00")
+colours = {"Medici": "#222222"} | dict.fromkeys(weak, "#fdae6b") | dict.fromkeys(report.exposed, "#D55E00")
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 place = nx.spring_layout(graph, seed=8)
 nx.draw_networkx_edges(graph, place, ax=axes, edge_color="#bbbbbb")

@@ -237,7 +237,8 @@ def test_a_cost_has_no_certificate(tmp_path, kind):
 def test_who_is_exposed_and_what_helps(tmp_path):
     path = '[network]\nedges = [["north", "east"], ["east", "south"], ["south", "west"], ["west", "centre"]]\n'
     prospect = planned(tmp_path, NETWORK, path).prospect
-    assert prospect.exposure.exposed == (0, 4)
+    assert prospect.exposure.exposed == ("north", "centre")
+    assert prospect.to_dict()["exposed"] == [0, 4]
     assert prospect.excess[[0, 4]].tolist() == [np.inf, np.inf]
     told = prospect.problems()
     assert told[0] == "north is DISCLOSED, at any mask, if east is corrupt: nobody else talks to it."
@@ -358,7 +359,7 @@ def test_node_files_fit_together(tmp_path):
     assert len({repr(config.parameters()) for config in configs}) == 1
     assert configs[0].parameters()["statistic"]["mask"] == {"variance": 1e6}
     for i, config in enumerate(configs):
-        assert [other.index for other in config.neighbours] == made.network.neighbours(i).tolist()
+        assert [other.index for other in config.neighbours] == made.network.around(i).tolist()
         assert config.listen == made.parties[i].address
         for other in config.neighbours:
             assert other.name == NAMES[other.index]

@@ -301,6 +301,8 @@ def test_encrypted_channels_show_what_the_schedule_says(tmp_path):
     expected = audit(sv.averaging(HOUSE, np.zeros(5)), mask=MASK, **whom, **schedule)
     same(audit_trace(story.traces, stage=0, corrupt={0}), expected)  # taps see nothing
     same(audit_trace(story.traces, stage=0, against=Coalition({0})), expected)
+    same(audit_trace(story.traces, stage=0, corrupt={"ann"}), expected)
+    same(audit_trace(story.traces, stage=0, against=Coalition({"ann"})), expected)
 
 
 @pytest.mark.parametrize("theta", [1.0, 0.7])
@@ -346,7 +348,7 @@ def test_what_cannot_be_audited_is_refused(tmp_path):
         estimate(story.traces, {}, stage=0)
     with pytest.raises(InvalidInput, match="stage 1 has no Gaussian pads; those that have are: 0"):
         audit_trace(story.traces, stage=1)
-    with pytest.raises(InvalidInput, match="names node 7"):
+    with pytest.raises(InvalidInput, match="corrupt: there is no node 7; they are ann, bob"):
         audit_trace(story.traces, stage=0, corrupt={7})
     with pytest.raises(InvalidInput, match="one of corrupt and against"):
         audit_trace(story.traces, stage=0, corrupt={1}, against=Coalition({1}))

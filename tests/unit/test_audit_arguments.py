@@ -31,8 +31,8 @@ def refused(error, words, call, *arguments, **named):
 
 REFUSED = {
     # who
-    "corrupt beyond the network": ({"corrupt": {0, 5}}, "corrupt names node 5; the nodes are 0 .. 4"),
-    "corrupt below": ({"corrupt": {-1}}, "corrupt names node -1; the nodes are 0 .. 4"),
+    "corrupt beyond the network": ({"corrupt": {0, 5}}, "corrupt: there is no node 5; nodes are 0 to 4"),
+    "corrupt below": ({"corrupt": {-1}}, "corrupt: there is no node -1; nodes are 0 to 4"),
     "corrupt is a bool": ({"corrupt": [True]}, "such as {0, 3}; got True in it"),
     "corrupt is a mask": ({"corrupt": np.array([True, False])}, "such as {0, 3}; got np.True_ in it"),
     "corrupt is a string": ({"corrupt": "03"}, "such as {0, 3}; got '03'"),
@@ -40,7 +40,7 @@ REFUSED = {
     "corrupt is fractional": ({"corrupt": [1.0]}, "such as {0, 3}; got 1.0 in it"),
     "everybody is corrupt": ({"corrupt": range(5)}, "all 5 nodes are corrupt: nobody is left to protect"),
     "against is a word": ({"against": "eve"}, "against must be Eavesdropper(), Coalition(...), both with |, or Worst("),
-    "against beyond the network": ({"against": Coalition({7})}, "corrupt names node 7"),
+    "against beyond the network": ({"against": Coalition({7})}, "corrupt: there is no node 7"),
     "against and corrupt": ({"against": Eavesdropper(), "corrupt": {0}}, "give one of corrupt and against"),
     "corrupt and max_corrupt": ({"corrupt": {0}, "against": Worst(1)}, "give one of corrupt and against"),
     "max_corrupt is everybody": ({"against": Worst(5)}, "max_corrupt must be an integer in 0 .. 4; got 5"),
@@ -96,9 +96,9 @@ REFUSED = {
     "prior is singular": ({"prior": np.ones((5, 5))}, "a prior covariance must be symmetric and positive definite"),
     # about whom
     "nodes are corrupt": ({"nodes": [0, 1], "corrupt": {1}}, "node 1 is corrupt itself; ask about honest nodes"),
-    "nodes beyond the network": ({"nodes": [0, 5]}, "nodes must name some of the nodes 0 .. 4; got [0, 5]"),
-    "nodes are nobody": ({"nodes": []}, "nodes must name some of the nodes 0 .. 4; got []"),
-    "nodes is a number": ({"nodes": 2}, "nodes takes a set of node numbers such as {0, 3}; got 2"),
+    "nodes beyond the network": ({"nodes": [0, 5]}, "nodes: there is no node 5; nodes are 0 to 4"),
+    "nodes are nobody": ({"nodes": []}, "nodes must name some of the nodes; got none"),
+    "nodes is a number": ({"nodes": 2}, "nodes takes a set of nodes, {'Ada'}, or of their numbers"),
 }  # fmt: skip
 
 

@@ -96,12 +96,13 @@ def test_json_has_these_keys(problem: Path) -> None:
     keys = (
         "adversary corrupt channels view mask prior method guarantee unit labels leakage floor excess share prior_std "
         "posterior_std exposed groups coalitions overall flags sentences type parties verdict safe calibrated notes "
-        "headline delta narrower mu guess epsilon published least mu_bound"
+        "headline delta narrower mu guess epsilon published least mu_bound names"
     )
     assert set(out) == set(keys.split())
     assert (out["type"], out["parties"]) == ("averaging", ["Ada", "Bo", "Cem", "Dina", "Eli", "Fay"])
     assert out["leakage"][5] == out["floor"][5] == out["excess"][5] == "inf"  # Fay, whose only neighbour is Eli
     assert (out["exposed"], out["safe"], out["calibrated"]) == ([5], False, None)
+    assert (out["names"]["corrupt"], out["names"]["exposed"]) == (["Eli"], ["Fay"])
     assert (out["verdict"], out["headline"]) == ("disclosed", "DISCLOSED: 1 of 5 honest parties")
     assert out["mu"][5] == "inf"
     assert out["guess"][5] == 1.0

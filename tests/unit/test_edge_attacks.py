@@ -128,7 +128,7 @@ def test_refusals(rng):
     problem, mask = regression(RING, rng, 2), sv.GaussianMask(1.0)
     with pytest.raises(InvalidInput, match="corrupt is empty"):
         edge_attack(problem, corrupt=(), mask=mask)
-    with pytest.raises(InvalidInput, match="corrupt names node 8"):
+    with pytest.raises(InvalidInput, match="corrupt: there is no node 8"):
         edge_attack(problem, corrupt={8}, mask=mask)
     for schedule in (sv.NodeBernoulli(0.5), sv.Asynchronous(rates=np.arange(1.0, 9.0))):
         with pytest.raises(Unsupported, match="one at a time at equal rates"):

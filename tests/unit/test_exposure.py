@@ -129,7 +129,7 @@ def test_the_disclosed_share_is_one_over_the_group(network):
 def test_known_connectivities(network, connectivity):
     found = exposure(network, Worst(1))
     assert found.connectivity == connectivity == len(found.cut)
-    graph = nx.Graph(network.edges.tolist())
+    graph = nx.Graph(network.named_edges)
     graph.remove_nodes_from(found.cut)
     assert not nx.is_connected(graph)
 

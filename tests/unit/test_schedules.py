@@ -134,7 +134,7 @@ def test_who_woke_and_was_lost_has_been_heard(network):
         (lambda: sv.Trace(node_sets=[[0], [1]], half_edges=[[0]]), "one of each a step; got 2 and 1"),
         (
             lambda: sv.Trace(node_sets=[[5]], half_edges=[[0]]).check(sv.Network.ring(12)),
-            "step 0 of the trace: half-edge 0 was updated by node 1, which did not wake",
+            r"step 0 of the trace: half-edge \(0, 1\) was updated by node 1, which did not wake",
         ),
         (lambda: sv.Trace([0.5]), "integers"),
         (lambda: sv.Trace(5), "integers"),

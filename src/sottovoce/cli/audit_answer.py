@@ -77,7 +77,10 @@ def _calibrated(needed: CalibratedMask | str) -> dict[str, Any]:
     if isinstance(needed, str):
         return {"refused": needed}
     names = ("variance", "delta", "excess", "against", "prior", "accuracy", "smallest", "holds_for")
-    return {name: getattr(needed, name) for name in names} | {"coalition": sorted(needed.coalition)}
+    assert needed.network is not None
+    by = sorted(map(needed.network.index, needed.coalition))
+    told = {"coalition": by, "coalition_names": [needed.network.name(i) for i in by]}
+    return {name: getattr(needed, name) for name in names} | told
 
 
 def print_report(report: Report, delta: float, notes: Sequence[str] = ()) -> None:
@@ -115,9 +118,9 @@ def _leak_table(report: Report, delta: float) -> Table:
     order = np.lexsort((np.arange(n), -report.leakage, -report.excess, np.isin(np.arange(n), list(corrupt)))).tolist()
     for i in order[:SHOWN]:
         role, style = ("corrupt", "dim") if i in corrupt else ("honest", "")
-        if i in report.exposed:
+        if report.network.label(i) in report.exposed:
             role, style = "DISCLOSED", "bold red"
-        elif i in report.doomed:
+        elif report.network.label(i) in report.doomed:
             role, style = "DISCLOSED later", "red"
         elif report.excess[i] > delta:
             style = "yellow"

@@ -88,5 +88,5 @@ def _party_table(plan: Plan) -> Table:
         excess = math.nan if prospect.excess is None else float(prospect.excess[i])
         nats = "?" if math.isnan(excess) else "all" if math.isinf(excess) else f"{excess:.2g}"
         row = (party.name, party.address, str(plan.network.degrees[i]), group, nats)
-        table.add_row(*(Text(cell) for cell in row), style="bold red" if i in found.exposed else "")
+        table.add_row(*(Text(cell) for cell in row), style="bold red" if found.group[i] == 1 else "")
     return table

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidNetwork
+from ..errors import InvalidInput, InvalidNetwork
+from . import names
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -57,27 +58,31 @@ class Constraints:
     C: sparse.csr_array[Any]
     P: npt.NDArray[np.int64]
 
-    def __init__(self, network: Network, A: Mapping[Key, npt.ArrayLike], b: Mapping[Key, npt.ArrayLike]) -> None:
+    def __init__(self, network: Network, A: Mapping[Any, npt.ArrayLike], b: Mapping[Any, npt.ArrayLike]) -> None:
         pairs = [(int(i), int(j)) for i, j in network.half_edges]
-        _refuse_keys(A, b, pairs)
-        self.A = [_block(A[pair], pair) for pair in pairs]
+        name = network.name
+        known = set() if network.numbers_are_names else set(pairs)
+        A, b = _by_number(network, A, "A", known), _by_number(network, b, "b", known)
+        _refuse_keys(A, b, pairs, network)
+        self.A = [_block(A[i, j], f"A[{name(i)}, {name(j)}]") for i, j in pairs]
         self.dims = np.zeros(network.n, dtype=np.int64)
         for (i, j), block in zip(pairs, self.A, strict=True):
             if self.dims[i] not in (0, block.shape[1]):
                 raise InvalidNetwork(
-                    f"A[{i}, {j}] has {block.shape[1]} columns, but another block of node {i} has {self.dims[i]}: "
-                    f"all of them must have n_{i} columns, the dimension of x_{i}."
+                    f"A[{name(i)}, {name(j)}] has {block.shape[1]} columns, but another block of node {name(i)} has "
+                    f"{self.dims[i]}: all of them must have n_{name(i)} columns, the dimension of x_{name(i)}."
                 )
             self.dims[i] = block.shape[1]
         for h, (i, j) in enumerate(pairs):
             other = self.A[network.twin[h]]
             if len(self.A[h]) != len(other):
                 raise InvalidNetwork(
-                    f"A[{i}, {j}] has {len(self.A[h])} rows and A[{j}, {i}] has {len(other)}; make them equal."
+                    f"A[{name(i)}, {name(j)}] has {len(self.A[h])} rows and A[{name(j)}, {name(i)}] has "
+                    f"{len(other)}; make them equal."
                 )
         self.rows = np.concatenate([[0], np.cumsum([len(block) for block in self.A])])
         self.columns = np.concatenate([[0], np.cumsum(self.dims)])
-        self.b = np.concatenate([_right_hand_side(b, *pair, len(self.A[h])) for h, pair in enumerate(pairs)])
+        self.b = np.concatenate([_right_hand_side(b, *pair, len(self.A[h]), name) for h, pair in enumerate(pairs)])
         self.P = np.concatenate([np.arange(self.rows[t], self.rows[t + 1]) for t in network.twin])
         self.C = self._matrix(pairs)
         largest = np.concatenate([np.abs(block).max(axis=1) for block in self.A])
@@ -105,36 +110,53 @@ def penalty(c: float, blocks: Iterable[Array | float]) -> Array:
     return c * np.ravel(gram)[:1]
 
 
-def _refuse_keys(A: Mapping[Key, object], b: Mapping[Key, object], pairs: list[Key]) -> None:
-    known = set(pairs)
+def _by_number(
+    network: Network, mapping: Mapping[Any, npt.ArrayLike], what: str, known: set[Key]
+) -> dict[Key, npt.ArrayLike]:
+    """What is given by pairs of names, by pairs of numbers; ``known`` are pairs of numbers already."""
+    found: dict[Key, npt.ArrayLike] = {}
+    for key, value in mapping.items():
+        pair = key
+        if key not in known:
+            try:
+                names.half_edge(network, key)
+            except InvalidInput as error:
+                raise InvalidNetwork(f"{what}[{key}] is given, but {key} is no edge of the network: {error}") from None
+            pair = names.pair(network, key)
+        if pair in found:
+            raise InvalidNetwork(f"{what}[{key}] is given twice, by name and by number. Give it once.")
+        found[pair] = value
+    return found
+
+
+def _refuse_keys(A: Mapping[Key, object], b: Mapping[Key, object], pairs: list[Key], network: Network) -> None:
     for i, j in pairs:
         if (i, j) not in A:
-            raise InvalidNetwork(f"A[{i}, {j}] is missing: every half-edge needs its block.")
-    for name, mapping in (("A", A), ("b", b)):
-        for key in mapping:
-            if key not in known:
-                raise InvalidNetwork(f"{name}[{key}] is given, but {key} is no edge of the network.")
+            raise InvalidNetwork(
+                f"A[{network.name(i)}, {network.name(j)}] is missing: every half-edge needs its block."
+            )
     for i, j in b:
-        if (j, i) in b and i != j:
-            raise InvalidNetwork(f"b is given for both ({i}, {j}) and ({j}, {i}); an edge has one b. Give it once.")
+        if (j, i) in b:
+            a, c = network.name(i), network.name(j)
+            raise InvalidNetwork(f"b is given for both ({a}, {c}) and ({c}, {a}); an edge has one b. Give it once.")
 
 
-def _block(value: npt.ArrayLike, pair: Key) -> Array:
+def _block(value: npt.ArrayLike, what: str) -> Array:
     try:
         block = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] must hold real numbers; got {value!r}.") from None
+        raise InvalidNetwork(f"{what} must hold real numbers; got {value!r}.") from None
     block = block.reshape(1, 1) if block.ndim == 0 else block
     if block.ndim != 2 or 0 in block.shape:
-        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] must be a matrix; got shape {block.shape}.")
+        raise InvalidNetwork(f"{what} must be a matrix; got shape {block.shape}.")
     if not np.isfinite(block).all():
-        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] must be finite.")
+        raise InvalidNetwork(f"{what} must be finite.")
     if not block.any(axis=1).all():
-        raise InvalidNetwork(f"A[{pair[0]}, {pair[1]}] has a row of zeros. Drop that row, or that edge.")
+        raise InvalidNetwork(f"{what} has a row of zeros. Drop that row, or that edge.")
     return block
 
 
-def _right_hand_side(b: Mapping[Key, npt.ArrayLike], i: int, j: int, rows: int) -> Array:
+def _right_hand_side(b: Mapping[Key, npt.ArrayLike], i: int, j: int, rows: int, name: Callable[[int], str]) -> Array:
     value = b.get((i, j), b.get((j, i)))
     if value is None:
         return np.zeros(rows)
@@ -143,5 +165,6 @@ def _right_hand_side(b: Mapping[Key, npt.ArrayLike], i: int, j: int, rows: int) 
     except (TypeError, ValueError):
         vector = np.empty(0)
     if vector.shape != (rows,) or not np.isfinite(vector).all():
-        raise InvalidNetwork(f"b[{i}, {j}] must be {rows} finite numbers, like the rows of A[{i}, {j}]; got {value!r}.")
+        edge = f"[{name(i)}, {name(j)}]"
+        raise InvalidNetwork(f"b{edge} must be {rows} finite numbers, like the rows of A{edge}; got {value!r}.")
     return vector

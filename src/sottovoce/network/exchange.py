@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Pairs = npt.NDArray[np.integer[Any]]
 
 
-def checked_edges(n: int, edges: Iterable[tuple[int, int]] | Pairs) -> Pairs:
-    """``(m, 2)`` pairs of a connected graph without loops, each edge once; or a sentence."""
+def checked_edges(n: int, edges: Iterable[tuple[int, int]] | Pairs, labels: Sequence[Hashable] | None = None) -> Pairs:
+    """``(m, 2)`` pairs of a connected graph without loops, each edge once; or a sentence, by ``labels``."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
         raise InvalidNetwork(f"n must be an integer >= 2, the number of nodes; got {n!r}.")
     try:
@@ -33,29 +33,47 @@ def checked_edges(n: int, edges: Iterable[tuple[int, int]] | Pairs) -> Pairs:
     if not np.issubdtype(pairs.dtype, np.integer):
         raise InvalidNetwork(f"edges must hold integers 0 .. {n - 1}; got dtype {pairs.dtype}.")
     _refuse_first(pairs, np.asarray(((pairs < 0) | (pairs >= n)).any(axis=1)), f"uses a node outside 0 .. {n - 1}")
-    _refuse_first(pairs, pairs[:, 0] == pairs[:, 1], "is a self-loop; a node cannot talk to itself. Remove it")
+    name = checked_labels(labels, n) or range(n)
+    _refuse_first(pairs, pairs[:, 0] == pairs[:, 1], "is a self-loop; a node cannot talk to itself. Remove it", name)
     key = pairs.min(axis=1).astype(np.int64) * n + pairs.max(axis=1)
     first = np.unique(key, return_index=True)[1]
     if len(first) < len(key):
         repeated = np.ones(len(key), dtype=bool)
         repeated[first] = False
-        _refuse_first(pairs, repeated, "is a duplicate (edges are undirected). List it once")
+        _refuse_first(pairs, repeated, "is a duplicate (edges are undirected). List it once", name)
     if len(pairs) < n - 1:
         raise InvalidNetwork(f"the network is disconnected: {n} nodes need at least {n - 1} edges; got {len(pairs)}.")
     parts, part = graphs.components(int(n), pairs)
     if parts > 1:
         outside = int(np.flatnonzero(part != part[0])[0])
         raise InvalidNetwork(
-            f"the network is disconnected: it has {parts} components, and node {outside} cannot be reached from "
-            "node 0. Add edges, or solve each component by itself."
+            f"the network is disconnected: it has {parts} components, and node {name[outside]} cannot be reached from "
+            f"node {name[0]}. Add edges, or solve each component by itself."
         )
     return pairs
 
 
-def _refuse_first(pairs: npt.NDArray[Any], bad: npt.NDArray[Any], why: str) -> None:
+def _refuse_first(
+    pairs: npt.NDArray[Any], bad: npt.NDArray[Any], why: str, name: Sequence[Hashable] | None = None
+) -> None:
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        raise InvalidNetwork(f"edge number {at}, ({pairs[at, 0]}, {pairs[at, 1]}), {why}.")
+        i, j = pairs[at] if name is None else (name[end] for end in pairs[at])
+        raise InvalidNetwork(f"edge number {at}, ({i}, {j}), {why}.")
+
+
+def between_names(
+    edges: Iterable[tuple[Hashable, Hashable]],
+) -> tuple[int, list[tuple[int, int]], list[Hashable]]:
+    """The arguments of ``Network.from_edges``."""
+    number: dict[Hashable, int] = {}
+    pairs = []
+    try:
+        for a, b in edges:
+            pairs.append((number.setdefault(a, len(number)), number.setdefault(b, len(number))))
+    except (TypeError, ValueError):
+        raise InvalidNetwork(f"edges must be pairs of names, such as ('Ada', 'Bob'); got {edges!r:.80}.") from None
+    return len(number), pairs, list(number)
 
 
 def checked_labels(labels: Sequence[Hashable] | None, n: int) -> tuple[Hashable, ...] | None:

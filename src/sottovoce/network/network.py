@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -99,7 +100,7 @@ class Network(Families):
         edges: Iterable[tuple[int, int]] | npt.NDArray[np.integer[Any]],
         labels: Sequence[Hashable] | None = None,
     ) -> Self:
-        """From a list of edges.
+        """From a list of edges, between numbers. ``from_named_edges`` takes names.
 
         Parameters
         ----------
@@ -124,8 +125,25 @@ class Network(Families):
         >>> Network.from_edges(3, [(0, 1), (1, 2)], labels=["ann", "bob", "eve"])
         Network(n=3, m=2)
         """
-        pairs = exchange.checked_edges(n, edges)
+        pairs = exchange.checked_edges(n, edges, labels)
         return cls(int(n), pairs, labels=labels)
+
+    @classmethod
+    def from_named_edges(cls, edges: Iterable[tuple[Hashable, Hashable]]) -> Self:
+        """From edges between names: the nodes are those named, in the order in which they come up.
+
+        Raises
+        ------
+        InvalidNetwork
+            What is no pair of names, or what ``from_edges`` refuses.
+
+        Examples
+        --------
+        >>> network = Network.from_named_edges([("Ada", "Bob"), ("Bob", "Eve"), ("Eve", "Ada"), ("Eve", "Joe")])
+        >>> network.labels, network.neighbours("Eve").tolist()
+        (['Ada', 'Bob', 'Eve', 'Joe'], ['Ada', 'Bob', 'Joe'])
+        """
+        return cls.from_edges(*exchange.between_names(edges))
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Self:
@@ -181,14 +199,15 @@ class Network(Families):
         Path(path).write_text(f"# {self.n} nodes, {self.m} edges\n{lines}", encoding="utf-8")
 
     def with_constraints(
-        self, A: Mapping[tuple[int, int], npt.ArrayLike], b: Mapping[tuple[int, int], npt.ArrayLike] | None = None
+        self, A: Mapping[tuple[Any, Any], npt.ArrayLike], b: Mapping[tuple[Any, Any], npt.ArrayLike] | None = None
     ) -> Network:
         """The same graph with ``A[i, j] x_i + A[j, i] x_j = b[i, j]`` on every edge (eq. 1).
 
         Parameters
         ----------
         A : mapping
-            A matrix ``m_ij x n_i`` for each of the ``2m`` half-edges ``(i, j)``. Nodes may have different dimensions.
+            A matrix ``m_ij x n_i`` for each of the ``2m`` half-edges ``(i, j)``, by the names of its nodes where they
+            have any. Nodes may have different dimensions.
         b : mapping, optional
             A vector of length ``m_ij`` per edge, under either orientation; 0 where there is none.
 
@@ -208,6 +227,9 @@ class Network(Families):
         >>> pair = Network.from_edges(2, [(0, 1)])
         >>> pair.with_constraints({(0, 1): [[1.0]], (1, 0): [[1.0]]}, b={(0, 1): [1.0]})
         Network(n=2, m=1, constrained)
+        >>> named = Network.from_named_edges([("Ada", "Bob")])
+        >>> named.with_constraints({("Ada", "Bob"): [[1.0]], ("Bob", "Ada"): [[1.0]]}, b={("Ada", "Bob"): [1.0]})
+        Network(n=2, m=1, constrained)
         """
         from .edge_constraints import Constraints
 
@@ -226,7 +248,8 @@ class Network(Families):
         'eve'
         """
         network = copy(self)
-        network.__dict__.pop("numbers", None)  # kept from the labels before
+        for kept in ("numbers", "numbers_are_names"):  # from the labels before
+            network.__dict__.pop(kept, None)
         network._labels = exchange.checked_labels(labels, self.n)
         return network
 
@@ -242,9 +265,23 @@ class Network(Families):
         """The number of each label."""
         return None if self._labels is None else {label: i for i, label in enumerate(self._labels)}
 
+    @cached_property
+    def numbers_are_names(self) -> bool:
+        """Whether a label is a number, so that a number means a label and not a place."""
+        return any(isinstance(label, Number) for label in self._labels or ())
+
     def name(self, i: int | np.integer[Any]) -> str:
-        """What a node is called wherever people read of it: by its label, else by its number."""
-        return str(i if self._labels is None else self._labels[i])
+        """What node number ``i`` is called wherever people read of it: by its label, else by its number.
+
+        >>> Network.ring(3).with_labels(["ann", "bob", "eve"]).name(2)
+        'eve'
+        """
+        return str(self.label(i))
+
+    def label(self, i: int | np.integer[Any]) -> Any:
+        """The user's own name of node number ``i``, as it was given; the number where there are no names."""
+        i = names.number(self, i)
+        return i if self._labels is None else self._labels[i]
 
     def index(self, node: Hashable) -> int:
         """The number of a node, by its label; a number stays what it is, unless numbers are labels.
@@ -263,6 +300,15 @@ class Network(Families):
     def degrees(self) -> npt.NDArray[np.int64]:
         """``d_i``, the number of neighbours."""
         return np.diff(self.indptr)
+
+    @property
+    def named_edges(self) -> list[tuple[Any, Any]]:
+        """``edges``, by the names of their nodes.
+
+        >>> Network.from_named_edges([("Ada", "Bob"), ("Bob", "Eve")]).named_edges
+        [('Ada', 'Bob'), ('Bob', 'Eve')]
+        """
+        return [(self.label(i), self.label(j)) for i, j in self.edges.tolist()]
 
     @property
     def half_edges(self) -> npt.NDArray[np.int64]:
@@ -300,8 +346,23 @@ class Network(Families):
 
         return Layout(self)
 
-    def neighbours(self, i: int) -> Index:
-        """``N_i``, sorted."""
+    def neighbours(self, node: Hashable) -> npt.NDArray[Any]:
+        """``N_i``, in the order of the nodes: their numbers, or their names where they have any.
+
+        >>> Network.ring(4).neighbours(0).tolist()
+        [1, 3]
+        >>> Network.ring(4).with_labels(["Ada", "Bob", "Eve", "Joe"]).neighbours("Ada").tolist()
+        ['Bob', 'Joe']
+        """
+        around = self.around(self.index(node))
+        if self._labels is None:
+            return around
+        named = np.empty(len(around), dtype=object)
+        named[:] = [self._labels[j] for j in around]
+        return named
+
+    def around(self, i: int | np.integer[Any]) -> Index:
+        """``N_i`` by numbers, sorted, of node number ``i``."""
         return self.indices[self.indptr[i] : self.indptr[i + 1]].copy()
 
     @property

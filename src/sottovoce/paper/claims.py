@@ -88,7 +88,7 @@ class Bench:
         self.mu = 1 / self.network.n
         # The node with most neighbours, and one of them: the pair of Figure 3.
         self.node = int(self.network.degrees.argmax())
-        self.honest = int(self.network.neighbours(self.node)[0])
+        self.honest = int(self.network.around(self.node)[0])
 
     @cached_property
     def curves(self) -> dict[float, dict[str, Array]]:
@@ -366,7 +366,7 @@ def snapshot_order(bench: Bench) -> Claim:
 
 
 def transcript_order(bench: Bench) -> Claim:
-    corrupt = [int(j) for j in bench.network.neighbours(bench.node) if j != bench.honest][:1]
+    corrupt = [int(j) for j in bench.network.around(bench.node) if j != bench.honest][:1]
     length = 200
     while len(set(_woken(bench, length))) < bench.network.n:  # until every directed edge has carried a message
         length *= 2

@@ -335,7 +335,7 @@ def figure3(
     node = int(network.degrees.argmax()) if node is None else node
     if not 0 <= node < network.n:
         raise InvalidInput(f"node must be in 0 .. {network.n - 1}; got {node}.")
-    honest = int(network.neighbours(node)[0]) if honest_neighbour is None else honest_neighbour
+    honest = int(network.around(node)[0]) if honest_neighbour is None else honest_neighbour
     curves: dict[str, Any] = {}
     for variance in sigma2:
         progress(f"figure 3, sigma^2 = {variance:g}")
@@ -379,7 +379,7 @@ def sampled_information(
     if not plain or problem.dim != 1:
         return {}  # the draws below are of averaging; elsewhere the exact curve stands alone
     rng = np.random.default_rng([experiment.seed, 3])
-    held = int(network.indptr[node]) + int(np.searchsorted(network.neighbours(node), honest))
+    held = int(network.indptr[node]) + int(np.searchsorted(network.around(node), honest))
     span, sign = slice(network.indptr[node], network.indptr[node + 1]), network.C.data
     secrets, seen = [], []
     for _ in range(experiment.draws):

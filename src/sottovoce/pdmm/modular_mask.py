@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -206,12 +206,12 @@ def joined(limbs: Words, d: int, width: int) -> Words:
     return np.asarray((limbs << shifts).sum(axis=-1, dtype=np.uint64))
 
 
-def check_size(s: npt.NDArray[Any], mask: ModularMask, n: int) -> None:
+def check_size(s: npt.NDArray[Any], mask: ModularMask, n: int, name: Callable[[int], str] = str) -> None:
     """Refuse what could wrap around, of all nodes ``(n, d)`` or of one ``(d,)``."""
     largest = (2 ** (mask.bits - 1) - 1) // n
     size = np.abs(s.astype(np.float64))
     if (size > largest).any():
-        holder = f"node {np.unravel_index(size.argmax(), s.shape)[0]}" if s.ndim == 2 else "this node"
+        holder = f"node {name(int(np.unravel_index(size.argmax(), s.shape)[0]))}" if s.ndim == 2 else "this node"
         raise InvalidInput(
             f"the sum could wrap around: with bits={mask.bits} and {n} nodes every |s_i| must be at most {largest}, "
             f"below 2^(bits-1)/n; {holder} holds more. Use more bits (up to {LARGEST_BITS}) or larger units."
@@ -230,10 +230,11 @@ def integer_secrets(problem: Problem, mask: ModularMask) -> Integers:
         assert isinstance(cost, Averaging)
         s[nodes] = cost.s
     if (fraction := s != np.rint(s)).any():
-        i, k = np.argwhere(fraction)[0]
+        at, k = np.argwhere(fraction)[0]
+        i = problem.network.name(at)
         raise InvalidInput(
             f"ModularMask takes integers; number {k} of node {i} is none. Multiply by a public number and round first "
             "(cents instead of euros), or use GaussianMask."
         )
-    check_size(s, mask, n)
+    check_size(s, mask, n, problem.network.name)
     return s.astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from ..costs import Cost, QuadraticForm
 from ..costs.base import Array, StepFrom
 from ..errors import InvalidCost
 from ..files.html_table import html_table
-from ..network import Network
+from ..network import Network, names
 from ..network.edge_constraints import penalty
 from ..numerics.unquoted import kind_of
 
@@ -28,8 +28,8 @@ class Problem:
     ----------
     network : Network
         Who talks to whom; by default every edge says ``x_i = x_j``.
-    costs : sequence of Cost, or Cost
-        One per node, in the order of the nodes; or one batch for all, such as ``Averaging.many(s)``.
+    costs : sequence or mapping of Cost, or Cost
+        One per node, in the order of the nodes or by their names; or one batch for all, such as ``Averaging.many(s)``.
 
     Raises
     ------
@@ -48,6 +48,9 @@ class Problem:
     >>> problem = sv.Problem(sv.Network.ring(3), [sv.Averaging(1.0), sv.Averaging(2.0), sv.Box(-5, 5)])
     >>> problem.value([1.5, 1.5, 1.5])
     0.5
+    >>> pair = sv.Network.from_named_edges([("Ada", "Bob")])
+    >>> sv.Problem(pair, {"Bob": sv.Averaging(2.0), "Ada": sv.Averaging(1.0)}).value([1.0, 2.0])
+    0.0
     """
 
     network: Network
@@ -57,8 +60,13 @@ class Problem:
     tilt: Array | float = 0.0  # what the linear terms have more than the user's, ``(N, 1)``; see ``collapse.Tilted``
     lost: Array | float = 0.0  # the part of it that is rounding
 
-    def __init__(self, network: Network, costs: Cost | Sequence[Cost]) -> None:
+    def __init__(self, network: Network, costs: Cost | Sequence[Cost] | Mapping[Any, Cost]) -> None:
         self.network = network
+        if isinstance(costs, Mapping):
+            for node, cost in costs.items():
+                if not isinstance(cost, Cost):
+                    raise InvalidCost(f"costs[{node!r}] must be the Cost of one node, such as sv.Averaging(1.0).")
+            costs = names.in_order(network, costs, "costs")
         costs = costs if isinstance(costs, Cost) else list(costs)
         self.groups = [(np.arange(network.n), costs)] if isinstance(costs, Cost) else _grouped(costs)
         count = sum(len(nodes) for nodes, _ in self.groups)
@@ -80,12 +88,14 @@ class Problem:
         if constraints is not None:
             for i in np.flatnonzero(self.dims != constraints.dims):
                 raise InvalidCost(
-                    f"node {i}: its cost has dimension {self.dims[i]}, its blocks have {constraints.dims[i]} columns."
+                    f"node {self.network.name(i)}: its cost has dimension {self.dims[i]}, its blocks have "
+                    f"{constraints.dims[i]} columns."
                 )
         elif len(set(self.dims)) > 1:
             other = int(np.flatnonzero(self.dims != self.dims[0])[0])
             raise InvalidCost(
-                f"consensus needs one dimension; node 0 has {self.dims[0]}, node {other} has {self.dims[other]}. "
+                f"consensus needs one dimension; node {self.network.name(0)} has {self.dims[0]}, node "
+                f"{self.network.name(other)} has {self.dims[other]}. "
                 "Use network.with_constraints for nodes of different dimension."
             )
 
@@ -245,9 +255,13 @@ class Problem:
         return np.moveaxis(stacked, -1, 0).copy().reshape((*lead, len(offsets) - 1, *inner))
 
     def stack_z(self, z: Any, batch: int | None) -> Array:
-        """The inverse of ``shape_z``, with the user's mistakes refused."""
+        """The inverse of ``shape_z``, with the user's mistakes refused; by pairs of names as well."""
         lead, rows = (() if batch is None else (batch,)), int(self.rows[-1])
+        by_name = isinstance(z, Mapping)
+        z = names.by_half_edge(self.network, z, "z0") if by_name else z
         try:
+            if by_name and self.shape is not None:
+                z = np.stack(z, axis=len(lead))
             if self.shape is None and not isinstance(z, np.ndarray):
                 parts = [np.asarray(part, dtype=np.float64).reshape((*lead, -1)) for part in z]
                 array = np.concatenate(parts, axis=-1)

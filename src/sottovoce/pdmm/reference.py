@@ -119,7 +119,7 @@ class Reference(Run):
         x = self.step_one(party, g)
         self._x[party.own] = x
         self.activations += 1
-        self.messages += len(self.problem.network.neighbours(i))
+        self.messages += len(self.problem.network.around(i))
         return self.P[party.held], z + self.c * (2 * party.spread(x) - b)
 
     def step_one(self, party: Party, g: Array) -> Array:

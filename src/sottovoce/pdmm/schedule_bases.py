@@ -111,9 +111,14 @@ class Schedule(ABC):
         """Whether a message may be lost that others of the same node survive; yes where nothing is known."""
         return not self.one_at_a_time and (self.law is None or self.law.of == "messages")
 
+    def on(self, network: Network) -> Schedule:
+        """The same schedule by the numbers of this network, where it was given by names."""
+        return self
+
     def mu(self, network: Network) -> float | None:
         """``Pr(U = 1)`` where it is the same for every half-edge, else None."""
-        return None if self.law is None else self.law.mu(network.n)
+        law = self.on(network).law
+        return None if law is None else law.mu(network.n)
 
     def length(self) -> int | None:
         """The number of iterations after which there is nothing left to play, or None."""
@@ -145,6 +150,9 @@ class NodeSchedule(Schedule):
 
     one_at_a_time = True
     late = False
+
+    def on(self, network: Network) -> NodeSchedule:
+        return self
 
     @abstractmethod
     def nodes(self, network: Network, key: int, first: int, count: int) -> Nodes:

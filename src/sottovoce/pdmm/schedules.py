@@ -6,8 +6,8 @@ number of threads, not on the engine, and iteration ``k`` can be asked for witho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,12 @@ import numpy.typing as npt
 
 from ..errors import InvalidInput, is_number
 from ..network import Network
+from ..network.names import in_order
 from ..numerics.counter_random import mix, uniform
 from .schedule_bases import Chosen, Law, Nodes, NodeSchedule, Schedule, SetSchedule, Stage
 from .traces import Trace
+
+Rates = Sequence[float] | npt.NDArray[np.float64] | Mapping[Hashable, float]
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,8 @@ class Asynchronous(NodeSchedule):
 
     Parameters
     ----------
-    rates : sequence of float, optional
-        A positive number per node. None is the same for all.
+    rates : sequence or mapping of float, optional
+        A positive number per node, in the order of the nodes or by their names. None is the same for all.
 
     Examples
     --------
@@ -57,25 +60,39 @@ class Asynchronous(NodeSchedule):
     >>> eager = sv.Asynchronous(rates=[10, 1, 1, 1])
     >>> eager.nodes(network, key=1, first=0, count=6).tolist()
     [0, 2, 3, 0, 0, 1]
+    >>> named = network.with_labels(["Ada", "Bob", "Eve", "Joe"])
+    >>> eager = sv.Asynchronous(rates={"Ada": 10, "Bob": 1, "Eve": 1, "Joe": 1})
+    >>> eager.nodes(named, key=1, first=0, count=6).tolist()
+    [0, 2, 3, 0, 0, 1]
     """
 
-    rates: Sequence[float] | npt.NDArray[np.float64] | None = None
+    rates: Rates | None = None
 
     def __post_init__(self) -> None:
-        if self.rates is not None:
+        if isinstance(self.rates, Mapping):
+            positive_rates(self.rates.values())
+        elif self.rates is not None:
             object.__setattr__(self, "rates", positive_rates(self.rates))
 
     @property
     def law(self) -> Law:
+        if isinstance(self.rates, Mapping):
+            raise InvalidInput("rates by name belong to a network: ask for the law of schedule.on(network).")
         return Law("one node", rates=None if self.rates is None else np.asarray(self.rates))
 
+    def on(self, network: Network) -> Asynchronous:
+        if not isinstance(self.rates, Mapping):
+            return self
+        return replace(self, rates=in_order(network, self.rates, "rates"))
+
     def check(self, network: Network) -> None:
-        if self.rates is not None and len(self.rates) != network.n:
-            raise InvalidInput(f"rates must have one entry per node, {network.n}; got {len(self.rates)}.")
+        rates = self.on(network).rates
+        if rates is not None and len(rates) != network.n:
+            raise InvalidInput(f"rates must have one entry per node, {network.n}; got {len(rates)}.")
 
     def nodes(self, network: Network, key: int, first: int, count: int) -> Nodes:
         u = uniform(key, np.arange(first, first + count, dtype=np.uint64), 0)
-        cumulative = self.law.cumulative()
+        cumulative = self.on(network).law.cumulative()
         if cumulative is None:
             return (u * network.n).astype(np.int64)
         return np.minimum(np.searchsorted(cumulative, u, side="right"), network.n - 1)
@@ -87,8 +104,8 @@ class PoissonClocks(Asynchronous):
 
     Parameters
     ----------
-    rates : sequence of float
-        Wakes per unit of time, a positive number per node.
+    rates : sequence or mapping of float
+        Wakes per unit of time, a positive number per node, in the order of the nodes or by their names.
 
     Examples
     --------
@@ -98,12 +115,13 @@ class PoissonClocks(Asynchronous):
     [0.05, 0.56, 1.15]
     """
 
-    rates: Sequence[float] | npt.NDArray[np.float64] = ()
+    rates: Rates = ()
 
     def times(self, key: int, count: int) -> npt.NDArray[np.float64]:
         """When the first ``count`` activations happen: the merged clocks tick at the sum of the rates."""
         u = uniform(key, np.arange(count, dtype=np.uint64), 1)
-        return np.asarray(np.cumsum(-np.log1p(-u)) / np.sum(self.rates))
+        rates = self.rates.values() if isinstance(self.rates, Mapping) else self.rates
+        return np.asarray(np.cumsum(-np.log1p(-u)) / np.sum(list(rates)))
 
 
 @dataclass(frozen=True)
@@ -206,6 +224,9 @@ class Delayed(Schedule):
 
     def round(self, network: Network) -> int:
         return self.wakes.round(network)
+
+    def on(self, network: Network) -> Delayed:
+        return replace(self, wakes=self.wakes.on(network))
 
     def check(self, network: Network) -> None:
         self.wakes.check(network)

@@ -105,6 +105,7 @@ def settled_schedule(problem: Problem, schedule: Schedule | None) -> Schedule:
     schedule = Synchronous() if schedule is None else schedule
     if not isinstance(schedule, Schedule):
         raise InvalidInput(f"schedule must be a schedule such as sv.Asynchronous(); got {schedule!r}.")
+    schedule = schedule.on(problem.network)
     schedule.check(problem.network)
     return schedule
 

@@ -10,15 +10,15 @@ its own edges.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidInput
-from ..network import Network
+from ..network import Network, names
 from ..network.graphs import components
 
 Channels = Literal["open", "encrypted"]
@@ -32,9 +32,11 @@ class Adversary:
     Parameters
     ----------
     corrupt
-        The nodes that pool what they hold.
+        The nodes that pool what they hold, by name or number.
     taps
         Whether every message over open channels is read besides.
+    numbered
+        Whether ``corrupt`` are numbers for certain, and not names that are numbers: in a ``Report`` they are.
 
     Examples
     --------
@@ -42,26 +44,36 @@ class Adversary:
     corrupt nodes 0, 3 and taps
     """
 
-    corrupt: frozenset[int]
+    corrupt: frozenset[Any]
     taps: bool
+    numbered: bool = field(default=False, compare=False, repr=False)
 
     def __or__(self, other: Adversary) -> Adversary:
-        return Adversary(self.corrupt | other.corrupt, self.taps or other.taps)
+        ways = {one.numbered for one in (self, other) if one.corrupt}
+        if len(ways) > 1:
+            raise InvalidInput(
+                "the adversary of a report is by number, the other by name: take Coalition(report.corrupt)."
+            )
+        return Adversary(self.corrupt | other.corrupt, self.taps or other.taps, True in ways)
 
-    def check(self, network: Network) -> None:
-        """Refuse nodes that the network does not have, and coalitions of everybody."""
-        for i in sorted(self.corrupt):
-            if not 0 <= i < network.n:
-                raise InvalidInput(f"corrupt names node {i}; the nodes are 0 .. {network.n - 1}.")
-        if len(self.corrupt) == network.n:
+    def on(self, network: Network) -> Adversary:
+        """The same by the numbers of this network. Nodes that it does not have are refused, and coalitions of all."""
+        numbers = self.corrupt if self.numbered else frozenset(_numbers(network, self.corrupt, "corrupt"))
+        if len(numbers) == network.n:
             raise InvalidInput(f"all {network.n} nodes are corrupt: nobody is left to protect. Name fewer.")
+        return Adversary(numbers, self.taps, numbered=True)
 
     def sees_all(self, channels: Channels) -> bool:
         """Whether every message is seen, not only those of the coalition's own edges."""
         return self.taps and channels == "open"
 
     def __str__(self) -> str:
-        some = ", ".join(str(i) for i in sorted(self.corrupt))
+        return self.told(str)
+
+    def told(self, name: Callable[[Any], str]) -> str:
+        """In words; ``name`` says what a node is called."""
+        numbers = all(isinstance(i, int | np.integer) for i in self.corrupt)
+        some = ", ".join(name(i) for i in sorted(self.corrupt, key=None if numbers else str))
         nodes = f"corrupt node{'s' if len(self.corrupt) > 1 else ''} {some}"
         if not self.corrupt:
             return "eavesdropper" if self.taps else "nobody"
@@ -84,13 +96,13 @@ def Eavesdropper() -> Adversary:
     return Adversary(frozenset(), True)
 
 
-def Coalition(nodes: Iterable[int]) -> Adversary:
+def Coalition(nodes: Iterable[Hashable]) -> Adversary:
     """Corrupt nodes that follow the protocol and pool what they see; they tap no channel between honest nodes.
 
     Parameters
     ----------
     nodes
-        Their numbers.
+        Their names; or their numbers, where nodes have no names or other names than numbers.
 
     Returns
     -------
@@ -100,12 +112,14 @@ def Coalition(nodes: Iterable[int]) -> Adversary:
     Raises
     ------
     InvalidInput
-        For what is no set of node numbers.
+        For what is no set of nodes.
 
     Examples
     --------
     >>> Coalition({3, 0}).taps, (Coalition({3, 0}) | Eavesdropper()).taps
     (False, True)
+    >>> print(Coalition({"Ada", "Bob"}))
+    corrupt nodes Ada, Bob
     """
     return Adversary(node_set(nodes, "Coalition"), False)
 
@@ -129,22 +143,22 @@ class Worst:
 
     max_corrupt: int = 1
 
-    def check(self, network: Network) -> None:
-        """Refuse coalitions that leave nobody."""
+    def on(self, network: Network) -> Worst:
+        """The same; coalitions that leave nobody are refused."""
         t = self.max_corrupt
         if isinstance(t, bool) or not isinstance(t, int | np.integer) or not 0 <= t < network.n:
             raise InvalidInput(f"max_corrupt must be an integer in 0 .. {network.n - 1}; got {t!r}.")
+        return self
 
 
 def worst_of(against: Any, network: Network) -> int:
     """How many may be corrupt, where the question is for any of them."""
     if not isinstance(against, Worst):
         raise InvalidInput(f"against must be Worst(max_corrupt), any coalition of that size; got {against!r}.")
-    against.check(network)
-    return int(against.max_corrupt)
+    return int(against.on(network).max_corrupt)
 
 
-def listeners(corrupt: Iterable[int], against: Any) -> Adversary | Worst:
+def listeners(corrupt: Iterable[Hashable], against: Any) -> Adversary | Worst:
     """Who listens, said in one of two ways."""
     named = Coalition(corrupt).corrupt
     if against is None:
@@ -158,15 +172,31 @@ def listeners(corrupt: Iterable[int], against: Any) -> Adversary | Worst:
     return against
 
 
-def node_set(nodes: Any, name: str) -> frozenset[int]:
-    """Node numbers as a set, or a sentence."""
+def node_set(nodes: Any, name: str) -> frozenset[Any]:
+    """Names or numbers of nodes as a set, or a sentence."""
     if isinstance(nodes, str) or not isinstance(nodes, Iterable):
-        raise InvalidInput(f"{name} takes a set of node numbers such as {{0, 3}}; got {nodes!r}.")
+        raise InvalidInput(
+            f"{name} takes a set of nodes, {{'Ada'}}, or of their numbers such as {{0, 3}}; got {nodes!r}."
+        )
     members = list(nodes)
-    for i in members:
-        if isinstance(i, bool) or not isinstance(i, int | np.integer):
-            raise InvalidInput(f"{name} takes a set of node numbers such as {{0, 3}}; got {i!r} in it.")
-    return frozenset(int(i) for i in members)
+    for node in members:
+        if isinstance(node, bool | np.bool_ | float | np.floating) or not isinstance(node, Hashable):
+            raise InvalidInput(
+                f"{name} takes a set of nodes, {{'Ada'}}, or of their numbers such as {{0, 3}}; got {node!r} in it."
+            )
+    return frozenset(members)
+
+
+def node_numbers(network: Network, nodes: Any, name: str) -> list[int]:
+    """The numbers of nodes that are named one way or the other, in order."""
+    return sorted(_numbers(network, node_set(nodes, name), name))
+
+
+def _numbers(network: Network, nodes: Iterable[Hashable], name: str) -> set[int]:
+    try:
+        return set(names.indices(network, nodes))
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
 
 
 def honest_components(network: Network, corrupt: Collection[int]) -> list[Nodes]:

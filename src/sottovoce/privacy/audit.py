@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, Literal
 
 import numpy.typing as npt
 
@@ -26,17 +26,17 @@ def audit(
     problem: Problem,
     mask: GaussianMask | UniformMask | ModularMask | CorrelatedPads | None = None,
     *,
-    corrupt: Iterable[int] = (),
+    corrupt: Iterable[Hashable] = (),
     against: Adversary | Worst | None = None,
     seen: Transcript | Snapshot = Transcript(),  # noqa: B008 - frozen
     channels: Channels = "open",
-    prior: npt.ArrayLike | None = None,
+    prior: npt.ArrayLike | Mapping[Any, float] | None = None,
     hessians: Hessians = "private",
     schedule: Schedule | None = None,
     theta: float | None = None,
     c: float | Literal["auto"] = "auto",
     seed: int | None = None,
-    nodes: Iterable[int] | None = None,
+    nodes: Iterable[Hashable] | None = None,
     method: MethodName = "auto",
 ) -> Report:
     """What does each party give away, to whom: the exact leakage ``I(S_i; view)`` of every node, in nats.
@@ -48,8 +48,8 @@ def audit(
     mask
         Of the run; None is ``z(0) = 0``, which hides nothing.
     corrupt
-        The nodes that collude, and tap every open channel: short for ``against=Coalition(corrupt) | Eavesdropper()``.
-        None of them leaves the eavesdropper.
+        The nodes that collude, by name (or number, where names are not), and tap every open channel: short for
+        ``against=Coalition(corrupt) | Eavesdropper()``. None of them leaves the eavesdropper.
     against
         Who listens: ``Eavesdropper()``, ``Coalition({0, 3})``, both with ``|``, or ``Worst(max_corrupt=1)``, for each
         node the worst coalition of at most one.
@@ -58,8 +58,8 @@ def audit(
     channels
         ``"open"``: taps read every message. ``"encrypted"``: a coalition reads the messages of its own edges.
     prior
-        The variance of a secret, one per node, or a covariance. By default the mean square of the data that the problem
-        holds, or 1 where it holds none.
+        The variance of a secret, one per node (also by name), or a covariance. By default the mean square of the data
+        that the problem holds, or 1 where it holds none.
     hessians
         No mask hides the ``Q_i`` of quadratic costs. Where they differ from node to node (or belong to a regression)
         they are taken for data, and there is no guarantee; ``"public"`` says that they are none, and what is certified
@@ -90,6 +90,10 @@ def audit(
     >>> report = sv.privacy.audit(problem, sv.GaussianMask(variance=1e6), corrupt={3})
     >>> report.exposed, report.verdict().value
     ((), 'safe')
+    >>> path = sv.Network.from_named_edges([("Ada", "Bob"), ("Bob", "Eve"), ("Eve", "Joe")])
+    >>> report = sv.privacy.audit(sv.averaging(path, [3.0, 1.0, 4.0, 1.0]), sv.GaussianMask(1e6), corrupt={"Eve"})
+    >>> report.exposed, report.groups
+    (('Joe',), [['Ada', 'Bob'], ['Joe']])
     """
     check(problem, channels)
     if method not in ("auto", "closed form", "elimination"):
@@ -97,8 +101,7 @@ def audit(
     if mask is not None and not isinstance(mask, GaussianMask | UniformMask | ModularMask | CorrelatedPads):
         raise InvalidInput(f"mask must be a mask such as sv.GaussianMask(variance=1e6), or None; got {mask!r}.")
     check_hessians(hessians)
-    listening = listeners(corrupt, against)
-    listening.check(problem.network)
+    listening = listeners(corrupt, against).on(problem.network)
     worst = listening.max_corrupt if isinstance(listening, Worst) else None
     adversary = Eavesdropper() if isinstance(listening, Worst) else listening
     setting = setting_of(problem, schedule, theta, c, seed, seen)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..network import Network
+from ..network import Network, names
 from ..pdmm.masks import DEVIATIONS, GaussianMask
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
@@ -51,8 +51,8 @@ class CalibratedMask(GaussianMask):
         Nats that were asked for.
     excess : float
         What the worst coalition gets of them at most; ``delta`` where not all coalitions were tried.
-    coalition : frozenset of int
-        The worst one; empty where that is the taps alone, or where not all were tried.
+    coalition : frozenset
+        The worst one, by name; empty where that is the taps alone, or where not all were tried.
     against : str
         Who listens, in words.
     prior : str
@@ -80,7 +80,7 @@ class CalibratedMask(GaussianMask):
 
     delta: float = 0.0
     excess: float = 0.0
-    coalition: frozenset[int] = frozenset()
+    coalition: frozenset[Any] = frozenset()
     against: str = ""
     prior: str = ""
     smallest: bool = True
@@ -143,7 +143,7 @@ def calibrate(
     delta: float,
     against: Worst = Worst(1),  # noqa: B008 - frozen
     channels: Channels = "open",
-    prior: npt.ArrayLike | None = None,
+    prior: npt.ArrayLike | Mapping[Any, float] | None = None,
     schedule: Schedule | None = None,
     theta: float | None = None,
     c: float | Literal["auto"] = "auto",
@@ -218,7 +218,8 @@ def calibrate(
     listening = [a for a in adversaries(network.n, max_corrupt) if a.corrupt or channels == "open"]
     worst, exact = _worst_excess(case, listening)
     variance, coalition, excess = _smallest(worst, len(listening), float(delta), _safe(case, float(delta)))
-    found = CalibratedMask(variance, float(delta), excess, listening[coalition].corrupt, named, smallest=exact, **told)
+    by = frozenset(names.labels(network, listening[coalition].corrupt))
+    found = CalibratedMask(variance, float(delta), excess, by, named, smallest=exact, **told)
     if channels == "open":
         return replace(found, c_range=(0.0, _largest_c(case, variance, float(delta))))
     if not setting.random:

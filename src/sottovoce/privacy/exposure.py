@@ -10,7 +10,7 @@ A set ``S`` of honest nodes is confined by exactly the coalitions that contain i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Hashable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..network import Network
+from ..network import Network, names
 from ..pdmm.settings import positive_integer
 from .adversary import Worst, worst_of
 from .vertex_cuts import Neighbours, articulation, check_graph, neighbours_of, smallest_cut
@@ -43,13 +43,13 @@ class Exposure:
     group : tuple of int or None
         The smallest group a node can be confined to; None: more than ``largest``.
     coalition : tuple of frozenset or None
-        The fewest who do it, first in order; None if ``group`` is.
+        The fewest who do it, by name, first in order; None if ``group`` is.
     connectivity : int
         The fewest nodes that cut the graph in parts; ``n - 1`` for a complete graph, which nobody cuts.
-    cut : frozenset of int or None
-        That many nodes which do; None for a complete graph.
-    articulation : tuple of int
-        The nodes that cut the graph alone.
+    cut : frozenset or None
+        That many nodes which do, by name; None for a complete graph.
+    articulation : tuple
+        The nodes that cut the graph alone, by name.
 
     Examples
     --------
@@ -64,23 +64,38 @@ class Exposure:
     largest: int
     isolated_by: npt.NDArray[np.int64]
     group: tuple[int | None, ...]
-    coalition: tuple[frozenset[int] | None, ...]
+    coalition: tuple[frozenset[Any] | None, ...]
     connectivity: int
-    cut: frozenset[int] | None
-    articulation: tuple[int, ...]
+    cut: frozenset[Any] | None
+    articulation: tuple[Any, ...]
 
     @property
-    def exposed(self) -> tuple[int, ...]:
-        """The nodes whose secrets ``t`` corrupt nodes can learn exactly."""
-        return tuple(i for i, size in enumerate(self.group) if size == 1)
+    def exposed(self) -> tuple[Any, ...]:
+        """The nodes whose secrets ``t`` corrupt nodes can learn exactly, by name."""
+        return names.labels(self.network, (i for i, size in enumerate(self.group) if size == 1))
+
+    def loc(self, node: Hashable) -> dict[str, Any]:
+        """What can be done to one node, by name: ``isolated_by``, ``group`` and ``coalition``.
+
+        >>> import sottovoce as sv
+        >>> path = sv.Network.from_named_edges([("Ada", "Bob"), ("Bob", "Eve"), ("Eve", "Joe")])
+        >>> sv.privacy.exposure(path, sv.privacy.Worst(1)).loc("Joe")
+        {'isolated_by': 1, 'group': 1, 'coalition': frozenset({'Eve'})}
+        """
+        i = self.network.index(node)
+        return {
+            "isolated_by": int(self.isolated_by[i]),
+            "group": self.group[i],
+            "coalition": self.coalition[i],
+        }
 
     def summary(self) -> str:
         """A few sentences for people."""
         n, largest = self.network.n, self.largest
-        confined = [i for i, size in enumerate(self.group) if size is not None and size > 1]
+        confined = names.labels(self.network, (i for i, size in enumerate(self.group) if size is not None and size > 1))
         cut = f"Nobody cuts a complete graph; {n - 1} isolate a node."
         if self.cut is not None:
-            cut = f"The fewest that cut the graph: {self._names(sorted(self.cut))}."
+            cut = f"The fewest that cut the graph: {self._names(self.cut)}."
         sentences = [
             f"At most {self.t} of {n} nodes are corrupt.",
             f"Disclosed exactly, if all their neighbours are: {self._names(self.exposed)}.",
@@ -94,11 +109,14 @@ class Exposure:
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.summary())}</p>"
 
-    def _names(self, nodes: Sequence[int]) -> str:
-        """``nodes`` by the user's labels, the first few of them."""
-        first = ", ".join(self.network.name(i) for i in nodes[:NAMED])
+    def _names(self, nodes: Collection[Any]) -> str:
+        """How many, and who the first few are."""
+        first = ", ".join(self.network.name(i) for i in self._numbers(nodes)[:NAMED])
         more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
         return f"{len(nodes)} ({first}{more})" if nodes else "none"
+
+    def _numbers(self, nodes: Iterable[Any]) -> list[int]:
+        return sorted(names.indices(self.network, nodes))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON; nodes are numbers, and ``labels`` their names where they have any."""
@@ -109,11 +127,11 @@ class Exposure:
             "labels": None if labels is None else [str(label) for label in labels],
             "isolated_by": self.isolated_by.tolist(),
             "group": list(self.group),
-            "coalition": [None if nodes is None else sorted(nodes) for nodes in self.coalition],
-            "exposed": list(self.exposed),
+            "coalition": [None if nodes is None else self._numbers(nodes) for nodes in self.coalition],
+            "exposed": self._numbers(self.exposed),
             "connectivity": self.connectivity,
-            "cut": None if self.cut is None else sorted(self.cut),
-            "articulation": list(self.articulation),
+            "cut": None if self.cut is None else self._numbers(self.cut),
+            "articulation": self._numbers(self.articulation),
         }
 
 
@@ -156,10 +174,10 @@ def exposure(network: Network, against: Worst = Worst(1), *, largest: int = 8) -
         largest=int(largest),
         isolated_by=network.degrees.copy(),
         group=group,
-        coalition=coalition,
+        coalition=tuple(None if nodes is None else frozenset(names.labels(network, nodes)) for nodes in coalition),
         connectivity=network.n - 1 if cut is None else len(cut),
-        cut=cut,
-        articulation=articulation(neighbours),
+        cut=None if cut is None else frozenset(names.labels(network, cut)),
+        articulation=names.labels(network, articulation(neighbours)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class Suggestion:
     Attributes
     ----------
     edges : tuple of pairs
-        The new ones, each as ``i < j``.
+        The new ones, by the names of their nodes, each in the order of the nodes.
     before, after : int
         The fewest nodes that cut the graph without the edges, and with them, computed anew on ``network``.
     network : Network
@@ -36,7 +37,7 @@ class Suggestion:
     ((), 'The graph is complete: every edge is there.')
     """
 
-    edges: tuple[tuple[int, int], ...]
+    edges: tuple[tuple[Any, Any], ...]
     before: int
     after: int
     network: Network
@@ -92,7 +93,8 @@ def suggest_edges(network: Network, *, most: int = 5) -> Suggestion:
     joined = np.concatenate([network.edges, np.array(edges)])
     better = Network(network.n, joined, network.positions, network.labels)
     after = smallest_cut(neighbours_of(better))
-    return Suggestion(tuple(edges), before, network.n - 1 if after is None else len(after), better, None)
+    named = tuple((network.label(i), network.label(j)) for i, j in edges)
+    return Suggestion(named, before, network.n - 1 if after is None else len(after), better, None)
 
 
 def _one_edge(neighbours: Neighbours, cut: Set[int], weakest: list[int]) -> list[tuple[int, int]]:

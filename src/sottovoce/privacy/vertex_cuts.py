@@ -144,7 +144,7 @@ def sides(neighbours: Neighbours, cut: Set[int]) -> dict[int, int]:
 
 
 def neighbours_of(network: Network) -> Neighbours:
-    return [set(network.neighbours(i).tolist()) for i in range(network.n)]
+    return [set(network.around(i).tolist()) for i in range(network.n)]
 
 
 def check_graph(network: Network) -> None:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ...costs.base import Array
-from ...network import Network
+from ...network import Network, names
 from ..adversary import Adversary, Channels, honest_components
 from ..methods.leaks import Guarantee, Leaks
 from .indistinguishable import best_guess, epsilon
+from .report_nodes import NAMED, NodesOfReport
 from .report_shown import Shown
 from .verdict import DELTA, Verdict, verdict
 
 LEAKS = ("leakage", "floor", "excess")
-NAMED = 12  # nodes that a sentence names before it says how many more there are
 EPSILON_AT = 1e-6  # the delta of differential privacy at which epsilon is stated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Shown):
+class Report(NodesOfReport, Shown):
     """What each node gives away, to whom, by which method. Made by ``audit``.
 
     ``leakage``, ``floor`` and ``excess`` are in nats, one entry per node: ``nan`` for corrupt nodes (and where there is
@@ -51,9 +51,9 @@ class Report(Shown):
     attack : object or None
         Without a guarantee: what the best attack there is recovered, where one was played.
     coalitions : tuple of frozenset or None
-        Worst case: the worst coalition for each node, or None where none is known to learn anything.
-    overall : frozenset of int or None
-        Worst case: the coalition that learns most of anybody, where all were tried.
+        Worst case: the worst coalition for each node, by name, or None where none is known to learn anything.
+    overall : frozenset or None
+        Worst case: the coalition that learns most of anybody, by name, where all were tried.
     max_corrupt : int or None
         Worst case: how many may be corrupt.
     holds_answer : bool
@@ -77,6 +77,13 @@ class Report(Shown):
     Against corrupt party 3 and taps on every channel, open channels, the whole transcript
     >>> report.guarantee, bool(report.excess[0] < 1e-4)
     ('exact', True)
+
+    Rows are in the order of the nodes; ``loc`` has them by name:
+
+    >>> path = sv.Network.from_named_edges([("Ada", "Bob"), ("Bob", "Eve"), ("Eve", "Joe")])
+    >>> report = sv.privacy.audit(sv.averaging(path, [3.0, 1.0, 4.0, 1.0]), sv.GaussianMask(1e6), corrupt={"Eve"})
+    >>> report.loc("Joe")["leakage"], report.exposed
+    (inf, ('Joe',))
     """
 
     network: Network
@@ -94,8 +101,8 @@ class Report(Shown):
     prior: str
     flags: dict[str, str] = field(default_factory=dict)
     attack: Any = None
-    coalitions: tuple[frozenset[int] | None, ...] | None = None
-    overall: frozenset[int] | None = None
+    coalitions: tuple[frozenset[Any] | None, ...] | None = None
+    overall: frozenset[Any] | None = None
     max_corrupt: int | None = None
     holds_answer: bool = True
     public_answer: bool = False
@@ -133,27 +140,17 @@ class Report(Shown):
         """*safe*, *weak*, *disclosed* or *not assessed*, for ``delta`` nats that the procedure may add."""
         return verdict(self, delta)
 
-    @property
-    def exposed(self) -> tuple[int, ...]:
-        """The honest nodes whose secrets are disclosed exactly."""
-        return tuple(int(i) for i in np.flatnonzero(np.isinf(self.leakage)))
-
-    @property
-    def groups(self) -> list[list[int]]:
-        """The groups of honest nodes whose sums the adversary learns exactly; none for an eavesdropper."""
-        if self.coalitions is not None or not (self.adversary.corrupt or self.public_answer):
-            return []
-        return [group.tolist() for group in honest_components(self.network, self.adversary.corrupt)]
-
-    def name(self, i: int) -> str:
-        """The user's name of a node."""
-        return self.network.name(i)
-
-    def names(self, nodes: Collection[int]) -> str:
-        """The names of some nodes, the first few of them."""
-        some = sorted(nodes)
-        more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
-        return ", ".join(self.name(i) for i in some[:NAMED]) + more
+    def loc(self, node: Hashable) -> dict[str, Any]:
+        """The row of one node, by name: every figure that the report has for it, and in a worst case the coalition."""
+        i = self.network.index(node)
+        row: dict[str, Any] = {name: float(getattr(self, name)[i]) for name in (*LEAKS, "share", "narrower")}
+        row |= {name: getattr(self, name)[i].copy() for name in ("prior_std", "posterior_std")}
+        if self.least is not None:
+            row["least"] = {name: float(getattr(self.least, name)[i]) for name in LEAKS}
+        for name, value in (("mu", self.mu), ("guess", self.guess), ("epsilon", self.epsilon())):
+            if value is not None:
+                row[name] = float(value[i])
+        return row if self.coalitions is None else {**row, "coalition": self.coalitions[i]}
 
     # In words
 
@@ -185,18 +182,18 @@ class Report(Shown):
 
     def _exposed(self) -> list[str]:
         said, found, alone = [], [], []
-        by_answer = {i for i in self.doomed if np.isinf(self.floor[i])}
-        whys = {"because all neighbours are corrupt": by_answer, "by what was seen": set(self.doomed) - by_answer}
+        by_answer = {i for i in self._doomed if np.isinf(self.floor[i])}
+        whys = {"because all neighbours are corrupt": by_answer, "by what was seen": set(self._doomed) - by_answer}
         for why, those in whys.items():
             if those:
-                said.append(f"DISCLOSED once the answer is there, {why}: {self.names(those)}.")
-        if not said and not self.exposed:
+                said.append(f"DISCLOSED once the answer is there, {why}: {self._told(those)}.")
+        if not said and not self._disclosed:
             return [] if self.guarantee == "none" else ["No party is disclosed exactly."]
-        for i in self.exposed:
-            corrupt = self.adversary.corrupt if self.coalitions is None else (self.coalitions[i] or frozenset())
-            around = set(self.network.neighbours(i).tolist())
-            if around <= corrupt:
-                alone.append(f"{self.name(i)} (neighbours {self.names(around)})")
+        for i in self._disclosed:
+            corrupt = self.corrupt if self.coalitions is None else (self.coalitions[i] or frozenset())
+            around = self.network.around(i)
+            if corrupt.issuperset(names.labels(self.network, around)):
+                alone.append(f"{self.name(i)} (neighbours {self._told(around)})")
             else:
                 found.append(i)
         if alone:
@@ -205,14 +202,8 @@ class Report(Shown):
             said.append(f"DISCLOSED exactly, at any mask, because all neighbours are corrupt: {every}.")
         if found:
             what = "exactly, in what the attack recovered" if self.guarantee == "none" else "exactly"
-            said.append(f"DISCLOSED {what}: {self.names(found)}.")
+            said.append(f"DISCLOSED {what}: {self._told(found)}.")
         return said
-
-    @property
-    def doomed(self) -> tuple[int, ...]:
-        """Honest nodes that the answer will disclose, alone or with what was seen so far, which does not."""
-        later = np.isinf(self.floor) | np.isinf(self.excess)
-        return tuple(int(i) for i in np.flatnonzero(later & np.isfinite(self.leakage)))
 
     def _learned(self) -> list[str]:
         if self.guarantee == "none" or self.coalitions is not None:
@@ -222,14 +213,14 @@ class Report(Shown):
                 f"{'Nothing else' if 'counts' in self.flags else 'Nothing'} is learned exactly: without a corrupt "
                 "party the result itself stays hidden, until somebody publishes it."
             )
-            return [] if self.exposed else [hidden]
-        groups = [group for group in self.groups if not set(group) <= set(self.exposed)]
+            return [] if self._disclosed else [hidden]
+        groups = [group for group in self._groups if not set(group) <= set(self._disclosed)]
         if not groups:
             return []
         when = "Learned exactly" if self.holds_answer else "Learned exactly once the answer is there"
         if len(groups) == 1:
-            return [f"{when}, whatever the mask: {self._sum} over the honest parties {self.names(groups[0])}."]
-        parts = "; ".join(f"{{{self.names(group)}}}" for group in groups[:NAMED])
+            return [f"{when}, whatever the mask: {self._sum} over the honest parties {self._told(groups[0])}."]
+        parts = "; ".join(f"{{{self._told(group)}}}" for group in groups[:NAMED])
         return [f"The corrupt parties cut the network. {when}, whatever the mask: {self._sum} over each of {parts}."]
 
     @property
@@ -280,7 +271,7 @@ class Report(Shown):
         """What would help; every edge that is named was tried."""
         said = []
         if self.coalitions is None and self.adversary.corrupt:
-            for i in self.exposed[:3]:
+            for i in self._disclosed[:3]:
                 partner = _hides(self.network, i, self.adversary.corrupt)
                 if partner is not None:
                     j, size = partner
@@ -306,14 +297,23 @@ class Report(Shown):
     # For machines
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, for JSON; infinite and missing values are the strings ``"inf"`` and None."""
-        names = None if self.network.labels is None else [str(label) for label in self.network.labels]
+        """Plain numbers and lists, for JSON; infinite and missing values are the strings ``"inf"`` and None.
+
+        Nodes are numbers; ``labels`` has their names where they have any, and ``names`` says the same by name.
+        """
+        labels = None if self.network.labels is None else [str(label) for label in self.network.labels]
         coalitions = None
         if self.coalitions is not None:
-            coalitions = [None if nodes is None else sorted(nodes) for nodes in self.coalitions]
-        return {
-            "adversary": str(self.adversary),
+            coalitions = [None if nodes is None else self._numbers(nodes) for nodes in self.coalitions]
+        by_number = {
             "corrupt": sorted(self.adversary.corrupt),
+            "exposed": self._disclosed,
+            "groups": self._groups,
+            "coalitions": coalitions,
+            "overall": None if self.overall is None else self._numbers(self.overall),
+        }
+        return {
+            "adversary": self.adversary.told(self.name),
             "channels": self.channels,
             "view": self.view,
             "mask": self.mask,
@@ -321,7 +321,8 @@ class Report(Shown):
             "method": self.method,
             "guarantee": self.guarantee,
             "unit": "nats",
-            "labels": names,
+            "labels": labels,
+            "names": None if labels is None else {key: _by_name(labels, value) for key, value in by_number.items()},
             "leakage": plain(self.leakage),
             "floor": plain(self.floor),
             "excess": plain(self.excess),
@@ -335,10 +336,7 @@ class Report(Shown):
             "published": self.published,
             "prior_std": plain(self.prior_std),
             "posterior_std": plain(self.posterior_std),
-            "exposed": list(self.exposed),
-            "groups": self.groups,
-            "coalitions": coalitions,
-            "overall": None if self.overall is None else sorted(self.overall),
+            **by_number,
             "flags": self.flags,
             "sentences": self.sentences(),
         }
@@ -360,7 +358,7 @@ def _who(report: Report) -> str:
     elif not corrupt:
         return "an eavesdropper" if report.adversary.taps else "nobody"
     else:
-        parties = f"corrupt part{'ies' if len(corrupt) > 1 else 'y'} {report.names(corrupt)}"
+        parties = f"corrupt part{'ies' if len(corrupt) > 1 else 'y'} {report.names(report.corrupt)}"
     return f"{parties} and taps on every channel" if report.adversary.taps and report.channels == "open" else parties
 
 
@@ -371,6 +369,13 @@ def _hides(network: Network, i: int, corrupt: frozenset[int]) -> tuple[int, int]
         return None
     best = max(groups, key=len)
     return int(best[np.argmin(network.degrees[best])]), len(best) + 1
+
+
+def _by_name(labels: Sequence[str], value: Any) -> Any:
+    """Numbers of nodes, in lists of any depth, as names."""
+    if isinstance(value, list):
+        return [_by_name(labels, part) for part in value]
+    return None if value is None else labels[value]
 
 
 def plain(values: Array | Sequence[float]) -> Any:

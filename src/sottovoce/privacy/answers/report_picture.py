@@ -142,7 +142,8 @@ def _groups(axes: Any, report: Report, places: npt.NDArray[np.float64], size: fl
     pale: list[Any] = [tuple(0.35 * shade + 0.65 for shade in to_rgb(colour)) for colour in GROUPS]
     band = BAND * np.sqrt(size)
     groups = [group for group in report.groups if len(group) > 1]
-    for group, colour in zip(groups, cycle(pale), strict=False):
+    for members, colour in zip(groups, cycle(pale), strict=False):
+        group = [report.network.index(node) for node in members]
         inside = report.network.edges[np.isin(report.network.edges, group).all(axis=1)]
         axes.add_collection(LineCollection(list(places[inside]), colors=[colour], linewidths=band, zorder=0,
                                            capstyle="round"))  # fmt: skip

@@ -27,8 +27,8 @@ from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported
 from ...pdmm.masks import Mask
 from ...pdmm.problem import Problem
-from ...pdmm.schedules import Schedule, Synchronous
-from ...pdmm.settings import positive_integer
+from ...pdmm.schedules import Schedule
+from ...pdmm.settings import positive_integer, settled_schedule
 from ..adversary import Coalition
 from .recorded_transcript import C, OnEdges, RecordedTranscript, overhear
 from .traffic import RecoveredHessians, quadratic_terms, relative, symmetric_solution
@@ -82,18 +82,16 @@ def edge_attack(
     2.0
     """
     quadratic_terms(problem)
-    members = Coalition(corrupt)
-    members.check(problem.network)
+    members = Coalition(corrupt).on(problem.network)
     if not members.corrupt:
         raise InvalidInput("corrupt is empty: over encrypted channels somebody must be corrupt to see anything.")
     positive_integer(wakes, "wakes")
     transcript, _ = overhear(problem, schedule=schedule, theta=theta, c=c, mask=mask, seed=seed, wakes=wakes)
-    return hessians_on_edges(transcript, [members.corrupt], plans_of(schedule))
+    return hessians_on_edges(transcript, [members.corrupt], plans_of(settled_schedule(problem, schedule)))
 
 
-def plans_of(schedule: Schedule | None) -> bool:
+def plans_of(schedule: Schedule) -> bool:
     """Whether everybody knows who wakes when; refused where this attack could be fooled."""
-    schedule = Synchronous() if schedule is None else schedule
     if schedule.synchronous or schedule.length() is not None:
         return True
     if schedule.law is not None and schedule.law.of == "one node" and schedule.law.rates is None:

@@ -170,8 +170,7 @@ def kink_attack(
     """
     if not has_kinks(problem):
         raise Unsupported(f"this attack is for consensus on costs with kinks, such as medians; got {problem!r}.")
-    members = Coalition(corrupt)
-    members.check(problem.network)
+    members = Coalition(corrupt).on(problem.network)
     positive_integer(wakes, "wakes")
     transcript, pads = overhear(problem, schedule=schedule, theta=theta, c=c, mask=mask, seed=seed, wakes=wakes)
     if taps:
@@ -202,7 +201,7 @@ def kinks_on_edges(
     if transcript.theta == 1:
         return RecoveredKinks(values)
     for corrupt in coalitions:
-        around = {j: problem.network.neighbours(j).tolist() for j in corrupt}
+        around = {j: problem.network.around(j).tolist() for j in corrupt}
         known = [_known_x(problem, transcript, pads, j, around[j]) for j in corrupt]
         own = [x[-1] for x in known if x is not None]
         for i in _suspects(problem, corrupt):
@@ -260,14 +259,14 @@ def _first_x(problem: Problem, transcript: RecordedTranscript, pads: Array, corr
 
     woken = [i for i in range(network.n) if len(transcript.heard[i].r)]
     for i in woken:
-        known = _known_x(problem, transcript, pads, i, network.neighbours(i).tolist() if i in corrupt else corrupt)
+        known = _known_x(problem, transcript, pads, i, network.around(i).tolist() if i in corrupt else corrupt)
         if known is not None:
             first[i] = known[0]
     if not corrupt and woken:
         first[woken[0]] = 0.0
     reached = [i for i in woken if np.isfinite(first[i]).all()]
     for i in reached:  # grows while it is walked
-        for j in network.neighbours(i).tolist():
+        for j in network.around(i).tolist():
             if j in woken and j not in reached:
                 # e_ij + 2 c A_ij x_i, and the same of j, with -e_ij and -A_ij.
                 total = said_first(i, j) + said_first(j, i)

@@ -9,6 +9,7 @@ gradient up to a constant (``gradient_attack``), and the change of the data wher
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,11 +110,11 @@ class RecoveredGradients:
         """The node whose gradient was seen to change most: one that wakes often may have seen nothing new."""
         return int(np.lexsort((self.points, self.ranges))[-1])
 
-    def sentence(self, i: int | None = None) -> str:
-        """What is known of node ``i``, by default the most telling one, in words."""
+    def sentence(self, i: int | None = None, name: Callable[[int], str] = str) -> str:
+        """What is known of node number ``i``, by default the most telling one, in words; ``name`` says who it is."""
         i = self.telling if i is None else i
         return (
-            f"The gradient map of node {i} is known up to a constant at {self.points[i]} points (up to a shift), "
+            f"The gradient map of node {name(i)} is known up to a constant at {self.points[i]} points (up to a shift), "
             f"to error {self.errors[i]:.1e} in differences up to {self.ranges[i]:.1e}."
         )
 

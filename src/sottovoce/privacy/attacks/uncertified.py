@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...costs import LeastSquares
 from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported
+from ...network.names import labels
 from ...pdmm.masks import GaussianMask, UniformMask
 from ...pdmm.modular_mask import ModularMask
 from ...pdmm.problem import Problem
@@ -155,7 +156,7 @@ def _unfit(tapped: bool) -> str:
 def _best_placed(problem: Problem) -> list[int]:
     """Those whose neighbours have fewest others to hear from: an attack from own edges gets most out of them."""
     degrees, network = problem.network.degrees, problem.network
-    order = sorted(range(network.n), key=lambda j: (int(degrees[network.neighbours(j)].min()), j))
+    order = sorted(range(network.n), key=lambda j: (int(degrees[network.around(j)].min()), j))
     return order[:CORRUPT]
 
 
@@ -243,7 +244,9 @@ def _told(problem: Problem, attack: Any, tapped: bool, corrupt: Collection[int])
     if isinstance(attack, RecoveredGradients):
         changed = attack.ranges.max(initial=0.0) > 0
         return (
-            f"The attack: {attack.sentence()}" if changed else f"In what was seen no gradient changed. {NO_GUARANTEE}"
+            f"The attack: {attack.sentence(name=problem.network.name)}"
+            if changed
+            else f"In what was seen no gradient changed. {NO_GUARANTEE}"
         )
     where = "" if tapped else ", from own edges alone,"
     if isinstance(attack, RecoveredKinks | RecoveredRows):
@@ -280,10 +283,11 @@ def _uniform(
     secrets = secrets_of(problem, prior)
     honest = [i for i in range(problem.network.n) if i not in adversary.corrupt]
     if adversary.corrupt and secrets.width == 1 and secrets.K.ndim == 1:
-        around = [len(set(problem.network.neighbours(i).tolist()) - adversary.corrupt) for i in honest]
+        around = [len(set(problem.network.around(i).tolist()) - adversary.corrupt) for i in honest]
         node = honest[int(np.argmin(around))]
         variance, prior_variance = mask.variance, float(secrets.K[node])
-        whom: Any = {"corrupt": adversary.corrupt, "node": node}
+        network = problem.network
+        whom: Any = {"corrupt": labels(network, adversary.corrupt), "node": network.label(node)}
         attack = uniform_attack(secrets.problem, variance=variance, prior_variance=prior_variance, seed=0, **whom)
         told = f" {attack}"
     flags = {

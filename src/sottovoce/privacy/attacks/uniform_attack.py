@@ -21,8 +21,9 @@ and that variance has the mean ``v`` over ``e``, in which the logarithm is conve
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import fft
@@ -31,9 +32,11 @@ from scipy.special import entr, ndtr
 
 from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported, is_number
+from ...network import names
 from ...pdmm.masks import UniformMask
 from ...pdmm.problem import Problem
 from ...pdmm.settings import positive_integer
+from ..adversary import node_numbers
 
 TAILS = 10.0  # standard deviations: the Gaussian density beyond is 1e-22 of its peak
 RESOLUTION = 4  # grid points per standard deviation of the secret: its spectrum ends at exp(-79)
@@ -50,9 +53,9 @@ class UniformLeak:
 
     Attributes
     ----------
-    node : int
-        About whom.
-    corrupt : frozenset of int
+    node
+        About whom, by name or number.
+    corrupt : frozenset
         The coalition, which taps open channels.
     honest_neighbours : int
         How many the node has.
@@ -73,8 +76,8 @@ class UniformLeak:
     1
     """
 
-    node: int
-    corrupt: frozenset[int]
+    node: Any
+    corrupt: frozenset[Any]
     honest_neighbours: int
     nats: float
     stderr: float
@@ -83,9 +86,10 @@ class UniformLeak:
 
     def __str__(self) -> str:
         spread = f" +- {self.stderr:.1g}" if self.stderr else ""
+        coalition = ", ".join(sorted(str(node) for node in self.corrupt))
         return (
             f"Uniform pads leak at least {self.nats:.3g}{spread} nats about node {self.node} to a "
-            f"coalition {sorted(self.corrupt)} that taps open channels ({self.method}); Gaussian pads of the same "
+            f"coalition [{coalition}] that taps open channels ({self.method}); Gaussian pads of the same "
             f"variance leak {self.gaussian:.3g} in the same way."
         )
 
@@ -95,8 +99,8 @@ def uniform_attack(
     *,
     variance: float,
     prior_variance: float = 1.0,
-    corrupt: Collection[int],
-    node: int,
+    corrupt: Iterable[Hashable],
+    node: Hashable,
     draws: int = 400,
     seed: int | None = None,
 ) -> UniformLeak:
@@ -111,7 +115,7 @@ def uniform_attack(
     variance, prior_variance
         Of a pad, and of the secret.
     corrupt
-        The coalition, which taps open channels.
+        The coalition, which taps open channels, by name or number.
     node
         About whom.
     draws, seed
@@ -130,14 +134,16 @@ def uniform_attack(
     >>> found.nats > found.gaussian
     True
     """
-    mask = UniformMask(variance)
-    a = _curvature(problem, node, corrupt, prior_variance)
+    mask, network = UniformMask(variance), problem.network
+    i, known = network.index(node), set(node_numbers(network, corrupt, "corrupt"))
+    by = frozenset(names.labels(network, known))
+    a = _curvature(problem, i, known, prior_variance)
     if positive_integer(draws, "draws") < 2:
         raise InvalidInput("draws must be at least 2: one has no spread.")
-    honest = [j for j in problem.network.neighbours(node).tolist() if j not in corrupt]
+    honest = [j for j in network.around(i).tolist() if j not in known]
     h, tau = len(honest), a * math.sqrt(prior_variance)
     if h == 0:
-        return UniformLeak(node, frozenset(corrupt), 0, math.inf, 0.0, math.inf, "no honest neighbour: disclosed")
+        return UniformLeak(network.label(i), by, 0, math.inf, 0.0, math.inf, "no honest neighbour: disclosed")
     b = math.sqrt(3.0) * mask.sigma / tau
     w, share = integrated_widths(b, h) if h <= INTEGRATED else drawn_widths(mask, h, draws, seed, tau)
     if h == 1:
@@ -147,8 +153,8 @@ def uniform_attack(
     else:
         nats, method = 0.5 * np.log1p(3 / np.sum(w**2, axis=1)), "as if Gaussian given the differences of pads"
     return UniformLeak(
-        node,
-        frozenset(int(i) for i in corrupt),
+        network.label(i),
+        by,
         h,
         nats=float(share @ nats),
         stderr=0.0 if h <= INTEGRATED else float(nats.std(ddof=1) / math.sqrt(draws)),
@@ -217,18 +223,15 @@ def _entropy(w: Array, spread: float) -> float:
 
 
 def _curvature(problem: Problem, node: int, corrupt: Collection[int], prior_variance: float) -> float:
-    form, n = problem.quadratic, problem.network.n
+    form, name = problem.quadratic, problem.network.name(node)
     if form is None or form.Q.ndim != 1 or problem.dim != 1 or not problem.consensus:
         raise Unsupported(f"the bound is for averaging of numbers, sv.averaging(network, s); got {problem!r}.")
-    for i in (node, *corrupt):
-        if isinstance(i, bool) or not isinstance(i, int | np.integer) or not 0 <= i < n:
-            raise InvalidInput(f"node and corrupt must name nodes in 0 .. {n - 1}; got {i!r}.")
     if not len(corrupt):
         raise Unsupported("the bound is for a coalition: without a corrupt node x is not known. Name at least one.")
     if node in corrupt:
-        raise InvalidInput(f"node {node} is corrupt itself; ask about an honest one.")
+        raise InvalidInput(f"node {name} is corrupt itself; ask about an honest one.")
     if not (is_number(prior_variance) and 0 < prior_variance < math.inf):
         raise InvalidInput(f"prior_variance must be a positive number; got {prior_variance!r}.")
     if form.Q[node] <= 0:
-        raise Unsupported(f"node {node} has no curvature, so its linear term does not stand for a secret s.")
+        raise Unsupported(f"node {name} has no curvature, so its linear term does not stand for a secret s.")
     return float(form.Q[node])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported, is_number
+from ...network import Network
 from ...pdmm.masks import GaussianMask, UniformMask
 from ...pdmm.modular_mask import ModularMask
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule, key_of
 from ...pdmm.settings import settled_schedule, settled_theta, whole_number
-from ..adversary import Adversary, Channels, honest_components, node_set
+from ..adversary import Adversary, Channels, honest_components, node_numbers
 from ..answers.indistinguishable import told_apart
 from ..answers.report import Report
 from ..encrypted.own_edges import EncryptedRun
@@ -180,10 +181,10 @@ class Case:
             return replace(leaks, least=None), seen.method, "exact"
         return leaks, seen.method, "between"
 
-    def report(self, adversary: Adversary, nodes: Iterable[int] | None = None) -> Report:
+    def report(self, adversary: Adversary, nodes: Iterable[Hashable] | None = None) -> Report:
         """The report on one adversary."""
         n, w = self.secrets.n, self.secrets.width
-        chosen = None if nodes is None else _chosen(nodes, adversary, n)
+        chosen = None if nodes is None else _chosen(nodes, adversary, self.secrets.problem.network)
         if chosen is None and n * w > DENSE:
             too_many = {
                 "a snapshot": self.setting.one_moment,
@@ -260,13 +261,13 @@ def flags(case: Case, adversary: Adversary) -> dict[str, str]:
     return found
 
 
-def _chosen(nodes: Iterable[int], adversary: Adversary, n: int) -> npt.NDArray[np.int64]:
-    chosen = np.array(sorted(node_set(nodes, "nodes")), dtype=np.int64)
-    if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
-        raise InvalidInput(f"nodes must name some of the nodes 0 .. {n - 1}; got {chosen.tolist()}.")
-    if bad := sorted(adversary.corrupt & set(chosen.tolist())):
-        raise InvalidInput(f"node {bad[0]} is corrupt itself; ask about honest nodes.")
-    return chosen
+def _chosen(nodes: Iterable[Hashable], adversary: Adversary, network: Network) -> npt.NDArray[np.int64]:
+    chosen = node_numbers(network, nodes, "nodes")
+    if not chosen:
+        raise InvalidInput("nodes must name some of the nodes; got none. Leave it out for all.")
+    if bad := sorted(adversary.corrupt & set(chosen)):
+        raise InvalidInput(f"node {network.name(bad[0])} is corrupt itself; ask about honest nodes.")
+    return np.array(chosen, dtype=np.int64)
 
 
 def check(problem: Problem, channels: Channels) -> None:

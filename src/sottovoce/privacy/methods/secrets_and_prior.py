@@ -4,6 +4,7 @@ masked."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy import sparse
 from ...costs.base import Array
 from ...costs.quadratic import Quadratic
 from ...errors import InvalidInput, Unsupported
+from ...network.names import in_order
 from ...pdmm.problem import Problem
 
 CONTRAST = 1e5  # between curvatures: what an answer leaves of a variance falls as its inverse square
@@ -92,10 +94,12 @@ class Prior:
 GIVEN = Prior(1.0, "as given", np.zeros((0, 0)))
 
 
-def prior_of(problem: Problem, prior: npt.ArrayLike | None) -> Prior:
+def prior_of(problem: Problem, prior: npt.ArrayLike | Mapping[Any, float] | None) -> Prior:
     """As given; or the mean square of the data about 0, in the entry where it is largest, which is no less than their
     variance; or 1 where there are none (all zero)."""
     squares = squares_of(problem)
+    if isinstance(prior, Mapping):
+        prior = in_order(problem.network, prior, "prior")
     if prior is not None:
         return Prior(prior, "as given", squares)
     if squares.any():
@@ -134,7 +138,8 @@ def secrets_of(problem: Problem, prior: npt.ArrayLike = 1.0) -> Secrets:
     if (smallest <= 0).any():
         i = int(np.argmin(smallest))
         raise Unsupported(
-            f"node {i}: its quadratic form is singular, so its linear term does not stand for a secret s. Add a ridge."
+            f"node {problem.network.name(i)}: its quadratic form is singular, so its linear term does not stand for a "
+            "secret s. Add a ridge."
         )
     largest = form.Q if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q)[:, -1]
     if largest.max() > CONTRAST * smallest.min():

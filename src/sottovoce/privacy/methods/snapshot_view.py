@@ -41,7 +41,7 @@ class SnapshotView:
         self.maps = []
         for i in self.answer.honest:
             own = slice(i * w, (i + 1) * w)
-            honest = set(secrets.problem.network.neighbours(i).tolist()) - corrupt
+            honest = set(secrets.problem.network.around(i).tolist()) - corrupt
             Y = Q[own, own] @ x[own] + run.q[own] + honest_rows(secrets.problem, int(i), honest) @ z
             from_q = Y[:, run.rows : run.rows + run.N]
             self.maps.append((Y[:, : run.rows], -from_q @ Q))  # q = -Q s

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 
 from ...costs.base import Array
 from ...errors import Unsupported
+from ...network import Network, names
 from ...pdmm.modular_mask import ModularMask
 from ..adversary import Adversary, Coalition, Eavesdropper
 from ..answers.indistinguishable import worst_told_apart
@@ -50,10 +52,15 @@ def worst_case(case: Case, t: int) -> Report:
         if np.nanmax(leaks.leakage) > most:
             overall, most = adversary.corrupt, float(np.nanmax(leaks.leakage))
     told = f"{method}, all {count:,} coalitions of at most {t}"
-    mu = worst_told_apart(case, t)
+    network = case.secrets.problem.network
+    more = {"overall": _named(network, overall), "max_corrupt": t, "mu": worst_told_apart(case, t)}
     return case.assemble(
-        worst, told, guarantee, Eavesdropper(), coalitions=tuple(by), overall=overall, max_corrupt=t, mu=mu
+        worst, told, guarantee, Eavesdropper(), coalitions=tuple(_named(network, nodes) for nodes in by), **more
     )
+
+
+def _named(network: Network, nodes: frozenset[int] | None) -> frozenset[Any] | None:
+    return None if nodes is None else frozenset(names.labels(network, nodes))
 
 
 def every_leak(case: Case, t: int) -> Iterator[tuple[Adversary, tuple[Leaks, str, Guarantee]]]:
@@ -130,7 +137,7 @@ def _bounded(case: Case, t: int) -> Report:
     # How much of the leakage is the floor depends on the coalition; the excess is at most all of it.
     floor = np.where(exposed, np.inf, np.nan)
     bound = Leaks(leakage, floor, np.minimum(leakage, beyond), np.full((secrets.n, 1), np.nan))
-    by = tuple(frozenset(network.neighbours(i).tolist()) if exposed[i] else None for i in range(secrets.n))
+    by = tuple(_named(network, frozenset(network.around(i))) if exposed[i] else None for i in range(secrets.n))
     method = f"neighbourhood bound for all {coalitions_up_to(secrets.n, t):.3g} coalitions of at most {t}"
     mu = worst_told_apart(case, t)
     return case.assemble(bound, method, "upper bound", Eavesdropper(), coalitions=by, max_corrupt=t, mu=mu)
@@ -169,7 +176,7 @@ def _least(secrets: Secrets, values: Array, t: int) -> Array:
     """For each node the sum over its neighbours, but for the ``t`` largest."""
     network, least = secrets.problem.network, np.zeros(secrets.n)
     for i in range(secrets.n):
-        around = network.neighbours(i)
+        around = network.around(i)
         if len(around) > t:
             least[i] = np.sort(values[around])[: len(around) - t].sum()
     return least

@@ -72,6 +72,7 @@ class AffineRun(Reference):
         self.blocks = inverse_penalised(problem, c, q.dtype)
         inverse = sparse.csr_array(sparse.block_diag(list(self.blocks)))
         self.q = q
+        schedule = schedule.on(problem.network)
         schedule.check(problem.network)
         settings = Settings(schedule=schedule, key=key_of(seed), c=c, theta=theta, batch=q.shape[1], z0=start)
         super().__init__(problem, settings)

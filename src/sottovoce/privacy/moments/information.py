@@ -11,7 +11,7 @@ records the whole transcript learns more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ...errors import InvalidInput, MissingExtra, Unsupported
+from ...network import Network, names
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule
 from .exact_moments import LinearRun, play, quadratic_of
@@ -67,8 +68,8 @@ def snapshot_information(
     problem: Problem,
     schedule: Schedule,
     *,
-    node: int,
-    honest: Collection[int],
+    node: Hashable,
+    honest: Iterable[Hashable],
     theta: float,
     c: float,
     variance: float,
@@ -88,7 +89,7 @@ def snapshot_information(
     schedule, theta, c, seed
         How the run goes; a seed fixes the sequence of a random schedule.
     node, honest
-        About whom, and which of its neighbours are honest.
+        About whom, and which of its neighbours are honest, by name or number.
     variance, secret_variance
         Of a pad, and of a secret.
     iterations, every
@@ -109,17 +110,17 @@ def snapshot_information(
     ([0, 1, 2, 3, 4], True)
     """
     form = quadratic_of(problem)
-    _check(problem, node, honest)
+    who, spared = _numbers(problem.network, node, honest)
     for name, value in (("variance", variance), ("secret_variance", secret_variance)):
         if not value > 0:
             raise InvalidInput(f"{name} must be positive; got {value}.")
     d = problem.dim
     Q = form.Q if form.Q.ndim == 3 else form.Q[:, None, None] * np.eye(d)
-    if np.linalg.matrix_rank(Q[node]) < d:
+    if np.linalg.matrix_rank(Q[who]) < d:
         raise Unsupported(f"node {node}: Q is singular, so its linear term does not stand for a secret s.")
     run = LinearRun(problem, schedule, theta=theta, c=c, seed=seed)
     rows, N = run.rows, run.N
-    own = slice(node * d, (node + 1) * d)
+    own = slice(who * d, (who + 1) * d)
     # Cov of (z(0), q): pads are independent of secrets, and q_i = -Q_i s_i.
     q_cov = np.zeros((N, N))
     for i in range(problem.network.n):
@@ -127,9 +128,9 @@ def snapshot_information(
         q_cov[block, block] = secret_variance * Q[i] @ Q[i]
     others = q_cov.copy()
     others[own, own] = 0
-    picked = honest_rows(problem, node, honest)
+    picked = honest_rows(problem, who, spared)
     nats = []
-    seen = list(play_values(run, iterations, every, Q[node], own, picked))
+    seen = list(play_values(run, iterations, every, Q[who], own, picked))
     for _, Y in seen:
         from_z, from_q = Y[:, :rows], Y[:, rows : rows + N]
         signal = from_q[:, own] @ q_cov[own, own] @ from_q[:, own].T
@@ -216,11 +217,10 @@ def estimated_information(
     return float(values[0]), float(np.std(values[1:], ddof=1) / np.sqrt(folds))
 
 
-def _check(problem: Problem, node: int, honest: Collection[int]) -> None:
-    network = problem.network
-    if not 0 <= node < network.n:
-        raise InvalidInput(f"node must be in 0 .. {network.n - 1}; got {node}.")
-    neighbours = set(network.neighbours(node).tolist())
-    for j in honest:
-        if j not in neighbours:
-            raise InvalidInput(f"{j} is not a neighbour of node {node}; its neighbours are {sorted(neighbours)}.")
+def _numbers(network: Network, node: Hashable, honest: Iterable[Hashable]) -> tuple[int, set[int]]:
+    who, spared = network.index(node), set(names.indices(network, honest))
+    around = network.around(who).tolist()
+    for j in sorted(spared.difference(around)):
+        neighbours = ", ".join(network.name(k) for k in around)
+        raise InvalidInput(f"{network.name(j)} is not a neighbour of node {network.name(who)}; those are {neighbours}.")
+    return who, spared

@@ -47,6 +47,7 @@ class RandomMoments:
 
     def __init__(self, problem: Problem, schedule: Schedule, *, theta: float, c: float, variance: float) -> None:
         check_run(theta=theta, c=c, variance=variance)
+        schedule = schedule.on(problem.network)
         self.problem, self.schedule, self.theta, self.c = problem, schedule, theta, c
         schedule.check(problem.network)
         network = problem.network

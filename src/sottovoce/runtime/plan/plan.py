@@ -363,7 +363,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
         *_section("[run]", run),
         *_section(f"[run.{kind}]", agreed),
     ]
-    for j in plan.network.neighbours(i).tolist():
+    for j in plan.network.around(i).tolist():
         other, pem = plan.parties[j], certificates[j]
         known = {
             "name": other.name,

@@ -57,15 +57,14 @@ class Prospect:
         """Why the run should not take place, and what would help."""
         told = []
         network, t = self.exposure.network, self.exposure.t
-        for i in self.exposure.exposed:
-            coalition = self.exposure.coalition[i]
-            assert coalition is not None
+        for party in self.exposure.exposed:
+            coalition = self.exposure.loc(party)["coalition"]
             those = f"{names(network, coalition)} {'is' if len(coalition) == 1 else 'are'}"
-            told.append(f"{network.name(i)} is DISCLOSED, at any mask, if {those} corrupt: nobody else talks to it.")
+            told.append(f"{party} is DISCLOSED, at any mask, if {those} corrupt: nobody else talks to it.")
         if told:
             edges = helpful_edges(network, t)
             if edges:
-                pairs = ", ".join(f"{network.name(i)} - {network.name(j)}" for i, j in edges)
+                pairs = ", ".join(f"{one} - {other}" for one, other in edges)
                 told.append(f"What helps: edges {pairs}. Then {t} corrupt discloses nobody, and cuts nobody off.")
             else:
                 told.append("No edge helps: everybody talks to everybody already. Find more parties, or trust more.")
@@ -85,7 +84,7 @@ class Prospect:
             "verdict": self.verdict.value,
             "safe": self.safe,
             "max_corrupt": self.exposure.t,
-            "exposed": list(self.exposure.exposed),
+            "exposed": self.exposure.to_dict()["exposed"],
             "group": list(self.exposure.group),
             "excess": excess,
             "unit": "nats",
@@ -223,9 +222,9 @@ def _calibrated(
     return GaussianMask(calibrate(problem, delta=delta, against=Worst(t), **setting).rounded_up)
 
 
-def helpful_edges(network: Network, t: int) -> list[tuple[int, int]]:
+def helpful_edges(network: Network, t: int) -> list[tuple[Any, Any]]:
     """Edges after which ``t`` corrupt nodes neither isolate anybody nor cut the graph; none where no edges do."""
-    edges: list[tuple[int, int]] = []
+    edges: list[tuple[Any, Any]] = []
     while True:
         suggestion = suggest_edges(network, most=network.n)
         if suggestion.before > t:
@@ -236,5 +235,5 @@ def helpful_edges(network: Network, t: int) -> list[tuple[int, int]]:
         network = suggestion.network
 
 
-def names(network: Network, nodes: Collection[int]) -> str:
-    return " and ".join(network.name(i) for i in sorted(nodes))
+def names(network: Network, nodes: Collection[Any]) -> str:
+    return " and ".join(network.name(i) for i in sorted(map(network.index, nodes)))

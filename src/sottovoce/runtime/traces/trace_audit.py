@@ -9,7 +9,7 @@ functional, and with the values goes the posterior.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def audit_trace(
     traces: Iterable[Trace | str | Path],
     *,
     stage: int,
-    corrupt: Iterable[int] = (),
+    corrupt: Iterable[Hashable] = (),
     against: Adversary | None = None,
     prior: npt.ArrayLike = 1.0,
 ) -> Report:
@@ -58,6 +58,7 @@ def audit_trace(
     if not isinstance(found, Adversary):
         raise InvalidInput(f"against must name who is corrupt in a recorded run; got {against!r}.")
     view = _View(traces, stage, found, prior)
+    found = view.adversary
     functionals = [functional for functional, _ in view.messages()] + view.entrusted()
     told = f"the recorded transcript of stage {stage}, one number of a contribution"
     if found.sees_all(view.case.channels):
@@ -128,7 +129,7 @@ class _View:
         self.variance = _variance(self.traces, stage)
         pairs = [(trace.index, j) for trace in self.traces for j in trace.neighbours.values() if trace.index < j]
         network = Network.from_edges(n, pairs, labels=[trace.party for trace in self.traces])
-        adversary.check(network)
+        self.adversary = adversary = adversary.on(network)
         self.place = {(int(i), int(j)): h for h, (i, j) in enumerate(network.half_edges)}
         unknowns = n + len(self.place)
         if unknowns > UNKNOWNS:
