@@ -157,8 +157,8 @@ def kink(x: float) -> float:
     ("make", "sentence"),
     [
         (lambda: sv.FromGradient(None, abs), "value must be a function; got None"),
-        (lambda: sv.FromGradient(abs, 2.0), "gradient must be a function; got 2.0"),
-        (lambda: sv.FromGradient(abs, abs, hessian=3), "hessian must be a function; got 3"),
+        (lambda: sv.FromGradient(abs, 2.0), "gradient must be a function; got float"),
+        (lambda: sv.FromGradient(abs, abs, hessian=3), "hessian must be a function; got int"),
         (lambda: sv.FromGradient(np.cosh, np.sinh, dim=0), "dim must be None"),
         (lambda: sv.FromGradient(np.cosh, np.sinh, start=[1.0, 2.0]), "start must be a number, or a vector of dim"),
         (lambda: sv.FromGradient(np.cosh, np.sinh, start=np.nan), "start must be finite"),
