@@ -30,7 +30,7 @@ def plot_run(path: str | Path | None, result: Result, network: Network, tol: flo
         if title:
             figure.suptitle(title, x=0.004, size=11, ha="left", color=INK, weight="bold", parse_math=False)
         if x is not None:
-            _answer(columns[:shown], x, network)
+            _answer(columns[:shown], x, network, result.status is Status.CONVERGED)
         _residual(columns[shown], result, tol)
         draw_network(columns[-1], network)
     return figure
@@ -48,7 +48,7 @@ def answers(result: Result, network: Network) -> npt.NDArray[np.float64] | None:
     return x
 
 
-def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network) -> None:
+def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, converged: bool) -> None:
     """A row for each party, in their order, from above; a panel for each of the first entries."""
     n, d = x.shape
     some = range(0, n, -(-n // NAMED))
@@ -59,7 +59,7 @@ def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network) -> None:
         middle, spread = (known.min() + known.max()) / 2, np.ptp(known) / 2
         half = max(1.3 * spread, 0.02 * abs(middle), 1e-6)  # what agrees lies on one line, whatever its last digits
         axes.set_xlim(middle - half, middle + half)
-        if spread <= SAME * max(abs(middle), 1):
+        if spread <= SAME * max(abs(middle), float(converged)):  # an answer near 0 has no relative error to speak of
             axes.set_xticks([middle], [f"{middle:.6g}"])
         else:
             agreed = False

@@ -91,9 +91,6 @@ class Exposure:
         ]
         return " ".join(sentences)
 
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.summary())}</p>"
-
     def _names(self, nodes: Sequence[int]) -> str:
         """``nodes`` by the user's labels, the first few of them."""
         first = ", ".join(self.network.name(i) for i in nodes[:NAMED])
@@ -115,6 +112,9 @@ class Exposure:
             "cut": None if self.cut is None else sorted(self.cut),
             "articulation": list(self.articulation),
         }
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.summary())}</p>"
 
 
 def exposure(network: Network, against: Worst = Worst(1), *, largest: int = 8) -> Exposure:  # noqa: B008 - frozen
