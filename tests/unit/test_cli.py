@@ -274,7 +274,8 @@ def test_a_failed_picture_leaves_nothing_behind(problem: Path, monkeypatch: pyte
 @pytest.mark.parametrize("network", [Network.star(9), Network.grid(3, 3), Network.random_geometric(400, seed=1)])
 def test_any_network_can_be_drawn(tmp_path: Path, network: Network) -> None:
     history = {"iteration": np.arange(3), "residual": np.array([1.0, np.inf, 0.0])}
-    result = Result(np.zeros(network.n), None, Status.DIVERGED, 3, 3, 3, np.inf, history, 0.1, 1.0, 1.0, None)
+    x, z = np.zeros(network.n), np.zeros(2 * network.m)
+    result = Result(x, z, Status.DIVERGED, 3, 3, 3, np.inf, history, 0.1, 1.0, 1.0, None)
     plot_run(tmp_path / "out.svg", result, network, 1e-9)
     text = (tmp_path / "out.svg").read_text()
     assert "diverged after 3 iterations" in text

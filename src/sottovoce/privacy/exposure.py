@@ -106,9 +106,6 @@ class Exposure:
         ]
         return " ".join(sentences)
 
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.summary())}</p>"
-
     def _names(self, nodes: Collection[Any]) -> str:
         """How many, and who the first few are."""
         first = ", ".join(self.network.name(i) for i in self._numbers(nodes)[:NAMED])
@@ -133,6 +130,9 @@ class Exposure:
             "cut": None if self.cut is None else self._numbers(self.cut),
             "articulation": self._numbers(self.articulation),
         }
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.summary())}</p>"
 
 
 def exposure(network: Network, against: Worst = Worst(1), *, largest: int = 8) -> Exposure:  # noqa: B008 - frozen
