@@ -1,4 +1,4 @@
-"""Draws the pictures of the README, the glossary and docs/explanation/given-away.md: ``python docs/pictures.py``."""
+"""Draws every picture of docs/images: ``python docs/pictures.py``."""
 
 import os
 import re
@@ -8,8 +8,10 @@ from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.collections import LineCollection
 
 import sottovoce as sv
+from sottovoce import paper
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"  # Okabe and Ito: told apart by every reader
 
@@ -30,8 +32,7 @@ def main() -> None:
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     figure, (graph, wire, agreement) = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
     graph.set_title("Ten parties, ten private numbers")
-    for i, j in network.edges:
-        graph.plot(*network.positions[[i, j]].T, color=GREY, lw=1, zorder=1)
+    graph.add_collection(LineCollection(network.positions[network.edges], colors=GREY, lw=1, zorder=1))
     graph.scatter(*network.positions.T, s=280, color="white", edgecolors=BLUE, linewidths=1.5, zorder=2)
     for place, value in zip(network.positions, s, strict=True):
         graph.annotate(f"{value:.0f}", place, ha="center", va="center", color=BLUE, zorder=3)
@@ -51,6 +52,15 @@ def main() -> None:
         "exact mean", (298, s.mean()), xytext=(0, 5), textcoords="offset points", color=ORANGE, ha="right"
     )
     agreement.set_ylim(s.mean() - 60, s.mean() + 60)
+    first = np.abs(answers).max()
+    agreement.annotate(
+        f"cut off: under the pads, first\nanswers go as far as {first:,.0f}",
+        (298, s.mean() - 57),
+        color="#555555",
+        ha="right",
+        va="bottom",
+        fontsize=8,
+    )
     agreement.set_xlabel("activations")
     figure.savefig(Path(__file__).parent / "images" / "agreement.png", dpi=160)
 
@@ -82,6 +92,12 @@ def message() -> None:
     figure.savefig(Path(__file__).parent / "images" / "message.png", dpi=130)
 
 
+def figures() -> None:
+    """Those of the paper."""
+    for draw in (paper.figure1, paper.figure2, paper.figure3):
+        draw().figure.savefig(Path(__file__).parent / "images" / f"{draw.__name__}.png", dpi=220)
+
+
 def run_page(page: Path) -> None:
     """The Python blocks of a page, which write its pictures into the current directory."""
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
@@ -91,6 +107,7 @@ def run_page(page: Path) -> None:
 if __name__ == "__main__":
     main()
     message()
+    figures()
     here = Path(__file__).resolve().parent
     with TemporaryDirectory() as folder:
         os.chdir(folder)

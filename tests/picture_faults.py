@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
@@ -28,7 +29,8 @@ def faults(figure: Any) -> list[str]:
     found += [f"{said!r} leaves the picture" for _, said, box in texts if not inside(box, page)]
     for axes in figure.axes:
         curves, here = list(curves_of(axes)), [entry for entry in texts if shares(entry[0].axes, axes)]
-        found += [f"a curve crosses {said!r}" for _, said, box in here if crossed(curves, box)]
+        seen = [(said, part) for _, said, box in here if (part := Bbox.intersection(box, axes.bbox)) is not None]
+        found += [f"a curve crosses {said!r}" for said, part in seen if crossed(curves, part)]
         for legend in legends_of(figure, axes):
             box = legend.get_window_extent()
             if crossed([*curves, *bars_of(axes)], box) or any(covers(box, mark) for mark in marks_of(axes)):
@@ -123,14 +125,29 @@ def cut(box: Bbox, mark: tuple[float, float, float]) -> bool:
 
 
 def hidden(axes: Any) -> Iterator[tuple[str, str]]:
-    """Curves that lie under another of the same width and style, and dots under other dots, at most of their points."""
+    """Curves that lie under another of the same width and style, and dots under other dots, at most of their points.
+    Those of one colour and mark are not meant to be told apart."""
     seen = [line for line in axes.lines if len(line.get_xdata()) > 3]
     for under, over in combinations(seen, 2):
         style = [(line.get_linestyle(), line.get_linewidth()) for line in (under, over)]
         dots = style[0][0] == style[1][0] == "None"
-        if not dots and style[0] != style[1]:
+        alike = under.get_color() == over.get_color() and under.get_marker() == over.get_marker()
+        if alike or (not dots and style[0] != style[1]):
             continue
         near = axes.figure.dpi / 72 * under.get_markersize() if dots else SAME
         a, b = (line.get_transform().transform(line.get_xydata()) for line in (under, over))
         if len(a) == len(b) and np.mean(np.abs(a - b).max(axis=1) < near) > MOST:
             yield under.get_label(), over.get_label()
+
+
+def kept(monkeypatch: Any) -> list[Any]:
+    """The figures that are written from now on, in a program that closes them afterwards."""
+    figures: list[Any] = []
+    save = Figure.savefig
+
+    def noticed(figure: Any, *arguments: Any, **options: Any) -> None:
+        figures.append(figure)
+        save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", noticed)
+    return figures

@@ -30,10 +30,10 @@ result = sv.solve(
 )
 assert result.history["error"][-1] < 1e-10
 
-figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
-axes.semilogy(np.sqrt(result.history["error"]), color="#0072B2")
-axes.set(xlabel="step", ylabel="error of x (blue)")
-other = axes.twinx()
-other.plot(counts, color="#999999", lw=1)
-other.set_ylabel("links that are up (grey)")
+figure, (error, up) = plt.subplots(2, 1, sharex=True, figsize=(5, 3.4), height_ratios=(2, 1), layout="constrained")
+error.semilogy(np.sqrt(result.history["error"]), color="#0072B2")
+error.set_ylabel("error of x")
+up.plot(counts, color="#555555", lw=1)
+up.set(xlabel="step", ylabel="links up", ylim=(0, None))
+figure.align_ylabels()
 figure.savefig("time_varying.png", dpi=110)

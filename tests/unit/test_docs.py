@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from picture_faults import faults, kept
 from typer.testing import CliRunner
 
 import sottovoce
@@ -26,9 +27,23 @@ def test_programs_of_the_gallery_draw_their_picture(program, tmp_path, monkeypat
     pyplot = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.chdir(tmp_path)
     assert len(program.read_text().splitlines()) < 40
+    figures = kept(monkeypatch)
     runpy.run_path(str(program), run_name="__main__")
+    assert faults(figures[0]) == []  # of an animation the frames follow
     pyplot.close("all")
     assert 0 < (tmp_path / f"{program.stem}.png").stat().st_size < 60_000
+
+
+def test_pictures_of_the_readme_and_the_glossary_can_be_read(monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    figures: list[Any] = []
+    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    drawn = runpy.run_path(str(DOCS / "pictures.py"), run_name="pictures")
+    with matplotlib.rc_context():
+        drawn["main"]()
+        drawn["message"]()
+        assert [faults(figure) for figure in figures] == [[], []]
+    matplotlib.pyplot.close("all")
 
 
 def test_the_gallery_shows_every_program():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +13,7 @@ import pytest
 from picture_faults import faults, shown_texts
 
 import sottovoce as sv
-from sottovoce import privacy
+from sottovoce import paper, privacy
 from sottovoce.network.pictures import plot_network
 from sottovoce.pdmm.pictures import plot_run
 
@@ -110,6 +114,72 @@ def test_a_batch_of_draws_has_no_answer_of_each_party():
     assert len(plot_run(None, result, five(), 1e-8).axes) == 2
 
 
+@pytest.mark.parametrize("draw", [paper.figure1, paper.figure2, paper.figure3])
+@pytest.mark.parametrize("draws", [30, 100])
+def test_figures_of_the_paper_can_be_read(draw, draws):
+    figure = draw(draws=draws, iterations=60).figure
+    assert faults(figure) == []
+    (legend,) = figure.legends
+    assert f"{draws} draws $\\pm$ 2 standard errors" in legend.get_title().get_text()
+
+
+def test_bands_of_figure_1_are_two_standard_errors_around_the_draws():
+    panel = paper.figure1(draws=10, iterations=12)
+    curve = panel.data["curves"]["1.0"]["var_z_perp"]
+    band = panel.figure.axes[2].collections[0].get_paths()[0].vertices[:, 1] * 1e7
+    assert np.isclose(band.max(), np.max(np.array(curve["monte_carlo"]) + 2 * np.array(curve["stderr"])))
+    assert np.isclose(band.min(), np.min(np.array(curve["monte_carlo"]) - 2 * np.array(curve["stderr"])))
+    assert panel.figure.axes[2].get_ylim()[0] > 0  # a panel that starts at zero is half empty
+
+
+def test_the_right_axis_of_figure_3_is_the_normalised_measure():
+    panel = paper.figure3(draws=5, iterations=5)
+    curve = panel.data["curves"]["0.5"]["sync"]
+    (right,) = [axes for axes in panel.figure.axes[0].child_axes if axes.get_ylabel() == "$1 - e^{-2I}$"]
+    np.testing.assert_allclose(right._functions[0](np.array(curve["nats"])), curve["normalised"], rtol=1e-12)
+
+
+def test_a_report_in_a_notebook_says_what_its_summary_says():
+    report = audited(sv.Network.from_edges(4, [(0, 1), (1, 2), (2, 3)], labels=["A&B", "<b>", "c", "d"]), {2})
+    page = report._repr_html_()
+    assert repr(report) == "<Report: DISCLOSED: 1 of 3 honest parties>"
+    assert "<b>DISCLOSED: 1 of 3 honest parties</b>" in page
+    assert all(escape(sentence) in page for sentence in report.sentences())
+    assert "A&amp;B" in page
+    assert "<b></td>" not in page
+    rows = re.findall(r"<tr><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td>", page)
+    assert [row[:2] for row in rows[:1] + rows[-1:]] == [("d", "DISCLOSED"), ("c", "corrupt")]
+    assert rows[1][2] == f"{np.sort(report.excess[:2])[-1]:.3g}"
+
+
+def test_a_worst_case_in_a_notebook_names_the_coalitions():
+    problem = sv.averaging(five(), np.zeros(5))
+    page = privacy.audit(problem, sv.GaussianMask(1e3), against=privacy.Worst(1), prior=1.0)._repr_html_()
+    assert "worst coalition" in page
+    assert re.search(r"Eli</td>.*DISCLOSED.*>Cleo</td></tr>", page)
+
+
+def test_a_statement_names_the_corrupt_of_a_large_network(tmp_path):
+    edges = [(i, 59) for i in range(59)]
+    report = audited(sv.Network.from_edges(60, edges), {59})
+    privacy.write_statement(tmp_path / "statement.html", privacy.statement(report, subject="a star"))
+    names = re.findall(r'text-anchor="middle"[^>]*>(\d+)</text>', (tmp_path / "statement.html").read_text())
+    assert names == ["59", *map(str, range(39))]
+
+
+def test_a_report_without_a_guarantee_shows_no_numbers():
+    problem = sv.averaging(five(), np.arange(5.0))
+    report = privacy.audit(problem, sv.UniformMask(4.0), corrupt={2}, prior=1.0)
+    assert report.guarantee == "none"
+    assert "<table>" not in report._repr_html_()
+    assert faults(report.plot()) == []
+
+
+def test_exposure_in_a_notebook_is_its_summary():
+    found = privacy.exposure(five(), privacy.Worst(1))
+    assert found._repr_html_() == f"<p>{escape(found.summary())}</p>"
+
+
 def test_a_picture_is_shown_by_notebooks_and_not_known_to_pyplot():
     import matplotlib.pyplot as plt
 
@@ -125,6 +195,13 @@ def test_a_picture_is_written_where_there_is_a_path(tmp_path):
     assert figure.axes
     with pytest.raises(sv.errors.InvalidInput, match=r"must end in \.png, \.pdf or \.svg"):
         audited(five(), {2}).plot(tmp_path / "audit.gif")
+
+
+def test_without_matplotlib_a_picture_names_the_extra(monkeypatch):
+    report = audited(five(), {2})
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(sv.errors.MissingExtra, match=r"a picture needs matplotlib.*sottovoce\[plot\]"):
+        report.plot()
 
 
 @pytest.mark.parametrize(
@@ -147,3 +224,19 @@ def test_faults_are_noticed(draw, fault):
     assert faults(figure) == []
     draw(axes)
     assert any(fault in found for found in faults(figure))
+
+
+def test_claims_of_the_paper_are_a_list(capsys, monkeypatch):
+    from sottovoce.cli.paper import _print_claims
+    from sottovoce.paper.claims import Claim
+
+    monkeypatch.setenv("COLUMNS", "80")
+    found = [
+        Claim("it [converges]", "section 6", "variance", {}, verdict, "a reason " * 12) for verdict in ("holds",) * 3
+    ]
+    _print_claims(found, Path("paper"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].rstrip() == " 1. it [converges] (variance)"
+    assert lines[3].startswith("    holds: a reason")
+    assert len(lines) <= 3 * 3 + 4  # and not eight narrow lines a claim
+    assert max(len(line) for line in lines) <= 80

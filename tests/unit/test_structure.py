@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from picture_faults import faults, kept
 
 import sottovoce
 
@@ -144,6 +145,8 @@ def test_python_in_the_documentation_runs(page, tmp_path, monkeypatch):
     """The Python blocks of a page, in order, as one program."""
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    figures = kept(monkeypatch)
     exec(compile("\n".join(blocks), str(page), "exec"), {"__name__": "page"})
+    assert [faults(figure) for figure in figures] == [[] for _ in figures]
     if page.name == "given-away.md":  # whose pictures come from its own code
         assert {path.name for path in tmp_path.glob("*.png")} == set(re.findall(r"images/(\w+\.png)", page.read_text()))

@@ -40,18 +40,16 @@ def paper(
 
 
 def _print_claims(found: list[Claim], out: Path) -> None:
-    """The table of ``sottovoce paper``."""
+    """A list: what the paper says, and below it the verdict and why."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     colours = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red", "undecided": "magenta"}
-    table = Table(title="The paper's claims, measured", title_justify="left", show_lines=True)
-    for column in ("claim", "metric", "verdict", "because"):
-        table.add_column(column, overflow="fold")
-    for claim in found:
-        verdict = Text(claim.verdict, style=colours[claim.verdict])
-        table.add_row(Text(claim.claim), claim.metric, verdict, Text(claim.because))
-    console = Console()
-    console.print(table)
+    claims = Table.grid(padding=(0, 1))
+    for number, claim in enumerate(found, 1):
+        said, verdict = f"{claim.claim} ({claim.metric})\n", (claim.verdict, f"bold {colours[claim.verdict]}")
+        claims.add_row(f"{number:2}.", Text.assemble(said, verdict, f": {claim.because}"))
+    console = Console(highlight=False)
+    console.print(Text("The paper's claims, measured", style="bold"), "", claims, "", sep="\n")
     console.print(f"Figures, data and claims.json are in {out}", soft_wrap=True, markup=False, emoji=False)

@@ -66,14 +66,14 @@ def picture(path: str | Path | None, width: float, height: float) -> Iterator[Fi
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
-        figure = _figure_class()(figsize=(width, height), layout="constrained")
+        figure = figure_class()(figsize=(width, height), layout="constrained")
         yield figure
         if path is not None:
             write_whole(path, lambda temporary: figure.savefig(temporary, dpi=DPI))
 
 
 @cache
-def _figure_class() -> type[Figure]:
+def figure_class() -> type[Figure]:
     from matplotlib.figure import Figure
 
     class Picture(Figure):

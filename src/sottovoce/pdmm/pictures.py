@@ -32,7 +32,7 @@ def plot_run(path: str | Path | None, result: Result, network: Network, tol: flo
         if title:
             figure.suptitle(title, x=0.004, size=11, ha="left", color=INK, weight="bold", parse_math=False)
         if x is not None:
-            _answer(columns[:shown], x, network, result.variables)
+            _answer(columns[:shown], x, network, result)
         if recorded:
             _residual(columns[shown], result, tol)
         draw_network(columns[-1], network)
@@ -51,7 +51,7 @@ def answers(result: Result, network: Network) -> npt.NDArray[np.float64] | None:
     return x
 
 
-def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, variables: tuple[str, ...] | None) -> None:
+def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, result: Result) -> None:
     """A row for each party, in their order, from above; a panel for each of the first entries."""
     n, d = x.shape
     some = range(0, n, -(-n // NAMED))
@@ -62,7 +62,7 @@ def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, variables
         middle, spread = (known.min() + known.max()) / 2, np.ptp(known) / 2
         half = max(1.3 * spread, 0.02 * abs(middle), 1e-6)  # what agrees lies on one line, whatever its last digits
         axes.set_xlim(middle - half, middle + half)
-        if spread <= SAME * max(abs(middle), 1):
+        if spread <= SAME * max(abs(middle), float(result.converged)):  # an answer near 0 has no relative error to speak of
             axes.set_xticks([middle], [f"{middle:.6g}"])
         else:
             agreed = False
@@ -71,7 +71,7 @@ def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, variables
         axes.set_yticks(list(some), [shortened(network.name(i)) for i in some] if entry == 0 else [], parse_math=False)
         axes.grid(axis="y", color=PALE, alpha=0.35, linewidth=0.6)
         own = "x" if d == 1 else f"x[{entry}]"
-        axes.set_xlabel(own if variables is None else variables[entry], parse_math=False)
+        axes.set_xlabel(own if result.variables is None else result.variables[entry], parse_math=False)
     more = f", {ENTRIES} of {d} numbers" if d > ENTRIES else ""
     panels[0].set_title((f"Answer, at all {n} parties" if agreed else "Answer of each party") + more)
 
@@ -80,7 +80,7 @@ def _residual(axes: Any, result: Result, tol: float) -> None:
     iteration, residual = result.history["iteration"], np.asarray(result.history["residual"], dtype=float)
     keep = np.isfinite(residual) & (residual > 0)
     axes.semilogy(iteration[keep], residual[keep], color=BLUE, linewidth=1.6)
-    if tol > 0:
+    if tol > 0 and keep.any():
         axes.axhline(tol, color=ORANGE, linewidth=1.2, linestyle=(0, (4, 3)))
         axes.annotate(f"tol = {tol:g}", (0, tol), (5, 4), xycoords=("axes fraction", "data"),
                       textcoords="offset points", ha="left", va="bottom", color=ORANGE)  # fmt: skip

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,9 @@ class Exposure:
             f"Those that cut it alone: {self._names(self.articulation)}.",
         ]
         return " ".join(sentences)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.summary())}</p>"
 
     def _names(self, nodes: Sequence[int]) -> str:
         """``nodes`` by the user's labels, the first few of them."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,18 +14,16 @@ from ...network import Network
 from ..adversary import Adversary, Channels, honest_components
 from ..methods.leaks import Guarantee, Leaks
 from .indistinguishable import best_guess, epsilon
+from .report_shown import Shown
 from .verdict import DELTA, Verdict, verdict
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LEAKS = ("leakage", "floor", "excess")
 NAMED = 12  # nodes that a sentence names before it says how many more there are
 EPSILON_AT = 1e-6  # the delta of differential privacy at which epsilon is stated
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Shown):
     """What each node gives away, to whom, by which method. Made by ``audit``.
 
     ``leakage``, ``floor`` and ``excess`` are in nats, one entry per node: ``nan`` for corrupt nodes (and where there is
@@ -306,7 +303,7 @@ class Report:
         """All sentences, as one text."""
         return "\n".join(self.sentences())
 
-    # For machines, and for the eye
+    # For machines
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON; infinite and missing values are the strings ``"inf"`` and None."""
@@ -345,13 +342,6 @@ class Report:
             "flags": self.flags,
             "sentences": self.sentences(),
         }
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """The network coloured by excess leakage, corrupt and exposed nodes marked; written to a .png, .pdf or .svg
-        where there is a path."""
-        from .report_picture import plot_report
-
-        return plot_report(path, self)
 
 
 _GUARANTEES = {

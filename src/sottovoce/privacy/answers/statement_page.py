@@ -14,7 +14,7 @@ import numpy as np
 from ...costs.base import Array
 from ...network import Network
 
-NAMED = 40  # nodes get their names up to this many
+NAMED = 40  # names at most; of a larger network the corrupt and the disclosed have them
 WIDTH, HEIGHT, MARGIN = 400, 330, 40
 STYLE = """
 @page { size: A4; margin: 12mm }
@@ -157,12 +157,13 @@ def network_svg(network: Network, places: Array, marks: list[str], names: list[s
     shapes = ['<g stroke="#9AA5AE" stroke-width="1.2">', *shapes, "</g>", '<g stroke="#222" stroke-width="0.8">']
     shapes += [_mark(x, y, r, mark) for (x, y), mark in zip(xy.tolist(), marks, strict=True)]
     shapes.append("</g>")
-    if network.n <= NAMED:
-        halo = 'paint-order="stroke" stroke="#fff" stroke-width="3"'  # names stay readable over lines
-        shapes += [
-            f'<text x="{x:.1f}" y="{y - r - 5:.1f}" text-anchor="middle" {halo}>{escape(name)}</text>'
-            for (x, y), name in zip(xy.tolist(), names, strict=True)
-        ]
+    first = [[i for i, mark in enumerate(marks) if mark == which] for which in ("corrupt", "disclosed")]
+    named = range(network.n) if network.n <= NAMED else [*first[0], *first[1]][:NAMED]
+    halo = 'paint-order="stroke" stroke="#fff" stroke-width="3"'  # names stay readable over lines
+    shapes += [
+        f'<text x="{xy[i, 0]:.1f}" y="{xy[i, 1] - r - 5:.1f}" text-anchor="middle" {halo}>{escape(names[i])}</text>'
+        for i in named
+    ]
     at = 10.0
     for mark in (mark for mark in MARKS if mark in marks):
         shapes.append(f'<g stroke="#222" stroke-width="0.8">{_mark(at + 6, HEIGHT + 14, 6, mark)}</g>')
