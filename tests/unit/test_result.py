@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import fields
 
 import numpy as np
@@ -160,8 +161,9 @@ def test_frames_by_name_and_the_history(named):
 
 
 def test_variables_that_have_names(tmp_path, named):
-    problem = sv.averaging(named, np.arange(8.0).reshape(4, 2))
-    problem.variables = ("age", "k$W$h")  # as frames name them
+    pandas = pytest.importorskip("pandas")
+    frames = [pandas.DataFrame({"age": [float(i)], "k$W$h": [2.0 * i]}) for i in range(4)]
+    problem = sv.averaging(named, frames)
     result = sv.solve(problem, c=0.5)
     result.save(tmp_path / "run.json")
     for held in (result, sv.Result.load(tmp_path / "run.json")):
@@ -333,6 +335,15 @@ def test_what_cannot_be_saved_is_refused_and_leaves_the_old_file(tmp_path, named
     for wrong, sentence in (("run.pkl", "must end in .npz or .json"), ("no/run.npz", "does not exist")):
         with pytest.raises(InvalidInput, match=sentence):
             odd.save(tmp_path / wrong)
+
+
+def test_a_result_goes_to_another_process_without_its_problem(named):
+    costs = [sv.Custom(lambda v, t, s=s: (v + 2 * t * s) / (1 + 2 * t), lambda x: 0.0) for s in (1.0, 2.0, 3.0, 6.0)]
+    result = sv.solve(sv.Problem(named, costs), c=0.5, theta=0.5)
+    again = pickle.loads(pickle.dumps(result))  # whose costs could not
+    assert again.problem is None
+    assert same(again["Eve"], result["Eve"])
+    assert result.problem is not None
 
 
 def test_nothing_is_pickled(tmp_path):

@@ -62,8 +62,7 @@ def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, result: R
         middle, spread = (known.min() + known.max()) / 2, np.ptp(known) / 2
         half = max(1.3 * spread, 0.02 * abs(middle), 1e-6)  # what agrees lies on one line, whatever its last digits
         axes.set_xlim(middle - half, middle + half)
-        # An answer near 0 has no relative error to speak of.
-        if spread <= SAME * max(abs(middle), float(result.converged)):
+        if spread <= SAME * max(abs(middle), float(result.converged)):  # near 0 there is no relative error to speak of
             axes.set_xticks([middle], [f"{middle:.6g}"])
         else:
             agreed = False

@@ -115,7 +115,7 @@ class Result:
     tol : float or None
         What the residual was to reach; 0 where nobody looked.
     problem : Problem or None
-        What was solved; None in a result that was loaded.
+        What was solved; None in a result that was loaded, or came from another process.
     network : Network or None
         Whose nodes and half-edges these are, with their names; a result that was loaded has it, too.
     batch : int or None
@@ -347,6 +347,10 @@ class Result:
         from .saved_result import load
 
         return cls(**load(Path(path)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: all but the problem, which may hold functions, and holds the data."""
+        return self.__dict__ | {"problem": None}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON."""
