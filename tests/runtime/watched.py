@@ -12,7 +12,7 @@ from typing import Any
 
 from sottovoce.cli import run_node
 
-HEAVY = ("numba", "scipy", "matplotlib", "networkx", "cvxpy", "rich", "typer", "pandas")
+HEAVY = ("numba", "scipy", "matplotlib", "networkx", "cvxpy", "rich", "typer", "pandas", "narwhals")
 
 
 class Watch(importlib.abc.MetaPathFinder, logging.Handler):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import traceback
 
 import numpy as np
 import pandas as pd
@@ -232,6 +233,14 @@ def test_levels_of_an_enum_are_data(network):
     with pytest.raises(InvalidInput, match=r"column 'drug': holds Enum, not numbers\. Make 0/1 columns") as caught:
         sv.private_mean(network, [table] * 5)
     assert "4711" not in str(caught.value)
+
+
+def test_a_lazy_frame_that_fails_quotes_nothing(network):
+    lazy = pl.LazyFrame({"kwh": ["4711 or so"]}).with_columns(pl.col("kwh").cast(pl.Int64))
+    with pytest.raises(InvalidInput, match="party Ada: its lazy frame cannot be computed: Invalid") as caught:
+        sv.private_mean(network, [lazy] * 5)
+    told = "".join(traceback.format_exception(caught.value))
+    assert "4711" not in told.replace('4711 or so"]', "")  # this line of the test
 
 
 def test_targets(network, tables):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from picture_faults import faults
 
 import sottovoce as sv
 from sottovoce.data.scale_hint import scale_hint
@@ -107,7 +108,7 @@ def test_pictures(every, tmp_path):
             with pytest.raises(NotConverged, match="nothing for a picture"):
                 result.plot()
             continue
-        assert isinstance(result.plot(), figure.Figure)
+        assert faults(result.plot()) == []
         assert isinstance(result.plot(tmp_path / f"{name}.png"), figure.Figure)
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
     axes = every["fit"].plot().axes[0]
@@ -122,6 +123,18 @@ def test_pictures(every, tmp_path):
     assert [bar.get_width() for bar in bars] == [20, 10]
     cells = every["covariance"].plot().axes[0].images[0].get_array()
     np.testing.assert_array_equal(cells, every["covariance"].correlation)
+
+
+def test_pictures_of_many_long_and_empty_things(rng):
+    network = sv.Network.ring(3)
+    names = ["systolic blood pressure at admission (mmHg)", *(f"marker_{k}$x" for k in range(19))]
+    frames = [pd.DataFrame(rng.normal(size=(30, 20)) * np.logspace(-1.5, 0.5, 20), columns=names) for _ in range(3)]
+    wide = sv.private_covariance(network, frames)
+    fit = sv.private_least_squares(network, frames, target=names[-1])
+    bins = sv.private_histogram(network, [frame[names[0]] for frame in frames], bins=np.linspace(-0.1, 0.1, 31))
+    few = sv.private_histogram(network, [[5.0], [], []], bins=[0, 1, 2])
+    for result in (wide, fit, bins, few, sv.private_mean(network, frames), sv.private_variance(network, frames)):
+        assert faults(result.plot()) == []
 
 
 # What scale would do

@@ -55,7 +55,7 @@ def read_columns(table: Any, whose: str) -> Columns | None:
     try:
         found = nw.from_native(table, allow_series=True, pass_through=True)
         if isinstance(found, nw.LazyFrame):
-            found = found.collect()
+            found = _collected(found, whose)
         elif not isinstance(found, nw.DataFrame | nw.Series) and hasattr(table, "__arrow_c_stream__"):
             found = nw.from_arrow(table, backend="pyarrow")  # such as a record batch
     except nw.exceptions.DuplicateError:
@@ -75,6 +75,15 @@ def read_columns(table: Any, whose: str) -> Columns | None:
     for k, series in enumerate(found.iter_columns()):
         values[:, k] = _numbers(series, names[k], whose)
     return Columns(names, values)
+
+
+def _collected(lazy: Any, whose: str) -> Any:
+    """What a lazy frame comes to. Its own words for what went wrong may quote cells."""
+    try:
+        return lazy.collect()
+    except Exception as error:
+        kind = type(error).__name__
+    raise InvalidInput(f"{whose}: its lazy frame cannot be computed: {kind}. Look at what collect() says of it.")
 
 
 def _numbers(series: Any, name: str, whose: str) -> Array:

@@ -24,7 +24,8 @@ def averaging(network: Network, s: npt.ArrayLike | Mapping[Any, Any]) -> Problem
         Who talks to whom.
     s : array_like, frame, or mapping
         A number or a vector per node, ``(n,)`` or ``(n, d)``, in the order of the nodes; or by the nodes' names. Frames
-        of one row each are vectors whose entries are matched by name.
+        of one row each are vectors whose entries are matched by name. The index of a pandas series is not looked at:
+        by names is ``series.to_dict()``.
 
     Returns
     -------

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ONE_AXIS = 10.0  # intervals that reach further than others by more are in other units, and get a scale each
 WRITTEN = 12  # columns whose correlations are written into their cells
 ROWS = 50
+LONGEST = 32  # letters of a name
 LABELLED = 25  # bars with their counts
 
 
@@ -42,7 +43,7 @@ def plot_rows(
         else:
             axes.hlines(at, *(intervals / unit[:, None]).T, color=BLUE, linewidth=2.2, zorder=2)
         axes.scatter(values / unit, at, color=BLUE, edgecolors="white", s=52, zorder=3)
-        axes.set_yticks(at, names, parse_math=False)
+        axes.set_yticks(at, _shortened(names), parse_math=False)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
@@ -54,8 +55,12 @@ def plot_rows(
         right.set_yticks(at, _written(values, intervals))
         right.tick_params(length=0)
         right.spines["right"].set_visible(False)
-        axes.set_title(title, parse_math=False)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10, parse_math=False)  # names leave the axes little room
     return figure
+
+
+def _shortened(names: Sequence[str]) -> list[str]:
+    return [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}" for name in names]
 
 
 def _written(values: Array, intervals: Array | None) -> list[str]:
@@ -79,7 +84,8 @@ def plot_histogram(
             if count:
                 axes.annotate(f"{count:,} {where}", (side, 1.0), xycoords="axes fraction", color=ORANGE,
                               ha="left" if side == 0 else "right", va="bottom", fontsize=9)  # fmt: skip
-        axes.margins(y=0.1)
+        axes.set_ylim(0, 1.1 * max(1, *counts))
+        axes.locator_params(axis="y", integer=True)
         axes.set_xlabel(name, parse_math=False)
         axes.set_ylabel("count")
         total = sum(counts) + below + above
@@ -94,8 +100,8 @@ def plot_correlation(path: str | Path | None, names: Sequence[str], correlation:
     with picture(path, side + 1.4, side) as figure:
         axes = figure.subplots()
         image = axes.imshow(correlation, vmin=-1, vmax=1, cmap="RdBu_r")
-        axes.set_xticks(range(d), names, rotation=45, ha="right", rotation_mode="anchor", parse_math=False)
-        axes.set_yticks(range(d), names, parse_math=False)
+        axes.set_xticks(range(d), _shortened(names), rotation=90, parse_math=False)
+        axes.set_yticks(range(d), _shortened(names), parse_math=False)
         axes.tick_params(length=0)
         for spine in axes.spines.values():
             spine.set_visible(False)
