@@ -55,7 +55,7 @@ class Cost(ABC):
       ``-g_i/rho_i`` with ``t = 1/rho_i``. A step that cannot be exact raises ``InvalidCost`` or ``Unsupported``;
     * ``irregular``: why ``theta = 1`` may not converge, or None.
 
-    It may define ``bind``, ``bind_from``, ``quadratic``, ``sizes``, ``hessian`` and ``rough_hessian``. One node's cost
+    It may define ``bind``, ``bind_from``, ``quadratic``, ``sizes``, ``hessian`` and ``mean_curvature``. One node's cost
     is simpler to write as ``FromGradient`` or ``Custom``.
 
     Examples
@@ -160,16 +160,17 @@ class Cost(ABC):
 
     def hessian(self, x: Array) -> Array | None:
         """Second derivatives at ``x (count, dim)`` as ``(count, dim, dim)``, where the cost has them, for tuning."""
-        form = self.quadratic
-        if form is None:
-            return None
-        return form.Q if form.Q.ndim == 3 else np.asarray(form.Q[:, None, None] * np.eye(self.dim))
+        return None
 
     @property
-    def rough_hessian(self) -> Array | None:
-        """About the second derivatives, with kinks smoothed away, where they can be told without running: ``c="auto"``
-        then needs no pilots, which would step as slowly as the run."""
-        return self.hessian(np.zeros((self.count, self.dim)))
+    def mean_curvature(self) -> Array | None:
+        """About the mean of the nodes' second derivatives, ``(dim, dim)``, with kinks smoothed away. A cost with kinks
+        that tells it is tuned without pilot runs, which would step as slowly as the run."""
+        form, origin = self.quadratic, np.zeros((self.count, self.dim))
+        second = self.hessian(origin) if form is None else form.Q
+        if second is None:
+            return None
+        return np.asarray(second.mean(axis=0) * (1.0 if second.ndim == 3 else np.eye(self.dim)))
 
     @property
     @abstractmethod

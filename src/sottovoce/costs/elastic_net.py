@@ -71,9 +71,8 @@ class ElasticNet(Cost):
         return None if (self.l1 > 0).any() else self.Q
 
     @property
-    def rough_hessian(self) -> Array:
-        """``2(A'A + l2 I)``."""
-        return self.Q
+    def mean_curvature(self) -> Array:
+        return np.asarray(self.Q.mean(axis=0))
 
     @property
     def _smooth(self) -> Quadratic:

@@ -45,10 +45,10 @@ class Hinge(LabelledRows):
         return step_by_kernel(step_all, self, g, rho, (self.A, self.starts, self.ridge), cure)
 
     @property
-    def rough_hessian(self) -> Array:
-        """``A'A/4 + 2 ridge I``: that of the logistic loss at zero, which is a hinge without its kink."""
-        ridge = 2.0 * self.ridge[:, None, None] * np.eye(self.dim)
-        return np.asarray(0.25 * self.A.transpose(0, 2, 1) @ self.A + ridge)
+    def mean_curvature(self) -> Array:
+        """``A'A/4 + 2 ridge I``, as of the logistic loss at zero, which is a hinge without its kink."""
+        rows = self.A.reshape(-1, self.dim)
+        return np.asarray(0.25 / self.count * rows.T @ rows + 2.0 * self.ridge.mean() * np.eye(self.dim))
 
     @property
     def irregular(self) -> str | None:

@@ -65,9 +65,9 @@ class Huber(Cost):
         return float(np.abs(self.s).max()), float(self.delta.max())
 
     @property
-    def rough_hessian(self) -> Array:
+    def mean_curvature(self) -> Array:
         """That of the parabola."""
-        return np.broadcast_to(np.eye(self.dim), (self.count, self.dim, self.dim))
+        return np.eye(self.dim)
 
     @property
     def irregular(self) -> str | None:

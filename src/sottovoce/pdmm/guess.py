@@ -15,7 +15,6 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..costs.base import Array
-from ..costs.quadratic import Quadratic
 from ..network import Network
 from .problem import Problem
 
@@ -46,6 +45,8 @@ def curvature(problem: Problem) -> float:
     if problem.quadratic is not None:
         mean = problem.quadratic.Q.mean(axis=0)
         eigenvalues = np.linalg.eigvalsh(mean) if mean.ndim else np.array([mean])
+    elif (mean := mean_curvature(problem)) is not None:
+        eigenvalues = np.linalg.eigvalsh(mean)
     else:  # nodes of different dimension have no mean: all their curvatures
         forms = [cost.quadratic for _, cost in problem.groups]
         dense = [form.Q if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q).ravel() for form in forms if form]
@@ -78,13 +79,18 @@ def second_eigenvalue(network: Network) -> float:
     return float(np.abs(largest).max()) if len(largest) else 1.0
 
 
-def rough_model(problem: Problem) -> Problem | None:
-    """The problem with quadratic costs of about its curvature, where costs have kinks: good for a guess. Pilots on it
-    would not feel the kinks."""
-    rough = [cost.rough_hessian for _, cost in problem.groups] if problem.consensus else []
-    if problem.quadratic is not None or not rough or any(Q is None for Q in rough):
+def mean_curvature(problem: Problem) -> Array | None:
+    """About the mean of the nodes' second derivatives, where every cost tells it."""
+    if not problem.consensus:
         return None
-    Q = np.empty((problem.network.n, problem.dim, problem.dim))
-    for (nodes, _), found in zip(problem.groups, rough, strict=True):
-        Q[nodes] = found
-    return Problem(problem.network, Quadratic.many(Q, np.zeros((problem.network.n, problem.dim))))
+    told = [(len(nodes), cost.mean_curvature) for nodes, cost in problem.groups]
+    known = [count * mean for count, mean in told if mean is not None]
+    return np.asarray(sum(known) / problem.network.n) if len(known) == len(told) else None
+
+
+def is_kinked(problem: Problem) -> bool:
+    """Whether costs have kinks, and all tell their curvature: pilots would be slow, and a guess is good."""
+    if problem.quadratic is not None or mean_curvature(problem) is None:
+        return False
+    rest = [cost for _, cost in problem.groups if cost.quadratic is None]
+    return any(cost.hessian(np.zeros((cost.count, cost.dim))) is None for cost in rest)

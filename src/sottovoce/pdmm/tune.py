@@ -22,7 +22,7 @@ import numpy as np
 
 from ..costs.base import Array
 from ..costs.quadratic import Quadratic
-from .guess import guess_c, rough_model
+from .guess import guess_c, is_kinked
 from .problem import Problem
 from .reference import Run
 from .schedules import Schedule
@@ -122,12 +122,12 @@ def best_pair(
 def prepared(problem: Problem) -> tuple[Problem, float, float, int]:
     """What pilots play, the ``c`` and ``theta`` to begin with, and how many iterations a pilot may take."""
     model = quadratic_model(problem) or problem
-    rough = rough_model(problem) if model is problem else None
-    guess = guess_c(rough or model) * (KINKED if rough else 1.0)
-    limit = 0 if rough else int(WORK / PILOTS / work_per_iteration(model))
+    kinked = model is problem and is_kinked(problem)
+    guess = guess_c(model) * (KINKED if kinked else 1.0)
+    limit = 0 if kinked else int(WORK / PILOTS / work_per_iteration(model))
     if limit < SHORTEST:
         log.info("c='auto': %.4g, from curvature and graph, without pilot runs: they would take too long", guess)
-    return model, guess, FIRST if rough or limit >= SHORTEST else UNTRIED, limit
+    return model, guess, FIRST if kinked or limit >= SHORTEST else UNTRIED, limit
 
 
 def pilot(problem: Problem, c: float, theta: float) -> Run:
