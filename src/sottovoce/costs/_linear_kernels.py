@@ -1,6 +1,4 @@
-"""Small dense linear algebra, compiled: plain loops, so that the bits depend on the numbers alone; but for large
-matrices, whose products are left to BLAS.
-"""
+"""Small dense linear algebra, compiled: plain loops, so that the bits depend on the numbers alone."""
 
 from __future__ import annotations
 
@@ -12,7 +10,6 @@ from numba import njit
 from .base import Array
 
 EPS = float(np.finfo(np.float64).eps)
-BLOCK = 32  # pivots between two products, which update the rest
 
 
 @njit(cache=True)
@@ -23,36 +20,14 @@ def factor(H: Array, n: int, diagonal: Array) -> bool:
     """
     for i in range(n):
         diagonal[i] = H[i, i]
-    return eliminate(H, 0, n, n, diagonal)
-
-
-@njit(cache=True)
-def factor_by_blocks(H: Array, diagonal: Array) -> bool:
-    """``factor`` of a whole matrix, with most of the work in products of matrices."""
-    n = len(H)
     for i in range(n):
-        diagonal[i] = H[i, i]
-    for first in range(0, n, BLOCK):
-        last = min(first + BLOCK, n)
-        if not eliminate(H, first, last, n, diagonal):
-            return False
-        if last < n:
-            panel = np.ascontiguousarray(H[first:last, last:])
-            H[last:, last:] -= np.dot(panel.T, panel)
-    return True
-
-
-@njit(cache=True)
-def eliminate(H: Array, first: int, last: int, n: int, diagonal: Array) -> bool:
-    """Finish the rows ``first .. last`` of ``U``, from what earlier ones have left of them."""
-    for i in range(first, last):
         if not EPS * diagonal[i] < H[i, i] < np.inf:
             return False
         root = sqrt(H[i, i])
         H[i, i] = root
         for j in range(i + 1, n):
             H[i, j] /= root
-        for j in range(i + 1, last):
+        for j in range(i + 1, n):
             for k in range(j, n):  # along a row, which vectorises without reordering a sum
                 H[j, k] -= H[i, j] * H[i, k]
     return True

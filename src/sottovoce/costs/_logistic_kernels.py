@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ._linear_kernels import EPS, absolute_dot, factor_by_blocks, solve
+from ._linear_kernels import EPS, absolute_dot, dot, factor, solve
 from .base import Array
 
 ITERATIONS = 60  # of Newton at one tau; about ten are usual from zero, three from near by
@@ -35,26 +35,35 @@ class Scratch(NamedTuple):
     per_row: Array  # (5, longest): margin, slope, p, weight, for solve
     B: Array  # (rows at a time, d)
     matrix: Array  # flat: as many unknowns squared as there are, at most d^2
+    product: Array  # flat: of a second piece of rows
 
 
 @njit(cache=True)
 def step_all(g: Array, rho: Array, A: Array, starts: npt.NDArray[np.int64], ridge: Array, x: Array) -> int:
     """Step all nodes from ``x`` into ``x``; the flat index of the first step that cannot be verified, or -1."""
     batches, count, d = g.shape
-    longest = max(1, np.diff(starts).max())
+    longest = 1
+    for i in range(count):
+        longest = max(longest, starts[i + 1] - starts[i])
     at_once = min(longest, max(ROWS, d))
-    s = Scratch(np.empty((5, d)), np.empty((5, longest)), np.empty((at_once, d)), np.empty(d * d))
+    more = d * d if longest > at_once else 0
+    s = Scratch(np.empty((5, d)), np.empty((5, longest)), np.empty((at_once, d)), np.empty(d * d), np.empty(more))
     for i in range(count):
         kappa, data = rho[i] + 2.0 * ridge[i], A[starts[i] : starts[i + 1]]
         for k in range(batches):
-            if not np.isfinite(g[k, i]).all():
-                x[k, i] = np.nan
+            known, placed = True, True
+            for a in range(d):
+                known = known and np.isfinite(g[k, i, a])
+                placed = placed and np.isfinite(x[k, i, a])
+            for a in range(d):
+                if not known:
+                    x[k, i, a] = np.nan
+                elif len(data) == 0:
+                    x[k, i, a] = -g[k, i, a] / kappa
+                elif not placed:
+                    x[k, i, a] = 0.0
+            if not known or len(data) == 0:
                 continue
-            if len(data) == 0:
-                x[k, i] = -g[k, i] / kappa
-                continue
-            if not np.isfinite(x[k, i]).all():
-                x[k, i] = 0.0
             if newton(data, kappa, g[k, i], 1.0, x[k, i], s):
                 continue
             if not sharpen(data, kappa, g[k, i], x[k, i], s):
@@ -159,39 +168,32 @@ def only_rounding(A: Array, kappa: float, g: Array, x: Array, s: Scratch) -> boo
 def factor_hessian(A: Array, kappa: float, s: Scratch) -> int:
     """Factor ``kappa I + BB'``, or ``kappa I + B'B``, into ``s.matrix``; the number of unknowns, 0 if singular."""
     n, d = A.shape
-    weight = s.per_row[3]
-    if n < d:
-        M = s.matrix[: n * n].reshape(n, n)
-        B = weighted(A, weight, s.B)
-        np.dot(B, B.T, M)
-        if np.trace(M) <= DOMINANT * kappa:
-            return n if regular(M, kappa, s) else 0
-    H = s.matrix.reshape(d, d)
-    H[:] = 0.0
+    weight, size = s.per_row[3], 0.0
+    unknowns = n if n < d else d
+    for j in range(n if n < d else 0):
+        size += weight[j] * dot(A[j], A[j])
+    if size > DOMINANT * kappa:
+        unknowns = d
+    M = s.matrix[: unknowns * unknowns].reshape(unknowns, unknowns)
     for first in range(0, n, len(s.B)):
-        last = min(first + len(s.B), n)
-        B = weighted(A[first:last], weight[first:last], s.B)
-        H += np.dot(B.T, B)
-    return d if regular(H, kappa, s) else 0
-
-
-@njit(cache=True)
-def weighted(A: Array, weight: Array, B: Array) -> Array:
-    """``W^{1/2} A``."""
-    n, d = A.shape
-    for j in range(n):
-        root = sqrt(weight[j])
-        for a in range(d):
-            B[j, a] = root * A[j, a]
-    return B[:n]
-
-
-@njit(cache=True)
-def regular(M: Array, kappa: float, s: Scratch) -> bool:
-    """Factor ``M + kappa I`` in place."""
-    for a in range(len(M)):
+        B = s.B[: min(len(s.B), n - first)]
+        for j in range(len(B)):
+            root = sqrt(weight[first + j])
+            for a in range(d):
+                B[j, a] = root * A[first + j, a]
+        if unknowns < d:
+            np.dot(B, B.T, M)
+        elif first == 0:
+            np.dot(B.T, B, M)
+        else:
+            product = s.product.reshape(d, d)
+            np.dot(B.T, B, product)
+            for a in range(d):
+                for b in range(d):
+                    M[a, b] += product[a, b]
+    for a in range(unknowns):
         M[a, a] += kappa
-    return bool(factor_by_blocks(M, s.per_dim[3]))
+    return unknowns if factor(M, unknowns, s.per_dim[3]) else 0
 
 
 @njit(cache=True)
