@@ -26,5 +26,7 @@ def test_benchmarks_run(tmp_path):
         "solve",
         "import",
         "auto",
+        "pairs",
+        "kinked",
         "batch",
     }
