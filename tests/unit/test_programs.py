@@ -9,6 +9,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sottovoce as sv
@@ -85,21 +86,21 @@ def rows():
 
 
 def simulated(spec, rows):
-    network = sv.Network.ring(N)
+    """With frames, whose columns have the names of the question."""
+    network, frames = sv.Network.ring(N), [pd.DataFrame(part, columns=spec.columns) for part in rows]
     if spec.type == "histogram":
-        return sv.private_histogram(network, [part[:, 0] for part in rows], bins=spec.bins)
+        return sv.private_histogram(network, [frame[spec.columns[0]] for frame in frames], bins=spec.bins)
     options = {"scale": spec.scale, "mask": sv.GaussianMask(spec.variance), "tol": TOL, "seed": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BadlyHidden)
         if spec.type == "mean":
-            return sv.private_mean(network, rows, **options)
+            return sv.private_mean(network, frames, **options)
         if spec.type == "variance":
-            return sv.private_variance(network, rows, ddof=spec.ddof, **options)
+            return sv.private_variance(network, frames, ddof=spec.ddof, **options)
         if spec.type == "covariance":
-            return sv.private_covariance(network, rows, ddof=spec.ddof, **options)
-        shards = [(part[:, :-1], part[:, -1]) for part in rows]
-        options |= {"ridge": spec.ridge, "intercept": spec.intercept, "names": spec.columns[:-1]}
-        return sv.private_least_squares(network, shards, **options)
+            return sv.private_covariance(network, frames, ddof=spec.ddof, **options)
+        options |= {"ridge": spec.ridge, "intercept": spec.intercept, "target": spec.columns[-1]}
+        return sv.private_least_squares(network, frames, **options)
 
 
 ABC = ("a", "b", "c")
@@ -141,7 +142,7 @@ def test_parties_that_hold_only_their_own_rows_come_to_the_simulators_answer(spe
 
 def test_a_party_without_the_others_contributions_cannot_audit(rows):
     result = answers(Spec("least_squares", ABC), rows)[2]
-    assert result.summary().startswith("Least squares: 30 observations of 5 parties")
+    assert result.summary().startswith("Least squares for c: 30 observations of 5 parties")
     assert json.loads(json.dumps(result.to_dict()))["names"] == ["a", "b"]
     with pytest.raises(Unsupported, match=r"holds no contributions but its own.* use privacy\.audit"):
         result.audit()

@@ -193,7 +193,7 @@ class _FieldNode:
         self.w = run.q[i] + sum(self.signs[j] * own for j, (own, _) in pads.items())
         self.e = {j: own - written for j, (own, written) in pads.items()}
         self.D = {j: np.zeros_like(run.q[i]) for j in pads}
-        self.newest, self.sent = dict.fromkeys(pads, 0), 0
+        self.newest, self.sent, self.x = dict.fromkeys(pads, 0), 0, np.zeros_like(run.q[i])
 
     @property
     def estate(self) -> Array:
@@ -202,7 +202,7 @@ class _FieldNode:
     def wake(self) -> list[Message]:
         run = self.run
         g = (self.w + sum(sign * self.D[j] for j, sign in self.signs.items())) % run.p
-        x = run.fresh(g[None, :], run.inverse[self.i : self.i + 1])[0]
+        self.x = x = run.fresh(g[None, :], run.inverse[self.i : self.i + 1])[0]
         self.sent += 1
         return [
             Message(self.i, j, self.sent, (self.D[j] + self.e[j] + run.twice_c * (sign * x % run.p)) % run.p)
