@@ -178,14 +178,15 @@ class Party:
         """``C'z``, neighbour by neighbour in their order."""
         if self.C is not None:
             return np.asarray(self.C.T @ z)
-        terms = self.signs * z.reshape(len(self.signs), -1)
-        return np.asarray(np.add.accumulate(terms)[-1].reshape(-1, z.shape[1]))
+        neighbours, draws = len(self.signs), z.shape[1]
+        terms = self.signs * z.reshape(neighbours, z.size // neighbours)
+        return np.asarray(np.add.accumulate(terms)[-1].reshape(len(z) // neighbours, draws))
 
     def spread(self, x: Array) -> Array:
         """``C x``."""
         if self.C is not None:
             return np.asarray(self.C @ x)
-        return np.asarray((self.signs * x.reshape(1, -1)).reshape(-1, x.shape[1]))
+        return np.asarray((self.signs * x.reshape(1, x.size)).reshape(len(self.signs) * len(x), x.shape[1]))
 
 
 def spread(x: Array, dim: int) -> Array:
