@@ -106,6 +106,18 @@ def test_a_run_that_did_not_end_shows_how_far_parties_are_apart():
     assert faults(figure) == []
 
 
+def test_a_result_without_a_record_shows_how_far_each_party_is_off():
+    network = sv.Network.from_named_edges([("Ada", "Bob"), ("Bob", "Eve"), ("Eve", "Ada"), ("Eve", "Joe")])
+    result = sv.solve(
+        sv.averaging(network, [1.0, 2.0, 4.0, 8.0]), schedule=sv.Asynchronous(), seed=1, tol=0, max_rounds=9
+    )
+    figure = result.plot()
+    assert faults(figure) == []
+    (panel,) = (axes for axes in figure.axes if axes.get_title().startswith("Residual"))
+    off = panel.lines[0].get_xdata()
+    np.testing.assert_allclose(off, np.abs(result.x - np.mean(result.x)), rtol=1e-12)
+
+
 def test_a_batch_of_draws_has_no_answer_of_each_party():
     result = sv.solve(
         sv.averaging(five(), np.arange(5.0)), mask=sv.GaussianMask(1.0), batch=5, record=[sv.Residual()], seed=1,

@@ -22,12 +22,14 @@ SAME = 1e-6  # relative; parties that differ by less are said to agree
 
 
 def plot_run(path: str | Path | None, result: Result, network: Network, tol: float, title: str = "") -> Figure:
-    """The answer of each party, the residual where ``result.history`` holds it, and the network, side by side."""
+    """The answer of each party, the residual and the network, side by side. The residual is that of every iteration
+    where ``result.history`` holds it, and else what each party is off at the end."""
     x = answers(result, network)
     shown = 0 if x is None else min(x.shape[1], ENTRIES)
     recorded = "residual" in result.history
-    widths = [0.8 if shown == 1 else 0.6] * shown + [1.3] * recorded + [1.5]
-    with picture(path, (9.6 if recorded else 6.4) + shown, 4.4) as figure:
+    apart = x is not None and not recorded and network.constraints is None and bool(np.isfinite(x).all())
+    widths = [0.8 if shown == 1 else 0.6] * shown + [1.3] * recorded + [0.8] * apart + [1.5]
+    with picture(path, (9.6 if recorded else 7.4 if apart else 6.4) + shown, 4.4) as figure:
         columns = figure.subplots(1, len(widths), width_ratios=widths, squeeze=False)[0]
         if title:
             figure.suptitle(title, x=0.004, size=11, ha="left", color=INK, weight="bold", parse_math=False)
@@ -35,6 +37,8 @@ def plot_run(path: str | Path | None, result: Result, network: Network, tol: flo
             _answer(columns[:shown], x, network, result)
         if recorded:
             _residual(columns[shown], result, tol)
+        elif apart and x is not None:
+            _apart(columns[shown], x, result, tol)
         draw_network(columns[-1], network)
     return figure
 
@@ -74,6 +78,22 @@ def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, result: R
         axes.set_xlabel(own if result.variables is None else result.variables[entry], parse_math=False)
     more = f", {ENTRIES} of {d} numbers" if d > ENTRIES else ""
     panels[0].set_title((f"Answer, at all {n} parties" if agreed else "Answer of each party") + more)
+
+
+def _apart(axes: Any, x: npt.NDArray[np.float64], result: Result, tol: float) -> None:
+    """How far each party is from the mean of all, in the rows of ``_answer``; who is there exactly lies on the left.
+    The residual is relative, and of more than this, so its tolerance is told and not drawn."""
+    n = len(x)
+    off = np.abs(x - x.mean(axis=0)).max(axis=1)
+    least = off[off > 0].min(initial=1.0) / 10
+    axes.semilogx(np.maximum(off, least), np.arange(n), "o", color=BLUE, markersize=5 if n <= NAMED else 2.5)
+    axes.set_xlim(least / 2, 10 * max(off.max(), least))
+    axes.set_ylim(n - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.xaxis.get_major_locator().set_params(numticks=4)
+    axes.grid(axis="y", color=PALE, alpha=0.35, linewidth=0.6)
+    axes.set_xlabel("distance from the mean")
+    axes.set_title(f"Residual {result.residual:.1e}" + (f" (tol {tol:g})" if tol > 0 else ""))
 
 
 def _residual(axes: Any, result: Result, tol: float) -> None:

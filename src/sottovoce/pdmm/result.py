@@ -246,7 +246,10 @@ class Result:
         return f"<div>\n{html_table(facts.items())}\n{answers}</div>"
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """The answer of each party, the residual where ``record=[sv.Residual()]`` kept it, and the network.
+        """The answer of each party, the residual, and the network.
+
+        The residual is that of every iteration that ``record=[sv.Residual()]`` kept, and else how far each party is
+        from the mean of all at the end.
 
         Parameters
         ----------
