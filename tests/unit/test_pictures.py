@@ -113,7 +113,7 @@ def test_a_result_without_a_record_shows_how_far_each_party_is_off():
     )
     figure = result.plot()
     assert faults(figure) == []
-    (panel,) = (axes for axes in figure.axes if axes.get_title().startswith("Residual"))
+    (panel,) = (axes for axes in figure.axes if axes.get_title(loc="left").startswith("Residual"))
     off = panel.lines[0].get_xdata()
     np.testing.assert_allclose(off, np.abs(result.x - np.mean(result.x)), rtol=1e-12)
 

@@ -125,7 +125,7 @@ def test_plots_are_figures_that_are_saved_where_asked(tmp_path, named):
     recorded.save(tmp_path / "run.npz")
     batch = sv.solve(problem, mask=sv.GaussianMask(1.0), seed=0, batch=2, **play)
     for thing, panels in (
-        (named, 1), (recorded, 4), (sv.Result.load(tmp_path / "run.npz"), 4), (sv.solve(problem, **play), 3),
+        (named, 1), (recorded, 4), (sv.Result.load(tmp_path / "run.npz"), 4), (sv.solve(problem, **play), 4),
         (batch, 1), (sv.solve(constrained(), theta=0.5), 3),
     ):  # fmt: skip
         drawn = thing.plot()
