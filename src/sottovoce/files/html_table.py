@@ -21,7 +21,7 @@ def html_table(
     """
     body, lines = [list(row) for row in rows], ["<table>"]
     if caption is not None:
-        lines.append(f'<caption style="text-align:left">{escape(caption)}</caption>')
+        lines.append(f'<caption style="text-align:left;white-space:nowrap">{escape(caption)}</caption>')
     if header is not None:
         below = body[0] if body else [""] * len(header)
         cells = "".join(_cell("th", name, _side(value)) for name, value in zip(header, below, strict=True))

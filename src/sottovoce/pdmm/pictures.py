@@ -38,7 +38,7 @@ def plot_run(path: str | Path | None, result: Result, network: Network, tol: flo
         if recorded:
             _residual(columns[shown], result, tol)
         elif apart and x is not None:
-            _apart(columns[shown], x, result, tol)
+            _apart(columns[shown], x, result)
         draw_network(columns[-1], network)
     return figure
 
@@ -80,9 +80,9 @@ def _answer(panels: Any, x: npt.NDArray[np.float64], network: Network, result: R
     panels[0].set_title((f"Answer, at all {n} parties" if agreed else "Answer of each party") + more)
 
 
-def _apart(axes: Any, x: npt.NDArray[np.float64], result: Result, tol: float) -> None:
+def _apart(axes: Any, x: npt.NDArray[np.float64], result: Result) -> None:
     """How far each party is from the mean of all, in the rows of ``_answer``; who is there exactly lies on the left.
-    The residual is relative, and of more than this, so its tolerance is told and not drawn."""
+    The residual is relative, and of more than this, so its tolerance is not drawn."""
     n = len(x)
     off = np.abs(x - x.mean(axis=0)).max(axis=1)
     least = off[off > 0].min(initial=1.0) / 10
@@ -93,7 +93,7 @@ def _apart(axes: Any, x: npt.NDArray[np.float64], result: Result, tol: float) ->
     axes.xaxis.get_major_locator().set_params(numticks=4)
     axes.grid(axis="y", color=PALE, alpha=0.35, linewidth=0.6)
     axes.set_xlabel("distance from the mean")
-    axes.set_title(f"Residual {result.residual:.1e}" + (f" (tol {tol:g})" if tol > 0 else ""))
+    axes.set_title(f"Residual {result.residual:.1e}")
 
 
 def _residual(axes: Any, result: Result, tol: float) -> None:
