@@ -286,9 +286,9 @@ def test_delta_that_no_mask_can_keep_is_a_finding(problem: Path) -> None:
     [
         (["--corrupt", "Dinah"], "corrupt names 'Dinah', which is no party of {path}; did you mean 'Dina'?"),
         (["--corrupt", "cem"], "corrupt names 'cem', which is no party of {path}; did you mean 'Cem'?"),
-        (["--corrupt", "0,6"], "corrupt names '6', which is no party of {path}; they are numbered 0 .. 5."),
-        (["--corrupt", "-1"], "corrupt names '-1', which is no party of {path}; they are numbered 0 .. 5."),
-        (["--corrupt", ""], "corrupt names '', which is no party of {path}; they are numbered 0 .. 5."),
+        (["--corrupt", "0,6"], "corrupt names '6', which is no party of {path}; {names}, or 0 .. 5."),
+        (["--corrupt", "-1"], "corrupt names '-1', which is no party of {path}; {names}, or 0 .. 5."),
+        (["--corrupt", ""], "corrupt names '', which is no party of {path}; {names}, or 0 .. 5."),
         (["--corrupt", "0,1,2,3,4,Fay"], "all 6 nodes are corrupt: nobody is left to protect. Name fewer."),
         (
             ["--corrupt", "0", "--max-corrupt", "1"],
@@ -306,7 +306,7 @@ def test_delta_that_no_mask_can_keep_is_a_finding(problem: Path) -> None:
 def test_bad_input_is_one_sentence_and_exit_status_2(problem: Path, arguments: list[str], sentence: str) -> None:
     result = sottovoce("audit", problem, *arguments, "--plot", problem.with_name("out.png"))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"error: {sentence.format(path=problem)}\n"
+    assert result.stderr == f"error: {sentence.format(path=problem, names='they are Ada, Bo, Cem, Dina, Eli, Fay')}\n"
     assert os.listdir(problem.parent) == ["six.toml"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ def solve(
     ] = None,
     json: Json = False,
     plot: Annotated[
-        Path | None, typer.Option(metavar="OUT.PNG", help="Draw residual and network (.png, .pdf or .svg).")
+        Path | None, typer.Option(metavar="OUT.PNG", help="Draw the answer, residual and network (.png, .pdf or .svg).")
     ] = None,
     seed: Seed = None,
     out: Annotated[
@@ -139,9 +139,16 @@ def _of_statistic(file: StatisticFile, record: bool) -> Solved:
     file = file.recorded() if record else file
     found = file.solve()
     title = f"{file.path.name}: {file.spec.type}, {len(found.runs)} agreements"
+
+    def draw(path: Path) -> object:
+        """The answer; or, without one, how far they came."""
+        if found.status.value == "converged":
+            return found.plot(path)
+        return plot_run(path, replace(whole_run(found), x=None), file.network, file.simulation.tol, title)
+
     return Solved(
         statistic_dict(file, found),
         partial(print_statistic, file, found),
         statistic_rows(file, found),
-        lambda path: plot_run(path, whole_run(found), file.network, file.simulation.tol, title),
+        draw,
     )

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, TomlFile, finite, nearest, read_text, shown
 from ..network import Network
+from ..network.names import few
 from ..pdmm.masks import GaussianMask, Mask, UniformMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.problem import Problem
@@ -115,7 +116,11 @@ def party_numbers(names: str, parties: list[str], path: Path) -> frozenset[int]:
         else:
             lower = {party.lower(): party for party in parties}
             close = [] if word.isdecimal() else difflib.get_close_matches(word.lower(), lower, n=1)
-            cure = f"did you mean {lower[close[0]]!r}?" if close else f"they are numbered 0 .. {len(parties) - 1}."
+            cure = (
+                f"did you mean {lower[close[0]]!r}?"
+                if close
+                else f"they are {few(parties)}, or 0 .. {len(parties) - 1}."
+            )
             raise InvalidInput(f"corrupt names {shown(word)}, which is no party of {path}; {cure}")
     return frozenset(found)
 

@@ -77,7 +77,7 @@ def in_order(network: Network, values: Mapping[Any, Any], what: str) -> list[Any
         raise InvalidInput(f"{what}: a node is named twice, by its name and by its number.")
     missing = [network.name(i) for i in range(network.n) if i not in found]
     if missing:
-        raise InvalidInput(f"{what}: nothing for {_few(missing)}; every node needs an entry.")
+        raise InvalidInput(f"{what}: nothing for {few(missing)}; every node needs an entry.")
     return [found[i] for i in range(network.n)]
 
 
@@ -96,9 +96,10 @@ def listed(network: Network) -> str:
     """Which nodes there are, for a sentence."""
     if network.labels is None:
         return f"nodes are 0 to {network.n - 1}"
-    return f"they are {_few([network.name(i) for i in range(network.n)])}"
+    return f"they are {few([network.name(i) for i in range(network.n)])}"
 
 
-def _few(names: list[str]) -> str:
+def few(names: list[str]) -> str:
+    """Some names for a sentence, and how many more there are."""
     shown = ", ".join(names[:MANY])
     return shown if len(names) <= MANY else f"{shown} and {len(names) - MANY} more"

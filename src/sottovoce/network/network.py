@@ -405,7 +405,7 @@ class Network(Families):
         found = {"nodes": str(self.n), "edges": str(self.m)}
         found["neighbours"] = f"{self.degrees.min()} to {self.degrees.max()} each"
         if self.labels is not None:
-            found["names"] = names._few([self.name(i) for i in range(self.n)])
+            found["names"] = names.few([self.name(i) for i in range(self.n)])
         found["edges say"] = "x_i = x_j" if self.constraints is None else "general constraints"
         return found
 

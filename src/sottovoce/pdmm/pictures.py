@@ -44,8 +44,9 @@ def plot_run(path: str | Path | None, result: Result, network: Network, tol: flo
 
 
 def answers(result: Result, network: Network) -> npt.NDArray[np.float64] | None:
-    """A row a party, padded with ``nan`` where some have fewer entries; None for the draws of a batch."""
-    if result.batch is not None:
+    """A row a party, padded with ``nan`` where some have fewer entries; None for the draws of a batch, and where the
+    answer is another than ``x``."""
+    if result.x is None or result.batch is not None:
         return None
     rows = [np.ravel(np.asarray(x, dtype=float)) for x in result.x]
     x = np.full((network.n, max(len(row) for row in rows)), np.nan)
@@ -102,8 +103,8 @@ def _residual(axes: Any, result: Result, tol: float) -> None:
     axes.semilogy(iteration[keep], residual[keep], color=BLUE, linewidth=1.6)
     if tol > 0 and keep.any():
         axes.axhline(tol, color=ORANGE, linewidth=1.2, linestyle=(0, (4, 3)))
-        axes.annotate(f"tol = {tol:g}", (0, tol), (5, 4), xycoords=("axes fraction", "data"),
-                      textcoords="offset points", ha="left", va="bottom", color=ORANGE)  # fmt: skip
+        axes.annotate(f"tol\n{tol:g}", (1, tol), (3, 0), xycoords=("axes fraction", "data"),
+                      textcoords="offset points", ha="left", va="center", color=ORANGE)  # fmt: skip
     ends = {
         Status.CONVERGED: f"converged after {result.iterations:,} iterations",
         Status.MAX_ITER: f"not converged in {result.iterations:,} iterations",
