@@ -296,6 +296,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         "line 4: [cost] type = 'avraging' is not known; did you mean 'averaging'?",
     ),
     "type is a number": ('"averaging"', "3", "line 4: [cost] type must be text in quotes; got 3."),
+    "two ends": ("c = 0.5", "max_iter = 9\nmax_rounds = 3", "[pdmm] max_rounds cannot stand beside max_iter: both say"),
     "theta": ("c = 0.5", "c = 0.5\ntheta = 1.3", "line 8: [pdmm] theta must be in (0, 1]; got 1.3. Use 1 for PDMM"),
     "theta text": ("c = 0.5", "theta = 'one'", "line 7: [pdmm] theta must be a number; got 'one'."),
     "theta nan": ("c = 0.5", "theta = nan", "line 7: [pdmm] theta must be a number; got nan."),

@@ -320,3 +320,8 @@ def test_predict_and_level(network, shards):
     for level in (0, 1, 95, "0.95"):
         with pytest.raises(InvalidInput, match="level must lie between 0 and 1"):
             result.confidence_interval(level)
+
+
+def test_rounds_end_a_statistic_as_they_end_a_run():
+    short = sv.private_mean(sv.Network.ring(5), [1.0, 2, 3, 4, 5], schedule=sv.Asynchronous(), max_rounds=2, seed=1)
+    assert (short.status, short.runs[0].iterations) == (sv.Status.MAX_ITER, 10)

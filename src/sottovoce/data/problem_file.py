@@ -61,7 +61,7 @@ KEYS: dict[str, tuple[str, ...]] = {  # every key that the parser knows
     "network": ("generator", "edge_list", "edges", "n", "radius", "rows", "columns", "p", "degree", "k", "seed"),
     "cost": COST_KEYS,
     "cost.parties": PARTY_KEYS,
-    "pdmm": ("schedule", "rates", "p", "max_delay", "nodes", "theta", "c", "tol", "max_iter", "seed"),
+    "pdmm": ("schedule", "rates", "p", "max_delay", "nodes", "theta", "c", "tol", "max_iter", "max_rounds", "seed"),
     "mask": ("type", "variance", "bits"),
 }
 TABLES = ("network", "cost", "pdmm", "mask")
@@ -283,7 +283,10 @@ def read_options(table: Table, network: Network) -> dict[str, Any]:
         raise table.refuse("theta", f"must be in (0, 1]; got {theta:g}. Use 1 for PDMM, 0.5 for ADMM.")
     if c != "auto" and not (finite(c) and c > 0):
         raise table.refuse("c", f'must be a positive number or "auto"; got {shown(c)}.')
-    options.update(theta=theta, c=c, max_iter=table.integer("max_iter", None, least=1))
+    options.update(theta=theta, c=c)
+    options.update({name: table.integer(name, None, least=1) for name in ("max_iter", "max_rounds")})
+    if options["max_iter"] is not None and options["max_rounds"] is not None:
+        raise table.refuse("max_rounds", "cannot stand beside max_iter: both say when to stop. Give one of them.")
     table.finish(f'schedule = "{table.values.get("schedule", "synchronous")}"')
     return options
 

@@ -88,6 +88,7 @@ class Simulation:
     seed: int | None
     tol: float
     max_iter: int | None
+    max_rounds: int | None
     progress: bool | None
     record: tuple[Recorder, ...] = ()
     record_every: int = 1
@@ -150,7 +151,8 @@ class SimulatedAgreements(Agreements):
         with said():  # by `mean`, which knows that the public number needs no hiding
             run = solve(
                 problem, mask=mask, seed=seed, c=c, theta=theta, schedule=play.schedule, tol=play.tol,
-                max_iter=play.max_iter, progress=play.progress, record=play.record, record_every=play.record_every,
+                max_iter=play.max_iter, max_rounds=play.max_rounds, progress=play.progress,
+                record=play.record, record_every=play.record_every,
             )  # fmt: skip
         return replace(run, z=None, problem=None)  # large, both; ``agree`` knows the problem, and nobody asks for z
 

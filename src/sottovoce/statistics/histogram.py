@@ -82,6 +82,7 @@ def private_histogram(
     seed: int | None = None,
     tol: float = 1e-9,
     max_iter: int | None = None,
+    max_rounds: int | None = None,
     progress: bool | None = None,
 ) -> Histogram:
     """How many values of all parties fall into each bin, exactly.
@@ -100,7 +101,7 @@ def private_histogram(
         counted in ``below`` and ``above``.
     mask : ModularMask
         Hides integers exactly.
-    schedule, seed, tol, max_iter, progress
+    schedule, seed, tol, max_iter, max_rounds, progress
         Of the run, as in ``sv.solve``.
 
     Returns
@@ -126,7 +127,7 @@ def private_histogram(
         )
     edges = read_bins(bins)
     check_mask(mask, ModularMask)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
     return histogram_program(agreements, rows, edges, mask, names[0])
 
 

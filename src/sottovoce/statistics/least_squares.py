@@ -62,6 +62,7 @@ def private_least_squares(
     seed: int | None = None,
     tol: float = 1e-9,
     max_iter: int | None = None,
+    max_rounds: int | None = None,
     progress: bool | None = None,
 ) -> Regression:
     """The regression of ``b`` on the columns of ``A``, over the pooled rows of shards ``(A_i, b_i)``.
@@ -92,7 +93,7 @@ def private_least_squares(
     scale : float, sequence or mapping, optional
         Public numbers that bring the columns, and last the target, to size 1: ``d + 1`` of them, one for all, or by
         name.
-    mask, schedule, seed, tol, max_iter, progress
+    mask, schedule, seed, tol, max_iter, max_rounds, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
@@ -121,7 +122,7 @@ def private_least_squares(
     unit = read_scale(scale, model.all_names, "column of A and one for the target")
     check_ridge(ridge)
     check_mask(mask, GaussianMask)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
     return least_squares_program(agreements, Sample(rows, unit, mask, model.all_names), model, row_weights)
 
 

@@ -160,6 +160,7 @@ def private_mean(
     seed: int | None = None,
     tol: float = 1e-9,
     max_iter: int | None = None,
+    max_rounds: int | None = None,
     progress: bool | None = None,
 ) -> PooledMean:
     """The mean over all rows of all parties: a party with more rows weighs more.
@@ -177,7 +178,7 @@ def private_mean(
         the order of the first party's.
     scale : float, sequence or mapping, optional
         Public numbers, one for all columns, one each, or by name, that bring the data to size 1.
-    mask, schedule, seed, tol, max_iter, progress
+    mask, schedule, seed, tol, max_iter, max_rounds, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
@@ -199,7 +200,7 @@ def private_mean(
     rows, shape, names = read_rows(network, shards)
     unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
     return mean_program(agreements, Sample(rows, unit, mask, names), shape)
 
 
@@ -214,6 +215,7 @@ def private_variance(
     seed: int | None = None,
     tol: float = 1e-9,
     max_iter: int | None = None,
+    max_rounds: int | None = None,
     progress: bool | None = None,
 ) -> PooledVariance:
     """Variances over all rows, ``sum (x - mean)^2 / (N - ddof)``.
@@ -226,7 +228,7 @@ def private_variance(
         As for ``private_mean``.
     ddof : int
         1 for the unbiased estimate.
-    mask, schedule, seed, tol, max_iter, progress
+    mask, schedule, seed, tol, max_iter, max_rounds, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
@@ -249,7 +251,7 @@ def private_variance(
     unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
     return variance_program(agreements, Sample(rows, unit, mask, names), shape, ddof)
 
 
@@ -264,6 +266,7 @@ def private_covariance(
     seed: int | None = None,
     tol: float = 1e-9,
     max_iter: int | None = None,
+    max_rounds: int | None = None,
     progress: bool | None = None,
 ) -> PooledCovariance:
     """The covariance of the columns over all rows, and their ``correlation``.
@@ -278,7 +281,7 @@ def private_covariance(
         Rows ``(n_i, d)`` of every party, or frames.
     ddof : int
         1 for the unbiased estimate.
-    mask, schedule, seed, tol, max_iter, progress
+    mask, schedule, seed, tol, max_iter, max_rounds, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
@@ -306,7 +309,7 @@ def private_covariance(
     unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, progress))
+    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
     return covariance_program(agreements, Sample(rows, unit, mask, names), ddof)
 
 

@@ -152,4 +152,6 @@ def _simulation(table: Table, network: Network, seed: int | None) -> Simulation:
         if key in table:
             raise table.refuse(key, "has no meaning with [statistic]: it is tuned for averaging. Remove it.")
     options = read_options(table, network)
-    return Simulation(network, options["schedule"], seed, options["tol"], options["max_iter"], None)
+    return Simulation(
+        network, options["schedule"], seed, options["tol"], options["max_iter"], options["max_rounds"], None
+    )
