@@ -113,6 +113,23 @@ def test_both_are_within_half_of_the_best_pair(rng, decades, schedule):
     assert mine <= 1.5 * min(iterations(problem, schedule, t, other, mine) for t, other in pairs)
 
 
+def test_waking_at_random_has_pilots_of_its_own():
+    """On a star the hub wakes as rarely as the others: what suits the synchronous run takes much longer there."""
+    rng = np.random.default_rng(5)  # the benchmark's "star 10, rows 2"
+    lengths = (4 * 2 ** rng.uniform(0, 2, 10)).astype(int)
+    truth, features = rng.standard_normal(3), [rng.standard_normal((rows, 3)) for rows in lengths]
+    data = [(A, A @ truth + 0.3 * rng.standard_normal(len(A))) for A in features]
+    problem = sv.least_squares(sv.Network.star(10), data)
+    at_random = sv.Asynchronous()
+    c, theta = tune_both(problem, sv.Synchronous(), 1e-9)
+    pairs = tune_both(problem, at_random, 1e-9), (c, THETAS[THETAS.index(theta) + 1])
+    own, borrowed = (
+        sum(sv.solve(problem, schedule=at_random, c=c, theta=theta, seed=seed).iterations for seed in range(5))
+        for c, theta in pairs
+    )
+    assert 1.2 * own < borrowed
+
+
 def test_what_is_given_is_not_tuned(network, rng):
     problem = unequal(network, rng, 2)
     assert sv.solve(problem, c=0.5).theta == 1

@@ -34,8 +34,9 @@ class Stage(NamedTuple):
     kinked: bool = False
 
 
-def staged(problem: Problem, pieces: bool) -> Stage:
-    """The model of a problem where it has one; that of ``pieces`` costs a matrix a node."""
+def staged(problem: Problem, room: float) -> Stage:
+    """The model of a problem where it has one. That of pieces costs a matrix a node: not where an iteration would take
+    more than ``room`` multiplications."""
     if problem.quadratic is not None or not problem.consensus:
         return Stage(problem, guess_c(problem))
     if (model := smooth_model(problem)) is not None:
@@ -43,7 +44,8 @@ def staged(problem: Problem, pieces: bool) -> Stage:
     if not is_kinked(problem):
         return Stage(problem, guess_c(problem))
     guess = KINKED * guess_c(problem)
-    return (piece_model(problem, guess) if pieces else None) or Stage(problem, guess, kinked=True)
+    small = problem.network.n * problem.dim**2 <= room
+    return (piece_model(problem, guess) if small else None) or Stage(problem, guess, kinked=True)
 
 
 def pilot(

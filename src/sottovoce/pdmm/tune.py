@@ -39,7 +39,7 @@ SHORTEST = 200  # iterations below which a pilot would not see the slow modes, a
 
 THETAS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 FIRST = 0.8  # never far off
-UNTRIED = 0.9  # where a problem is too large for pilots
+UNTRIED = 0.9  # where there are no pilots
 # Steps along c, in powers of GRID, and along THETAS. The third kind goes both ways at once: valleys lie aslant.
 MOVES = ((4, 0), (2, 0), (0, 1), (2, -1), (2, 0), (0, 1), (1, 0))
 # Where costs are straight or held, theta alone decides in a wide range of c, and valleys lie aslant both ways.
@@ -86,7 +86,7 @@ def tune_both(problem: Problem, schedule: Schedule, tol: float) -> tuple[float, 
     # Pilots of any law are compiled where costs are quadratic; where not, only synchronous ones are vectorised.
     own = stage.problem.consensus and stage.problem.quadratic is not None and schedule.law is not None
     tried = limit >= SHORTEST
-    best = 0, thetas.index(FIRST if tried or stage.kinked else UNTRIED)
+    best = 0, thetas.index(FIRST if tried else UNTRIED)
     if tried:
         best = best_pair(stage, schedule if own else Synchronous(), thetas, best, tol, limit)
     at, t = best
@@ -138,7 +138,7 @@ def best_pair(
 
 def prepared(problem: Problem) -> tuple[Stage, int]:
     """What pilots play, and how many iterations a pilot may take."""
-    stage = staged(problem, pieces=WORK / PILOTS / model_work(problem) >= SHORTEST)
+    stage = staged(problem, WORK / PILOTS / SHORTEST)
     limit = 0 if stage.kinked and stage.z0 is None else int(WORK / PILOTS / work_per_iteration(stage.problem))
     if limit < SHORTEST:
         log.info("c='auto': %.4g, from curvature and graph, without pilot runs: they would take too long", stage.guess)
@@ -152,11 +152,6 @@ def work_per_iteration(problem: Problem) -> float:
         return float(problem.rows[-1]) + float(form.Q.size) + CALL
     steps = sum(len(nodes) * cost.step_work for nodes, cost in problem.groups)
     return float(problem.rows[-1]) + steps + INTERPRETED
-
-
-def model_work(problem: Problem) -> float:
-    """``work_per_iteration`` of a quadratic model."""
-    return float(problem.rows[-1]) + float(problem.network.n * problem.dim**2) + CALL
 
 
 def rounds_to(tol: float, run: Run, record: float, limit: int, looks: tuple[int, int]) -> float:
