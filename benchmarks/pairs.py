@@ -23,7 +23,8 @@ STEPS = 8  # of sqrt 2, up and down from the automatic c
 @cache
 def problem(graph_name: str, cost: str) -> sv.Problem:
     """As in ``tuning``, and ``unequal 2`` (curvatures over two decades), ``rows 3`` (regression, parties of 4 to
-    4 x 3^2 rows), ``lasso 10 5`` (10 columns, l1 = 5)."""
+    4 x 3^2 rows), ``lasso 10 5`` (10 columns, l1 = 5), ``net 10 3`` (the same with l2 = 1, and 8 rows), ``huber 5``
+    (numbers of this size, where the parabola ends at 1), ``hinge 4`` (columns)."""
     kind, *numbers = cost.split()
     network, rng = graph(graph_name), np.random.default_rng(5)
     n = network.n
@@ -39,6 +40,24 @@ def problem(graph_name: str, cost: str) -> sv.Problem:
         truth = np.where(np.arange(d) < max(2, d // 5), 2 * rng.standard_normal(d), 0.0)
         features = [rng.standard_normal((20, d)) for _ in range(n)]
         return sv.Problem(network, [sv.Lasso(A, A @ truth + 0.3 * rng.standard_normal(20), l1) for A in features])
+    if kind == "net":
+        d, l1 = int(numbers[0]), float(numbers[1])
+        features = [rng.standard_normal((8, d)) for _ in range(n)]
+        noise = 0.3 * rng.standard_normal((n, 8))
+        return sv.Problem(
+            network,
+            [sv.ElasticNet(A, 2 * A[:, 0] - A[:, 1] + e, l1, 1.0) for A, e in zip(features, noise, strict=True)],
+        )
+    if kind == "huber":
+        return sv.Problem(network, sv.Huber.many(float(numbers[0]) * rng.standard_normal((n, 2))))
+    if kind == "hinge":
+        truth, features = (
+            rng.standard_normal(int(numbers[0])),
+            [rng.standard_normal((20, int(numbers[0]))) for _ in range(n)],
+        )
+        return sv.Problem(
+            network, [sv.Hinge(A, np.sign(A @ truth + 0.5 * rng.standard_normal(20)), 1.0) for A in features]
+        )
     return tuning.problem(graph_name, cost)
 
 
@@ -53,6 +72,10 @@ def cases(quick: bool) -> Iterator[tuple[str, str, sv.Schedule]]:
     more += [(name, f"rows {ratio}") for ratio in (2, 5) for name in (*ten, "watts-strogatz 100")]
     more += [(name, "lasso 10 5") for name in (*ten, "geometric 20")] + [("ring 10", "lasso 5 2")]
     more += [("star 10", "logistic"), ("complete 10", "logistic")]
+    # What the search was not made on.
+    fresh = ("watts-strogatz 12", "grid 16", "geometric 30")
+    more += [(name, cost) for cost in ("lasso 8 3", "net 10 3", "huber 2", "huber 5", "hinge 4") for name in fresh]
+    more += [("grid 16", "logistic"), ("watts-strogatz 12", "logistic")]
     yield from ((name, cost, schedule) for name, cost in more for schedule in (sv.Synchronous(), sv.Asynchronous()))
 
 

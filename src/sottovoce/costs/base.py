@@ -55,8 +55,8 @@ class Cost(ABC):
       ``-g_i/rho_i`` with ``t = 1/rho_i``. A step that cannot be exact raises ``InvalidCost`` or ``Unsupported``;
     * ``irregular``: why ``theta = 1`` may not converge, or None.
 
-    It may define ``bind``, ``bind_from``, ``quadratic``, ``sizes``, ``hessian`` and ``mean_curvature``. One node's cost
-    is simpler to write as ``FromGradient`` or ``Custom``.
+    It may define ``bind``, ``bind_from``, ``quadratic``, ``sizes``, ``hessian``, ``mean_curvature`` and ``piece``. One
+    node's cost is simpler to write as ``FromGradient`` or ``Custom``.
 
     Examples
     --------
@@ -165,12 +165,23 @@ class Cost(ABC):
     @property
     def mean_curvature(self) -> Array | None:
         """About the mean of the nodes' second derivatives, ``(dim, dim)``, with kinks smoothed away. A cost with kinks
-        that tells it is tuned without pilot runs, which would step as slowly as the run."""
+        that tells it has no pilot runs of its own, which would step as slowly as the run: see ``piece``."""
         form, origin = self.quadratic, np.zeros((self.count, self.dim))
         second = self.hessian(origin) if form is None else form.Q
         if second is None:
             return None
         return np.asarray(second.mean(axis=0) * (1.0 if second.ndim == 3 else np.eye(self.dim)))
+
+    def piece(self, x: Array) -> tuple[Array, npt.NDArray[np.bool_]] | None:
+        """For tuning, the parabola that each node's cost is around ``x (count, dim)``: second derivatives
+        ``(count, dim, dim)``, and which coordinates are free to move, others being held at a kink. None where kinks lie
+        so close together that a piece says little."""
+        form = self.quadratic
+        second = self.hessian(x) if form is None else form.Q
+        if second is None:
+            return None
+        dense = second if second.ndim == 3 else second[:, None, None] * np.eye(self.dim)
+        return dense, np.ones(x.shape, dtype=np.bool_)
 
     @property
     @abstractmethod

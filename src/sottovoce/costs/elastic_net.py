@@ -74,6 +74,9 @@ class ElasticNet(Cost):
     def mean_curvature(self) -> Array:
         return np.asarray(self.Q.mean(axis=0))
 
+    def piece(self, x: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        return self.Q, (x != 0) | (self.l1 == 0)[:, None]
+
     @property
     def _smooth(self) -> Quadratic:
         return Quadratic._make(self.shape, Q=self.Q, q=self.q, r=self.r)

@@ -69,6 +69,10 @@ class Huber(Cost):
         """That of the parabola."""
         return np.eye(self.dim)
 
+    def piece(self, x: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        inside = np.abs(x - self.s) <= self.delta[:, None]
+        return inside[:, :, None] * np.eye(self.dim), np.ones(x.shape, dtype=np.bool_)
+
     @property
     def irregular(self) -> str | None:
         return "a Huber loss is straight far from its centre, so it is not strongly convex"

@@ -89,7 +89,7 @@ def mean_curvature(problem: Problem) -> Array | None:
 
 
 def is_kinked(problem: Problem) -> bool:
-    """Whether costs have kinks, and all tell their curvature: pilots would be slow, and a guess is good."""
+    """Whether costs have kinks, and all tell their curvature: pilots of their own would be slow."""
     if problem.quadratic is not None or mean_curvature(problem) is None:
         return False
     rest = [cost for _, cost in problem.groups if cost.quadratic is None]
