@@ -57,7 +57,7 @@ def runs(draw):
         "seed": draw(st.integers(0, 2**32)),
         "tol": 10 ** draw(st.floats(-9, -2)),
         "check_every": draw(st.sampled_from([None, 1, 7])),
-        "max_iter": 3000,
+        "max_iter": 1500,
     }
 
 
