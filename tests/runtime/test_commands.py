@@ -307,10 +307,10 @@ def result_of(kind: str) -> tuple[dict[str, Any], str]:
     network, rng = sv.Network.ring(3), np.random.default_rng(0)
     rows = [rng.normal(size=(5, 3)) for _ in range(3)]
     if kind == "least_squares":
-        found: Any = sv.private_least_squares(network, [(A[:, :2], A[:, 2]) for A in rows], names=["u", "v"])
+        found: Any = sv.private_least_squares(network, [(A[:, :2], A[:, 2]) for A in rows], names=["u", "v"], seed=1)
         asked, table = {"features": ["u", "v"], "target": "t"}, found.summary()
     else:
-        found = sv.private_variance(network, [A[:, :2] for A in rows])
+        found = sv.private_variance(network, [A[:, :2] for A in rows], seed=1)
         asked, table = {"columns": ["u", "v"]}, f"u       {found.mean[0]:.9g}"
     return {"statistic": {"type": kind, **asked}, "answer": found.to_dict(), "covers": ["ann", "bob", "cat"]}, table
 

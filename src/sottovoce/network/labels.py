@@ -72,8 +72,9 @@ def _candidates(distances: Sequence[int]) -> tuple[Array, Array]:
     return np.tile(around, (len(distances), 1)), np.repeat(np.asarray(distances, dtype=float), DIRECTIONS)
 
 
-def shortened(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+def shortened(name: str, longest: int = LONGEST) -> str:
+    """So many characters of a name, at most."""
+    return name if len(name) <= longest else name[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def write_inside(axes: Any, names: Sequence[str], places: Array, inks: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..costs.base import Array
+from ..network.labels import shortened
 from ..network.pictures import BLUE, INK, ORANGE, PALE, picture
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def plot_rows(
         else:
             axes.hlines(at, *(intervals / unit[:, None]).T, color=BLUE, linewidth=2.2, zorder=2)
         axes.scatter(values / unit, at, color=BLUE, edgecolors="white", s=52, zorder=3)
-        axes.set_yticks(at, _shortened(names), parse_math=False)
+        axes.set_yticks(at, [shortened(name, LONGEST) for name in names], parse_math=False)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
@@ -57,10 +58,6 @@ def plot_rows(
         right.spines["right"].set_visible(False)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10, parse_math=False)  # names leave the axes little room
     return figure
-
-
-def _shortened(names: Sequence[str]) -> list[str]:
-    return [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}" for name in names]
 
 
 def _written(values: Array, intervals: Array | None) -> list[str]:
@@ -100,8 +97,9 @@ def plot_correlation(path: str | Path | None, names: Sequence[str], correlation:
     with picture(path, side + 1.4, side) as figure:
         axes = figure.subplots()
         image = axes.imshow(correlation, vmin=-1, vmax=1, cmap="RdBu_r")
-        axes.set_xticks(range(d), _shortened(names), rotation=90, parse_math=False)
-        axes.set_yticks(range(d), _shortened(names), parse_math=False)
+        written = [shortened(name, LONGEST) for name in names]
+        axes.set_xticks(range(d), written, rotation=90, parse_math=False)
+        axes.set_yticks(range(d), written, parse_math=False)
         axes.tick_params(length=0)
         for spine in axes.spines.values():
             spine.set_visible(False)
