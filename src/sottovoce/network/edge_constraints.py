@@ -99,10 +99,14 @@ class Constraints:
         return sparse.csr_array((data, np.concatenate(column), indptr), shape=(self.rows[-1], self.columns[-1]))
 
 
-def penalty(c: float, blocks: Iterable[Array | float]) -> Array:
-    """``c sum_j A_ij'A_ij``, the Hessian of the penalty in a node's step: ``(1,)`` where it is a multiple of ``I``,
-    else ``(1, n_i, n_i)``. A block that is a number stands for that number times ``I``."""
-    gram = sum(block * block if isinstance(block, float) else block.T @ block for block in blocks)
+def penalty(c: float | Iterable[float], blocks: Iterable[Array | float]) -> Array:
+    """``sum_j c_ij A_ij'A_ij``, the Hessian of the penalty in a node's step: ``(1,)`` where it is a multiple of ``I``,
+    else ``(1, n_i, n_i)``. A block that is a number stands for that number times ``I``; one ``c`` is for all."""
+    grams = (block * block if isinstance(block, float) else block.T @ block for block in blocks)
+    if isinstance(c, Iterable):
+        grams = (of_edge * gram for of_edge, gram in zip(c, grams, strict=True))
+        c = 1.0
+    gram = sum(grams)
     if isinstance(gram, np.ndarray):
         rounding = 1e-13 * float(np.abs(gram).max())  # rotations are orthogonal to rounding only
         if np.abs(gram - gram[0, 0] * np.eye(len(gram))).max() > rounding:

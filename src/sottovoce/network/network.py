@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..files.html_table import html_table
 from . import exchange, names
 from .families import Families
+from .trees import Trees
 
 if TYPE_CHECKING:  # SciPy's matrices are loaded where they are made: a party, which makes none, starts twice as fast
     from matplotlib.figure import Figure
@@ -31,7 +32,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int32]
 
 
-class Network(Families):
+class Network(Families, Trees):
     """A connected undirected graph on nodes ``0 .. n-1``, with consensus ``x_i = x_j`` on every edge by default.
 
     Made by ``from_edges``, ``from_networkx``, ``read_edge_list`` or a generator such as ``random_geometric``;
@@ -125,8 +126,7 @@ class Network(Families):
         >>> Network.from_edges(3, [(0, 1), (1, 2)], labels=["ann", "bob", "eve"])
         Network(n=3, m=2)
         """
-        pairs = exchange.checked_edges(n, edges, labels)
-        return cls(int(n), pairs, labels=labels)
+        return cls(int(n), exchange.checked_edges(n, edges, labels), labels=labels)
 
     @classmethod
     def from_named_edges(cls, edges: Iterable[tuple[Hashable, Hashable]]) -> Self:
@@ -234,8 +234,8 @@ class Network(Families):
         from .edge_constraints import Constraints
 
         network = object.__new__(Network)
-        network.n, network.indptr, network.indices = self.n, self.indptr, self.indices
-        network.positions, network._labels = self.positions, self._labels
+        for same in ("n", "indptr", "indices", "positions", "_labels"):
+            setattr(network, same, getattr(self, same))
         network.constraints = Constraints(network, A, b or {})
         return network
 
@@ -402,8 +402,8 @@ class Network(Families):
 
     def facts(self) -> dict[str, str]:
         """What notebooks say of it."""
-        found = {"nodes": str(self.n), "edges": str(self.m)}
-        found["neighbours"] = f"{self.degrees.min()} to {self.degrees.max()} each"
+        degrees = f"{self.degrees.min()} to {self.degrees.max()} each"
+        found = {"nodes": str(self.n), "edges": str(self.m), "neighbours": degrees}
         if self.labels is not None:
             found["names"] = names.few([self.name(i) for i in range(self.n)])
         found["edges say"] = "x_i = x_j" if self.constraints is None else "general constraints"

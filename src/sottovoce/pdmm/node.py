@@ -17,7 +17,7 @@ lost message is exactly ``U_{j|i} = 0``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -30,6 +30,7 @@ from ..errors import InvalidInput, is_number
 from ..network.edge_constraints import penalty
 from ..numerics.grid import lattice, nearest, on_grid
 from ..numerics.unquoted import kind_of
+from .penalties import by_half_edge, checked_penalty
 from .problem import Problem
 
 UNKNOWN_CURVATURE = 1.0  # of costs without a quadratic form: a public number, since their own would tell of their data
@@ -84,8 +85,12 @@ class Node:
         Its own, of one node.
     links : mapping of int to Link
         What it knows of the edge to each neighbour, pads among it; they are forgotten at once.
-    c, theta : float
+    c : float or mapping of int to float
+        Of all edges, or of the edge to each neighbour.
+    theta : float
         Of the run: all nodes have the same.
+    folded : iterable of Link
+        Edges over which nothing is said: their pads hide all the same (theory: Fewer messages).
     grid : float
         That of the pads, ``GaussianMask.grid``: ``q_i`` is rounded to it, for otherwise its bits below the grid show.
         Data that lie on the grid anyway, such as integers under a mask that is not astronomical, do not need it.
@@ -108,14 +113,25 @@ class Node:
     """
 
     def __init__(
-        self, i: int, cost: Cost, links: Mapping[int, Link], *, c: float, theta: float, grid: float = 0.0
+        self,
+        i: int,
+        cost: Cost,
+        links: Mapping[int, Link],
+        *,
+        c: float | Mapping[int, float],
+        theta: float,
+        grid: float = 0.0,
+        folded: Iterable[Link] = (),
     ) -> None:
-        if not (is_number(c) and 0 < c < np.inf and is_number(theta) and 0 < theta <= 1):
-            raise InvalidInput(f"node {i}: c must be positive and theta in (0, 1]; got c={c!r}, theta={theta!r}.")
         if not links:
             raise InvalidInput(f"node {i} has no neighbours; it can only solve its own problem.")
-        self.i, self.c, self.theta = i, c, theta
         self.neighbours = sorted(links)
+        self.c = {j: c.get(j, 0.0) if isinstance(c, Mapping) else c for j in self.neighbours}  # by neighbour
+        positive = all(is_number(value) and 0 < value < np.inf for value in self.c.values())
+        if not (positive and is_number(theta) and 0 < theta <= 1):
+            raise InvalidInput(f"node {i}: c must be positive and theta in (0, 1]; got c={c!r}, theta={theta!r}.")
+        self.i, self.theta = i, theta
+        links, folded = dict(links), list(folded)
         self.A = {j: links[j].A for j in self.neighbours}
         self.b = {j: links[j].b for j in self.neighbours}
         # The pads end here: only their sum and the differences are kept, and of quadratic costs the sum is hidden in w.
@@ -125,34 +141,40 @@ class Node:
         self.size = 0.0  # of w_i, which hides q_i; nothing is said of other costs
         self.form: Quadratic | None = None  # Q_i and w_i
         if cost.quadratic is not None:
-            cost = self.form = collapsed(cost, links, grid)
+            cost = self.form = collapsed(cost, links, grid, folded)
         else:
             for j in self.neighbours:
                 self.nu = self.nu + adjoint(self.A[j], links[j].held)
+            for link in folded:
+                self.nu = self.nu + adjoint(link.A, (link.held + link.written) / 2)
         self.e = {j: links[j].held - links[j].written for j in self.neighbours}
         self.D = {j: np.zeros(len(links[j].b)) for j in self.neighbours}
         self.newest = dict.fromkeys(self.neighbours, 0)
         self.sent = 0
         self.x = np.zeros(cost.dim)
-        self.step = cost.bind_from(penalty(c, self.A.values()))
+        self.step = cost.bind_from(self._penalty())
         if self.form is not None:
             self._take(self.form)
 
     def _take(self, form: Quadratic) -> None:
-        self.form, self.step = form, form.bind_from(penalty(self.c, self.A.values()))
+        self.form, self.step = form, form.bind_from(self._penalty())
         self.curvature = smallest_curvature(form.Q)
         self.size = float(np.abs(form.q).max(initial=0.0))
+
+    def _penalty(self) -> Array:
+        values = list(self.c.values())
+        return penalty(values[0] if len(set(values)) == 1 else values, self.A.values())
 
     def wake(self) -> list[Message]:
         """Minimise, and say what every neighbour should know (eqs. 2 and 3)."""
         g = np.zeros_like(self.x)
         for j in self.neighbours:
-            g = g + adjoint(self.A[j], self.D[j] - (self.c / 2) * self.b[j])
+            g = g + adjoint(self.A[j], self.D[j] - (self.c[j] / 2) * self.b[j])
         self.x = self.step((self.nu + g)[None, :], self.x[None, :])[0]
         self.sent += 1
         return [
-            Message(self.i, j, self.sent, self.D[j] + self.e[j] + self.c * (2 * times(self.A[j], self.x) - self.b[j]))
-            for j in self.neighbours
+            Message(self.i, j, self.sent, self.D[j] + self.e[j] + c * (2 * times(self.A[j], self.x) - self.b[j]))
+            for j, c in self.c.items()
         ]
 
     def receive(self, message: Message) -> bool:
@@ -191,7 +213,7 @@ class Node:
         """The edge to ``j`` is no more; its pads stay in ``w_i``."""
         assert self.form is not None
         self.neighbours.remove(j)
-        for of in (self.A, self.b, self.e, self.D, self.newest):
+        for of in (self.A, self.b, self.c, self.e, self.D, self.newest):
             of.pop(j)
         self._take(self.form)
 
@@ -206,17 +228,22 @@ class Node:
         self._take(Quadratic.trusted(self.form.shape, own + other, q))
 
 
-def collapsed(cost: Cost, links: Mapping[int, Link], grid: float) -> Quadratic:
-    """``x'Q_i x / 2 + w_i'x`` with ``w_i = q_i + sum_j A_ij' z_{i|j}(0)``, rounded once at most."""
+def collapsed(cost: Cost, links: Mapping[int, Link], grid: float, folded: Sequence[Link] = ()) -> Quadratic:
+    """``x'Q_i x / 2 + w_i'x`` with ``w_i = q_i + sum_j A_ij' z_{i|j}(0)``, rounded once at most. Of a folded edge it is
+    ``(z_{i|j}(0) + z_{j|i}(0)) / 2``, which has opposite signs at its two ends."""
     assert cost.quadratic is not None
     Q, q = cost.quadratic
-    if all(isinstance(link.A, float) and abs(link.A) == 1 for link in links.values()):
+    said = list(links.values())
+    if all(isinstance(link.A, float) and abs(link.A) == 1 for link in (*said, *folded)):
         # Consensus: all terms lie on the grid, so their correctly rounded sum does. For long vectors, too.
-        terms = np.stack([on_grid(q[0], grid), *(link.A * link.held for link in links.values())])
-        w = on_grid(np.array([[math.fsum(entry) for entry in terms.T.tolist()]]), grid)
-        return Quadratic.trusted(cost.shape, Q, w)
-    blocks = [link.A * np.eye(cost.dim) if isinstance(link.A, float) else link.A for link in links.values()]
-    A, held = np.concatenate(blocks), [Fraction(v) for link in links.values() for v in link.held]
+        terms = [on_grid(q[0], grid), *(link.A * link.held for link in said)]
+        halves = [link.A * (link.held + link.written) / 2 for link in folded]
+        sums = [[math.fsum(entry) for entry in np.stack([*terms, *halves]).T.tolist()]]
+        return Quadratic.trusted(cost.shape, Q, on_grid(np.array(sums), grid / 2 if halves else grid))
+    if folded:
+        raise InvalidInput("only edges that say x_i = x_j can be without messages: others are constraints.")
+    blocks = [link.A * np.eye(cost.dim) if isinstance(link.A, float) else link.A for link in said]
+    A, held = np.concatenate(blocks), [Fraction(v) for link in said for v in link.held]
     grids = lattice(grid, np.abs(A).max(axis=0))
     w = np.empty_like(q)
     for t, own in enumerate(on_grid(q[0], grids)):
@@ -240,7 +267,7 @@ def adjoint(A: Array | float, v: Array) -> Array:
 
 
 def nodes_of(
-    problem: Problem, *, c: float, theta: float, z0: npt.ArrayLike | None = None, grid: float = 0.0
+    problem: Problem, *, c: float | npt.ArrayLike, theta: float, z0: npt.ArrayLike | None = None, grid: float = 0.0
 ) -> list[Node]:
     """Every party of a problem as a ``Node``.
 
@@ -248,7 +275,9 @@ def nodes_of(
     ----------
     problem : Problem
         The network, and a cost for each node.
-    c, theta : float
+    c : float or array_like
+        Of the run, or one number per edge in the order of ``network.edges``.
+    theta : float
         Of the run.
     z0 : array_like, optional
         The pads, in the order of ``network.half_edges``. None is 0.
@@ -274,6 +303,7 @@ def nodes_of(
     [[1, 2], [0, 2], [0, 1]]
     """
     network, rows = problem.network, problem.rows
+    of_half_edge = by_half_edge(np.broadcast_to(checked_penalty(c, network), network.m), network).tolist()
     z = np.zeros(rows[-1]) if z0 is None else problem.stack_z(z0, None)[:, 0]
     b = np.broadcast_to(problem.b, (len(z), 1))[:, 0]
 
@@ -283,14 +313,9 @@ def nodes_of(
         A = network.constraints.A[h] if network.constraints is not None else float(network.C.data[h])
         return Link(A, b[held], z[held], z[written])
 
-    return [
-        Node(
-            i,
-            problem.cost(i),
-            {int(network.indices[h]): link(h) for h in range(network.indptr[i], network.indptr[i + 1])},
-            c=c,
-            theta=theta,
-            grid=grid,
-        )
-        for i in range(network.n)
-    ]
+    def node(i: int) -> Node:
+        own = {int(network.indices[h]): h for h in range(network.indptr[i], network.indptr[i + 1])}
+        links, of_edge = {j: link(h) for j, h in own.items()}, {j: of_half_edge[h] for j, h in own.items()}
+        return Node(i, problem.cost(i), links, c=of_edge, theta=theta, grid=grid)
+
+    return [node(i) for i in range(network.n)]

@@ -16,6 +16,7 @@ from ..files.html_table import html_table
 from ..network import Network, names
 from ..network.edge_constraints import penalty
 from ..numerics.unquoted import kind_of
+from .penalties import Penalty, by_half_edge, of_nodes
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -59,6 +60,7 @@ class Problem:
     variables: tuple[str, ...] | None = None  # what the entries of x are called, where frames have named them
     tilt: Array | float = 0.0  # what the linear terms have more than the user's, ``(N, 1)``; see ``collapse.Tilted``
     lost: Array | float = 0.0  # the part of it that is rounding
+    lean: Array | float = 0.0  # what steps add to ``g``, ``(N, B)``: pads of edges without messages (``overlay``)
 
     def __init__(self, network: Network, costs: Cost | Sequence[Cost] | Mapping[Any, Cost]) -> None:
         self.network = network
@@ -153,20 +155,29 @@ class Problem:
                 return cost.take(slice(at, at + 1))
         raise InvalidCost(f"node {i} is not in 0 .. {self.network.n - 1}.")
 
-    def penalty(self, c: float, i: int) -> Array:
+    def along(self, c: Penalty) -> Array | float:
+        """``c`` over the stacked ``z``: a number, or a column."""
+        if isinstance(c, np.ndarray):
+            return np.repeat(by_half_edge(c, self.network), np.diff(self.rows))[:, None]
+        return c
+
+    def penalty(self, c: Penalty, i: int) -> Array:
         """The quadratic penalty in node ``i``'s step, see ``constraints.penalty``."""
         network = self.network
+        own = slice(network.indptr[i], network.indptr[i + 1])
         if network.constraints is None:
+            if isinstance(c, np.ndarray):
+                return np.atleast_1d(by_half_edge(c, network)[own].sum())
             return c * network.degrees[i : i + 1].astype(np.float64)
-        return penalty(c, network.constraints.A[network.indptr[i] : network.indptr[i + 1]])
+        return penalty(by_half_edge(c, network)[own] if isinstance(c, np.ndarray) else c, network.constraints.A[own])
 
-    def steps(self, c: float) -> StepFrom:
+    def steps(self, c: Penalty) -> StepFrom:
         """All nodes' argmin steps at once on stacked arrays ``(N, B)``, from ``g`` and the last ``x``, prefactored for
         this ``c``."""
         bound = [(self._positions(nodes, cost.dim), step) for nodes, cost, step in self._bound(c)]
 
         def step_all(g: Array, last: Array) -> Array:
-            x = np.empty_like(g)
+            x, g = np.empty_like(g), g + self.lean if isinstance(self.lean, np.ndarray) else g
             for at, step in bound:
                 x[at] = np.moveaxis(step(np.moveaxis(g[at], -1, 0), np.moveaxis(last[at], -1, 0)), 0, -1)
             return x
@@ -176,10 +187,10 @@ class Problem:
     def _positions(self, nodes: npt.NDArray[np.intp], dim: int) -> Any:
         return self.columns[nodes][:, None] + np.arange(dim)
 
-    def _bound(self, c: float) -> list[tuple[npt.NDArray[np.intp], Cost, StepFrom]]:
+    def _bound(self, c: Penalty) -> list[tuple[npt.NDArray[np.intp], Cost, StepFrom]]:
         if self.consensus:
-            degrees = self.network.degrees.astype(np.float64)
-            return [(nodes, cost, cost.bind_from(c * degrees[nodes])) for nodes, cost in self.groups]
+            rho = of_nodes(c, self.network)
+            return [(nodes, cost, cost.bind_from(rho[nodes])) for nodes, cost in self.groups]
         # General blocks: nodes whose penalty is a multiple of I, and those where it is a matrix, are bound apart.
         bound = []
         for nodes, cost in self.groups:

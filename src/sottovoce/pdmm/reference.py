@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array
+from .penalties import Penalty
 from .problem import Problem
 from .schedule_bases import Chosen, Nodes
 from .settings import Settings
@@ -29,9 +31,12 @@ class Run(ABC):
     activations: int = 0  # nodes that computed
     messages: int = 0  # messages sent, arrived or not
     u: Array | None = None  # the part of z that a collapsed run leaves out; P u = u, so it never changes
+    unfold: Callable[[Array], Array] | None = None  # ``z`` of an overlay as one of the whole network
+    given: Problem  # whose shapes the user knows: the problem, on its whole network
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
-        self.problem, self.schedule, self.key = problem, settings.schedule, settings.key
+        self.problem = self.given = problem
+        self.schedule, self.key = settings.schedule, settings.key
         self.c, self.theta, self.batch = settings.c, settings.theta, settings.batch
 
     @abstractmethod
@@ -63,7 +68,8 @@ class Run(ABC):
 
     @property
     def z(self) -> Any:
-        return self.problem.shape_z(self.stacked_z(), self.batch)
+        z = self.stacked_z()
+        return self.given.shape_z(z if self.unfold is None else self.unfold(z), self.batch)
 
 
 class Reference(Run):
@@ -75,7 +81,7 @@ class Reference(Run):
         self.C, self.P, self.b = problem.C, problem.P, problem.b
         self._z = np.zeros((self.C.shape[0], draws)) if z0 is None else z0.copy()
         self._x = np.zeros((self.C.shape[1], draws))
-        self.step = problem.steps(settings.c)
+        self.step, self.along = problem.steps(settings.c), problem.along(settings.c)
         self.parties: dict[int, Party] = {}
         self.pending: dict[int, list[tuple[Rows, Array, int]]] = defaultdict(list)
         self.newest = np.full(self.C.shape[0], -1)  # when the value now in z was sent (where messages are late)
@@ -86,11 +92,11 @@ class Reference(Run):
 
     def stepped(self) -> Array:
         """What every node would compute now, ``x(k+1)`` if all woke (eq. 2)."""
-        return self.step(self.C.T @ (self._z - (self.c / 2) * self.b), self._x)
+        return self.step(self.C.T @ (self._z - (self.along / 2) * self.b), self._x)
 
     def wake_many(self, active: Chosen | None, arrived: Chosen | None) -> None:
         """One iteration of all nodes, or of those active; ``arrived`` half-edges are updated."""
-        C, P, b, c, z, x = self.C, self.P, self.b, self.c, self._z, self.stepped()
+        C, P, b, c, z, x = self.C, self.P, self.b, self.along, self._z, self.stepped()
         if active is not None:
             x = np.where(np.repeat(active, self.problem.dims)[:, None], x, self._x)
         y = (z + c * (2 * (C @ x) - b))[P]
@@ -113,18 +119,20 @@ class Reference(Run):
 
     def compute(self, i: int) -> tuple[Rows, Array]:
         """Node ``i`` wakes: its new ``x_i``, and the rows ``(j|i)`` with the values ``y`` that it sends."""
-        party = self.parties.get(i) or self.parties.setdefault(i, Party(self.problem, float(self.c), i))
+        party = self.parties.get(i) or self.parties.setdefault(i, Party(self.problem, self.c, i))
         z, b = self._z[party.held], self.b if len(self.b) == 1 else self.b[party.held]
-        g = party.sums(z - (self.c / 2) * b)
+        c = self.along[party.held] if isinstance(self.along, np.ndarray) else self.along
+        g = party.sums(z - (c / 2) * b)
         x = self.step_one(party, g)
         self._x[party.own] = x
         self.activations += 1
         self.messages += len(self.problem.network.around(i))
-        return self.P[party.held], z + self.c * (2 * party.spread(x) - b)
+        return self.P[party.held], z + c * (2 * party.spread(x) - b)
 
     def step_one(self, party: Party, g: Array) -> Array:
         """One node's argmin for every draw."""
         x = self._x[party.own]
+        g = g + self.problem.lean[party.own] if isinstance(self.problem.lean, np.ndarray) else g
         return np.asarray(party.step(g.T[:, None, :], x.T[:, None, :])[:, 0, :].T)
 
     def wake_late(self, k: int, i: int, delays: Nodes) -> None:
@@ -147,7 +155,7 @@ class Reference(Run):
         return self._z
 
     def residual(self, enough: float = np.inf) -> float:
-        C, b, c, z, x = self.C, self.b, self.c, self._z, self.stepped()
+        C, b, c, z, x = self.C, self.b, self.along, self._z, self.stepped()
         dual = z + c * (C @ x - b / 2)
         if self.problem.consensus:
             violation = spread(x, self.problem.dim)
@@ -163,7 +171,7 @@ class Reference(Run):
 class Party:
     """What one node needs of the stacked problem, cut out once."""
 
-    def __init__(self, problem: Problem, c: float, i: int) -> None:
+    def __init__(self, problem: Problem, c: Penalty, i: int) -> None:
         self.i = i
         network = problem.network
         held = problem.rows[network.indptr[i]], problem.rows[network.indptr[i + 1]]

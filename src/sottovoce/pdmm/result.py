@@ -16,6 +16,7 @@ from ..files.frames import to_frame
 from ..files.html_table import html_table
 from ..network import Network
 from .collapsed_arithmetic import Arithmetic
+from .penalties import Penalty, shown
 from .problem import Problem
 from .transcript import MessageTable
 
@@ -143,7 +144,7 @@ class Result:
     residual: float
     history: dict[str, Any]
     wall_time: float
-    c: float
+    c: Penalty
     theta: float
     seed: int | None
     secret: bool | None = field(default=None)
@@ -218,7 +219,7 @@ class Result:
             "status": f"{self.status.value} after {self.iterations} iterations",
             "took": f"{self.activations} activations, {self.messages} messages",
             "residual": f"{self.residual:.2e}",
-            "c": f"{self.c:.4g}",
+            "c": shown(self.c),
             "theta": f"{self.theta:g}",
             "wall time": f"{self.wall_time:.3g} s",
             "privacy": pads,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +13,8 @@ from ..costs.base import Array
 from ..errors import InvalidInput, NotCalibrated, NotGuaranteed, is_number
 from .collapsed_arithmetic import Arithmetic, choose_arithmetic
 from .masks import Mask
+from .overlay import AskedOverlay, Overlay, matched, over, settled_overlay
+from .penalties import AskedPenalty, Penalty, checked_penalty, is_auto
 from .problem import Problem
 from .schedules import Schedule, Synchronous, key_of
 
@@ -26,12 +27,13 @@ Engine = Literal["auto", "reference", "compiled"]
 class Settings:
     """What a run of a given problem depends on. ``settle`` makes it from what a user gives, and checks it."""
 
-    c: float
+    c: Penalty
     theta: float
+    overlay: Overlay | None = None  # None is the whole network
     schedule: Schedule = Synchronous()  # noqa: RUF009  (a frozen value)
     key: int = 0  # of the random choices of the schedule
     batch: int | None = None
-    z0: Array | None = None  # z(0), stacked, a column per draw; None is 0
+    z0: Array | None = None  # z(0) of the whole network, stacked, a column per draw; None is 0
     sigma: float = 0.0  # the size of z(0)
     arithmetic: Arithmetic = "plain"
     engine: Engine = "auto"
@@ -45,7 +47,8 @@ def settle(
     *,
     schedule: Schedule | None = None,
     theta: float | None = None,
-    c: float | Literal["auto"] = "auto",
+    c: AskedPenalty = "auto",
+    overlay: AskedOverlay = "all",
     mask: Mask | None = None,
     z0: Any = None,
     seed: int | None = None,
@@ -55,7 +58,9 @@ def settle(
     arithmetic: Arithmetic | None = None,
 ) -> Settings:
     """The settings of a run of ``problem``, from arguments as in ``solve``."""
-    schedule = settled_schedule(problem, schedule)
+    on = settled_overlay(problem.network, overlay)
+    played = problem if on is None else over(problem, on)
+    schedule = settled_schedule(played, schedule)
     whole_number(seed, "seed")
     if batch is not None:
         positive_integer(batch, "batch")
@@ -66,9 +71,14 @@ def settle(
     if engine not in ("auto", "reference", "compiled"):
         raise InvalidInput(f"engine must be 'auto', 'reference' or 'compiled'; got {engine!r}.")
     arithmetic = choose_arithmetic(problem, arithmetic, mask is not None, z0, batch)
-    auto = isinstance(c, str) and c == "auto"
+    auto = is_auto(c)
+    two_sweeps = matched(problem, on) if auto and on is not None else None
+    if two_sweeps is not None:
+        c, theta, auto = two_sweeps, 1.0 if theta is None else theta, False
     if theta is not None or not auto:
         theta = settled_theta(problem, theta)
+    if not auto:
+        c = checked_penalty(c if on is None else on.of_overlay(c), played.network)
     stacked = None
     if mask is not None:
         stacked = mask.draw((int(problem.rows[-1]), batch or 1), seed)
@@ -79,15 +89,15 @@ def settle(
     if theta is None or auto:
         from .tune import tuned_pair
 
-        c, theta = tuned_pair(problem, schedule, theta, tol or 1e-9)
-    if not (is_number(c) and math.isfinite(c) and c > 0):
-        raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
-    if mask is not None and (other := mask.misfit(problem.network, schedule, theta, float(c))):
+        c, theta = tuned_pair(played, schedule, theta, tol or 1e-9)
+    assert isinstance(c, float | np.ndarray)
+    if mask is not None and (other := mask.misfit(problem.network, schedule, theta, c)):
         warnings.warn(f"the mask was calibrated for {other}. Calibrate again.", NotCalibrated, stacklevel=3)
     return Settings(
         schedule=schedule,
         theta=theta,
-        c=float(c),
+        c=c,
+        overlay=on,
         key=key_of(seed),
         batch=batch,
         z0=stacked,

@@ -7,7 +7,8 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from .compiling import compiled
 from .hiding import is_hidden, size_of, was_said
 from .masks import Mask
 from .modular_mask import ModularMask, decoded, hidden_problem
+from .overlay import AskedOverlay, leaning, over, unfolded
+from .penalties import AskedPenalty, shown
 from .problem import Problem
 from .progress import Progress
 from .recorders import Recorder, Transcript, Variance
@@ -32,7 +35,8 @@ def iterate(
     *,
     schedule: Schedule | None = None,
     theta: float | None = None,
-    c: float | Literal["auto"] = "auto",
+    c: AskedPenalty = "auto",
+    overlay: AskedOverlay = "all",
     mask: Mask | None = None,
     z0: Any = None,
     seed: int | None = None,
@@ -45,7 +49,7 @@ def iterate(
 
     Parameters
     ----------
-    problem, schedule, theta, c, mask, z0, seed, batch, engine, arithmetic
+    problem, schedule, theta, c, overlay, mask, z0, seed, batch, engine, arithmetic
         As in ``solve``.
     every : int
         Iterations between two states. A state is a copy of ``x`` and ``z``, which costs much more than an activation.
@@ -72,8 +76,8 @@ def iterate(
     """
     positive_integer(every, "every")
     settings = settle(
-        problem, schedule=schedule, theta=theta, c=c, mask=mask, z0=z0, seed=seed, batch=batch, engine=engine,
-        arithmetic=arithmetic,
+        problem, schedule=schedule, theta=theta, c=c, overlay=overlay, mask=mask, z0=z0, seed=seed, batch=batch,
+        engine=engine, arithmetic=arithmetic,
     )  # fmt: skip
     run = start(problem, settings)
     hides(problem, mask, batch)
@@ -90,7 +94,8 @@ def solve(
     *,
     schedule: Schedule | None = None,
     theta: float | None = None,
-    c: float | Literal["auto"] = "auto",
+    c: AskedPenalty = "auto",
+    overlay: AskedOverlay = "all",
     mask: Mask | ModularMask | None = None,
     z0: Any = None,
     seed: int | None = None,
@@ -116,8 +121,13 @@ def solve(
     theta : float, optional
         In ``(0, 1]``: 1 is PDMM, 1/2 is ADMM. Default: tuned together with ``c`` where that is ``"auto"``; else 1
         where convergence is guaranteed, and 1/2 where it is not.
-    c : float or "auto"
-        The step parameter; ``"auto"`` tunes it by short runs on the same data.
+    c : float, "auto", or array_like
+        The step parameter; ``"auto"`` tunes it by short runs on the same data. Or one number per edge, in the order of
+        ``network.edges``.
+    overlay : "all", "tree", or list of edges
+        The edges that messages use; pads lie on every edge of the network all the same. ``"all"`` is the paper's
+        method. ``"tree"`` is ``network.spanning_tree()``: averages, and other quadratic costs ``(a_i/2) (x - s_i)^2``,
+        end after one sweep up and one down (``c="auto"`` matches the penalties).
     mask : GaussianMask, ModularMask or UniformMask, optional
         Draws ``z(0)``, which hides the data. ``ModularMask`` hides integers before an unmasked run instead: ``x`` is
         then the exact mean, or NaN where the run did not converge, and all else is about the run on limbs of words.
@@ -185,8 +195,8 @@ def solve(
     with Progress(progress) as bar, compiled(engine != "reference", bar.say) as compiling:
         started = time.perf_counter()
         settings = settle(
-            problem, schedule=schedule, theta=theta, c=c, mask=mask, z0=z0, seed=seed, batch=batch, engine=engine,
-            tol=tol, arithmetic=arithmetic,
+            problem, schedule=schedule, theta=theta, c=c, overlay=overlay, mask=mask, z0=z0, seed=seed, batch=batch,
+            engine=engine, tol=tol, arithmetic=arithmetic,
         )  # fmt: skip
         run = start(problem, settings)
         hidden = hides(problem, mask, batch)
@@ -224,17 +234,22 @@ def not_converged(result: Result, schedule: Schedule) -> str:
     return (
         f"the run did not converge: residual {result.residual:.1e} after {result.iterations} iterations"
         f"{', where the trace is over' if over else ''}; tol={result.tol:g}. {more}, take another c (it was "
-        f"{result.c:.3g}) or theta ({result.theta:g}), or a larger tol; tol=0 plays to the end without looking."
+        f"{shown(result.c)}) or theta ({result.theta:g}), or a larger tol; tol=0 plays to the end without looking."
     )
 
 
 def start(problem: Problem, settings: Settings) -> Run:
     """A run at ``k = 0``."""
-    played, u = problem, None
+    played, u, z0, overlay = problem, None, settings.z0, settings.overlay
     if settings.arithmetic == "collapsed":
-        assert settings.z0 is not None
-        played, half, u = collapse(problem, settings.z0, settings.sigma)
-        settings = replace(settings, z0=half)
+        assert z0 is not None
+        played, z0, u = collapse(problem, z0, settings.sigma)
+    if overlay is not None:
+        kept = overlay.entries(problem)
+        if u is None and z0 is not None:
+            played = leaning(problem, overlay, z0)
+        played, z0, u = over(played, overlay), None if z0 is None else z0[kept], None if u is None else u[kept]
+    pads, settings = settings.z0, replace(settings, z0=z0)
     rounding = np.finfo(float).eps * settings.sigma + float(np.max(np.abs(played.lost)))
     if settings.tol and rounding > settings.tol:
         warnings.warn(
@@ -244,7 +259,10 @@ def start(problem: Problem, settings: Settings) -> Run:
             stacklevel=3,
         )
     run = make_run(played, settings)
-    run.u = u
+    run.u, run.given = u, problem
+    if overlay is not None:
+        z = np.zeros((int(problem.rows[-1]), settings.batch or 1)) if pads is None else pads
+        run.unfold = partial(unfolded, problem, overlay, z0=z)
     return run
 
 

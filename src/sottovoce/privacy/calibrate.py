@@ -15,6 +15,7 @@ from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
 from ..network import Network, names
 from ..pdmm.masks import DEVIATIONS, GaussianMask
+from ..pdmm.penalties import Penalty
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Nodes, Worst, worst_of
@@ -114,7 +115,7 @@ class CalibratedMask(GaussianMask):
         theta = "" if self.theta is None else f"theta = {self.theta:g}"
         return ", ".join(part for part in (step, theta, self.schedule) if part)
 
-    def misfit(self, network: Network, schedule: Schedule, theta: float, c: float) -> str:
+    def misfit(self, network: Network, schedule: Schedule, theta: float, c: Penalty) -> str:
         low, high = self.c_range
         if self.network is not None and not (
             network.n == self.network.n and np.array_equal(network.edges, self.network.edges)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ..pdmm.common_problems import averaging
 from ..pdmm.hiding import is_hidden, said
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import Integers, ModularMask, check_seed
+from ..pdmm.penalties import AskedPenalty
 from ..pdmm.problem import Problem
 from ..pdmm.recorders import Recorder
 from ..pdmm.result import Result, Status
@@ -145,7 +145,7 @@ class SimulatedAgreements(Agreements):
         play = self.simulation
         # One network and one curvature: what was tuned for the first run serves them all.
         first = next(iter([*self.runs, *blocks]), None)
-        c: float | Literal["auto"] = "auto" if first is None else first.c
+        c: AskedPenalty = "auto" if first is None else first.c
         theta = None if first is None else first.theta
         seed = play.seed_of(len(self.runs), len(blocks))
         with said():  # by `mean`, which knows that the public number needs no hiding

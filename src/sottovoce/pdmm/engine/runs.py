@@ -45,6 +45,8 @@ class CompiledRun(Run):
         if form is not None:
             Q, q = self.to_memory(form.Q), self.to_memory(form.q)
             self.q = np.tile(q, self.draws)
+            if isinstance(problem.lean, np.ndarray):
+                self.q = self.q + self.by_node(problem.lean)
             rho = self.c * self.degrees
             dense = Q.ndim == 3
             self.curvature = np.empty(0) if dense else Q + rho
@@ -55,6 +57,7 @@ class CompiledRun(Run):
         self.graph = Graph(self.layout.indptr, self.layout.indices, self.layout.slots)
         if form is not None:
             q = self.q.reshape(-1) if self.scalar else self.q
+            assert isinstance(self.c, float)
             self.costs = Costs(q, self.curvature, self.inverse, self.d, self.c, self.theta)
 
     def columns(self, *rows: Array) -> Iterator[Array]:

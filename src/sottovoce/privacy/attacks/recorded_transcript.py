@@ -341,4 +341,5 @@ def _transcript(run: Run, iterations: Iterable[tuple[Wake, ...]]) -> RecordedTra
     blocks = tuple(
         problem.C[ends[i] : ends[i + 1], problem.columns[i] : problem.columns[i + 1]].toarray() for i in range(n)
     )
+    assert isinstance(run.c, float)
     return RecordedTranscript(blocks, run.c, run.theta, tuple(iterations))

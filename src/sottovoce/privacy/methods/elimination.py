@@ -45,7 +45,7 @@ class Heard(AffineRun):
     def wake_many(self, active: npt.NDArray[np.bool_] | None, arrived: npt.NDArray[np.bool_] | None) -> None:
         before, network = self._z, self.problem.network
         super().wake_many(active, arrived)
-        y = (before + 2 * self.c * (self.C @ self._x))[self.P]
+        y = (before + 2 * self.along * (self.C @ self._x))[self.P]
         awake = np.ones(network.n, dtype=bool) if active is None else active
         self.woken |= awake
         rows = np.flatnonzero(np.repeat(awake[network.indices], np.diff(self.problem.rows)))

@@ -21,6 +21,7 @@ from scipy import sparse
 from ...costs.base import Array, QuadraticForm
 from ...errors import InvalidInput, Unsupported
 from ...pdmm.masks import GaussianMask
+from ...pdmm.penalties import by_half_edge
 from ...pdmm.problem import Problem
 from ...pdmm.reference import Party, Reference, Run
 from ...pdmm.schedules import Schedule, key_of
@@ -46,7 +47,10 @@ def inverse_penalised(problem: Problem, c: float, dtype: npt.DTypeLike = np.floa
     penalties = [problem.penalty(c, i) for i in range(problem.network.n)]
     full = np.array([rho[0] if rho.ndim == 3 else rho[0] * np.eye(d) for rho in penalties])
     if problem.consensus:  # c d_i without an intermediate rounding
-        full = np.multiply.outer(problem.network.degrees.astype(dtype) * np.asarray(c, dtype=dtype), np.eye(d))
+        rho = problem.network.degrees.astype(dtype) * np.asarray(c, dtype=dtype)
+        if isinstance(c, np.ndarray):
+            rho = np.add.reduceat(by_half_edge(c, problem.network).astype(dtype), problem.network.indptr[:-1])
+        full = np.multiply.outer(rho, np.eye(d))
     H = blocks.astype(dtype) + full
     inverse = np.linalg.inv(H.astype(np.float64)).astype(dtype)
     for _ in range(2):  # Newton: each round doubles the digits, up to those of the type
@@ -77,7 +81,8 @@ class AffineRun(Reference):
         settings = Settings(schedule=schedule, key=key_of(seed), c=c, theta=theta, batch=q.shape[1], z0=start)
         super().__init__(problem, settings)
         # Python's floats would be rounded products of each other; in the wider type c and theta are what they are.
-        self.c, self.theta = q.dtype.type(c), q.dtype.type(theta)
+        self.along = self.along.astype(q.dtype) if isinstance(self.along, np.ndarray) else q.dtype.type(c)
+        self.c, self.theta = c, q.dtype.type(theta)
         self._x = self._x.astype(q.dtype)
         self.step = lambda g, x: -(inverse @ (g + self.q))
 

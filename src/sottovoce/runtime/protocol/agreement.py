@@ -88,7 +88,7 @@ class Agreement:
         """``sign`` an epoch that is accepted; ``sigma`` of the pads and the public ``size`` of the numbers: what honest
         messages can come to."""
         self.node, self.n, self.sign, self.tol = node, n, sign, tol
-        self.sizes = Sizes(n, node.c, sigma, size)
+        self.sizes = Sizes(n, max(node.c.values()), sigma, size)
         self.everybody = (1 << n) - 1  # bits
         self.hopeless: Contradiction | None = None  # why this party cannot go on
         self.newest: dict[int, Array] = {}  # what was last sent to each neighbour
@@ -131,7 +131,7 @@ class Agreement:
     def tau(self, x: Array, messages: Iterable[Array]) -> float:
         """How small ``rho`` must be: such that ``x`` is off by ``tol`` of its size, or what rounding leaves."""
         node, size = self.node, max(self.floor, _size([x]))
-        promised = self.tol * size * min(node.c, 2 * node.curvature / len(node.neighbours))
+        promised = self.tol * size * min(*node.c.values(), 2 * node.curvature / len(node.neighbours))
         return max(promised, ROUNDING * EPS * _size(messages))
 
     @property

@@ -1,0 +1,109 @@
+"""Fewer messages: pads lie on every edge of the network, messages go over an *overlay*, some of its edges that connect
+all nodes (theory: Fewer messages).
+
+What a run gives away is a function of ``w_i = q_i + sum_j A_ij u_ij`` and of ``e_ij``, where the sum is over all edges
+of the network and ``z(0) = u + e/2`` (``collapsed_arithmetic``). An edge without messages keeps its part of ``w``, with
+opposite signs at its two ends, so that it hides as before and cancels from the answer; its ``e`` is never used. On an
+edge of the overlay both pads stay: without ``e`` an eavesdropper would learn the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array
+from ..errors import InvalidInput, InvalidNetwork, Unsupported
+from ..network import Network
+from ..network.trees import SpanningTree
+from .problem import Problem
+
+AskedOverlay = Literal["all", "tree"] | Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """The edges of ``whole`` over which messages go, as a ``network`` on the same nodes; ``tree`` where it is one that
+    was asked for by name."""
+
+    whole: Network
+    network: Network
+    tree: SpanningTree | None = None
+
+    @cached_property
+    def kept(self) -> npt.NDArray[np.bool_]:
+        """Which half-edges of ``whole`` have messages; those of ``network`` are these, in the same order."""
+        key = self.network.half_edges @ [self.whole.n, 1]
+        return np.isin(self.whole.half_edges @ [self.whole.n, 1], key, assume_unique=True)
+
+    def entries(self, problem: Problem) -> npt.NDArray[np.bool_]:
+        """``kept`` over the stacked ``z`` of a problem on ``whole``."""
+        return np.repeat(self.kept, np.diff(problem.rows))
+
+    def of_overlay(self, c: Any) -> Any:
+        """Of a number for each edge of ``whole``, those of the overlay; whatever else it is, as it was given."""
+        if np.ndim(c) != 1 or len(c) != self.whole.m or len(c) == self.network.m:
+            return c
+        return np.asarray(c)[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
+
+
+def settled_overlay(network: Network, overlay: AskedOverlay) -> Overlay | None:
+    """What was asked for, if it fits the network; None is all of it."""
+    if isinstance(overlay, str) and overlay == "all":
+        return None
+    if isinstance(overlay, str) and overlay != "tree":
+        raise InvalidInput(f"overlay must be 'all', 'tree', or the edges that messages use; got {overlay!r}.")
+    if network.constraints is not None:
+        raise Unsupported(
+            "an overlay leaves out edges, and on this network every edge is a constraint of its own: only where all "
+            "say x_i = x_j do fewer of them say the same. Use overlay='all'."
+        )
+    if isinstance(overlay, str):
+        tree = network.spanning_tree()
+        return Overlay(network, tree.network, tree)
+    try:
+        edges = list(overlay)
+    except TypeError:
+        raise InvalidInput(f"overlay must be 'all', 'tree', or a list of edges; got {overlay!r:.80}.") from None
+    try:
+        return Overlay(network, network.restricted_to(edges))
+    except InvalidNetwork as error:
+        raise InvalidInput(f"overlay: {error}") from None
+
+
+def matched(problem: Problem, overlay: Overlay) -> Array | None:
+    """The penalties with which a run over the tree ends after two sweeps, where costs are ``(a_i/2) ||x - s_i||^2``."""
+    form = problem.quadratic
+    if overlay.tree is None or form is None or form.Q.ndim > 1 or not (form.Q > 0).all():
+        return None
+    return overlay.tree.matched(form.Q)
+
+
+def over(problem: Problem, overlay: Overlay) -> Problem:
+    """The problem with messages over the overlay, without pads."""
+    played = copy(problem)
+    for of_network in ("rows", "C", "P"):
+        played.__dict__.pop(of_network, None)
+    played.network = overlay.network
+    return played
+
+
+def leaning(problem: Problem, overlay: Overlay, z0: Array) -> Problem:
+    """The problem, whose steps feel the pads ``z0 (M, B)`` of the edges without messages."""
+    rest = ~overlay.entries(problem)
+    leans = copy(problem)
+    leans.tilt = leans.lean = np.asarray(problem.C[rest].T @ ((z0 + z0[problem.P]) / 2)[rest])
+    return leans
+
+
+def unfolded(problem: Problem, overlay: Overlay, z: Array, z0: Array) -> Array:
+    """``z`` of the overlay as one of the whole network: on the other edges it stays where it was folded."""
+    whole: Array = (z0 + z0[problem.P]) / 2
+    whole[overlay.entries(problem)] = z
+    return whole

@@ -1,0 +1,72 @@
+"""The penalty ``c``: one number for all edges, or one per edge (theory: Fewer messages).
+
+With a ``c_ij = c_ji`` per edge eqs. 2 and 3 read ``(c_ij/2) ||A_ij x_i - b_ij/2||^2`` summed over the neighbours, and
+``y_{j|i} = z_{i|j} + c_ij (2 A_ij x_i - b_ij)``. Any positive numbers converge to the same optimum.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidInput, is_number
+from ..network import Network
+
+Penalty = float | npt.NDArray[np.float64]  # one for all, or (m,) in the order of ``network.edges``
+AskedPenalty = float | npt.ArrayLike | Literal["auto"]
+
+
+def is_auto(c: Any) -> bool:
+    """Whether it is left to the tuning."""
+    return isinstance(c, str) and c == "auto"
+
+
+def checked_penalty(c: Any, network: Network) -> Penalty:
+    """A positive number, or one per edge of ``network``; or a sentence."""
+    if is_number(c):
+        if 0 < c < np.inf:
+            return float(c)
+        raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
+    try:
+        array = np.asarray(c)
+    except ValueError:
+        array = np.empty(0, dtype=object)
+    if isinstance(c, str) or array.dtype.kind not in "iuf" or array.ndim != 1:
+        told = repr(c) if isinstance(c, str) or array.ndim == 0 else f"an array of shape {array.shape}"
+        raise InvalidInput(f"c must be a positive number, 'auto', or one number per edge; got {told}.")
+    if len(array) != network.m:
+        raise InvalidInput(
+            f"c has {len(array)} numbers, and messages go over {network.m} edges: give one number, or one per edge, in "
+            "the order of network.edges (of the overlay, where there is one)."
+        )
+    for edge in np.flatnonzero(~(np.isfinite(array) & (array > 0))):
+        i, j = network.edges[edge]
+        raise InvalidInput(
+            f"c of the edge ({network.name(i)}, {network.name(j)}) must be a positive number; got {array[edge]}."
+        )
+    return array.astype(np.float64)
+
+
+def by_half_edge(c: npt.NDArray[np.float64], network: Network) -> npt.NDArray[np.float64]:
+    """``(2m,)``, in the order of ``network.half_edges``."""
+    found = np.empty(2 * network.m)
+    own = network.holders < network.indices
+    found[own] = c
+    found[network.twin[own]] = c
+    return found
+
+
+def of_nodes(c: Penalty, network: Network) -> npt.NDArray[np.float64]:
+    """``sum_j c_ij``, ``(n,)``: ``c d_i`` for a single number."""
+    if isinstance(c, np.ndarray):
+        return np.add.reduceat(by_half_edge(c, network), network.indptr[:-1])
+    return c * network.degrees.astype(np.float64)
+
+
+def shown(c: Penalty) -> str:
+    """For a table or a sentence."""
+    if isinstance(c, np.ndarray):
+        return f"{c.min():.4g}" if c.min() == c.max() else f"{c.min():.4g} to {c.max():.4g} by edge"
+    return f"{c:.4g}"
