@@ -36,7 +36,8 @@ class Trees:
         >>> tree.root, tree.depth, tree.edges.tolist()
         (4, 2, [[0, 1], [1, 2], [1, 4], [3, 4], [3, 6], [4, 5], [4, 7], [5, 8]])
         """
-        return spanning_tree(cast("Network", self))
+        network = cast("Network", self)
+        return spanning_tree(network, centre(network))
 
     def restricted_to(self, edges: Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any]) -> Network:
         """The same nodes with some of the edges only, by the names of their ends.
@@ -124,8 +125,8 @@ class SpanningTree:
         return self.sums(curvatures)[self.children]
 
 
-def spanning_tree(network: Network) -> SpanningTree:
-    root = centre(network)
+def spanning_tree(network: Network, root: int) -> SpanningTree:
+    """Breadth first from ``root``."""
     levels = distances(network, root)
     # Of the neighbours nearer to the root, the one with the smallest number; half-edges are sorted by (i, j).
     up = levels[network.indices] < levels[network.holders]
@@ -183,10 +184,7 @@ def restricted(network: Network, edges: Iterable[tuple[Hashable, Hashable]] | np
         raise InvalidNetwork(f"the edge ({network.name(i)}, {network.name(j)}) is given twice. List it once.")
     found = within(network, pairs)
     for apart in np.flatnonzero(distances(found, 0) < 0):
-        raise InvalidNetwork(
-            f"these edges do not connect all nodes: {network.name(apart)} cannot be reached from {network.name(0)}. "
-            "Add edges of the network."
-        )
+        raise InvalidNetwork(f"without more edges {network.name(apart)} cannot be reached from {network.name(0)}.")
     return found
 
 

@@ -36,7 +36,7 @@ class Overlay:
     network : Network
         The same nodes, joined by the edges that messages use; ``network.edges`` is the order of a ``c`` per edge.
     tree : SpanningTree or None
-        Of ``overlay="tree"``, with its root and depth.
+        Where these edges are one, with its root and depth.
     """
 
     whole: Network
@@ -46,7 +46,7 @@ class Overlay:
     def __str__(self) -> str:
         """For a table or a sentence."""
         if self.tree is not None:
-            return f"a tree of depth {self.tree.depth} below {self.whole.name(self.tree.root)}"
+            return f"a tree of depth {self.tree.depth} with the root {self.whole.name(self.tree.root)}"
         return f"{self.network.m} of {self.whole.m} edges"
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,9 +93,10 @@ def settled_overlay(network: Network, overlay: AskedOverlay) -> Overlay | None:
         tree = network.spanning_tree()
         return Overlay(network, tree.network, tree)
     try:
-        return Overlay(network, network.restricted_to(overlay))
+        few = network.restricted_to(overlay)
     except InvalidNetwork as error:
-        raise InvalidInput(f"overlay: {error}") from None
+        raise InvalidInput(f"overlay must be edges of the network that connect it: {error}") from None
+    return Overlay(network, few, few.spanning_tree() if few.m == few.n - 1 else None)
 
 
 def matched(problem: Problem, overlay: Overlay) -> Array | None:
