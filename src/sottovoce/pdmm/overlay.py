@@ -42,6 +42,11 @@ class Overlay:
         key = self.network.half_edges @ [self.whole.n, 1]
         return np.isin(self.whole.half_edges @ [self.whole.n, 1], key, assume_unique=True)
 
+    def describe(self) -> str:
+        """In words."""
+        edges = f"{self.network.m} of {self.whole.m} edges"
+        return edges if self.tree is None else f"a spanning tree, {edges}"
+
     def entries(self, problem: Problem) -> npt.NDArray[np.bool_]:
         """``kept`` over the stacked ``z`` of a problem on ``whole``."""
         return np.repeat(self.kept, np.diff(problem.rows))
@@ -100,6 +105,16 @@ def leaning(problem: Problem, overlay: Overlay, z0: Array) -> Problem:
     leans = copy(problem)
     leans.tilt = leans.lean = np.asarray(problem.C[rest].T @ ((z0 + z0[problem.P]) / 2)[rest])
     return leans
+
+
+def laid_on(
+    problem: Problem, overlay: Overlay | None, q: npt.NDArray[Any], z0: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Problem]:
+    """``q`` with the pads ``z0`` of edges without messages in it, those of the others, and the problem that is played:
+    what each of them is on maps, a column per unknown."""
+    if overlay is None:
+        return q, z0, problem
+    return q + leaning(problem, overlay, z0).lean, z0[overlay.entries(problem)], over(problem, overlay)
 
 
 def unfolded(problem: Problem, overlay: Overlay, z: Array, z0: Array) -> Array:
