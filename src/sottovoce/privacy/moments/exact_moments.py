@@ -48,9 +48,11 @@ def inverse_penalised(problem: Problem, c: Penalty, dtype: npt.DTypeLike = np.fl
     penalties = [problem.penalty(c, i) for i in range(problem.network.n)]
     full = np.array([rho[0] if rho.ndim == 3 else rho[0] * np.eye(d) for rho in penalties])
     if problem.consensus:  # c d_i without an intermediate rounding
-        rho = problem.network.degrees.astype(dtype) * np.asarray(c, dtype=dtype)
+        network = problem.network
         if isinstance(c, np.ndarray):
-            rho = np.add.reduceat(by_half_edge(c, problem.network).astype(dtype), problem.network.indptr[:-1])
+            rho = np.add.reduceat(by_half_edge(c, network).astype(dtype), network.indptr[:-1])
+        else:
+            rho = network.degrees.astype(dtype) * np.asarray(c, dtype=dtype)
         full = np.multiply.outer(rho, np.eye(d))
     H = blocks.astype(dtype) + full
     inverse = np.linalg.inv(H.astype(np.float64)).astype(dtype)
