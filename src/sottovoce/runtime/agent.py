@@ -42,6 +42,7 @@ from .protocol.leaving import Decision
 from .protocol.leaving_state import Departure
 from .protocol.link import Link, News
 from .protocol.party import Party
+from .protocol.route import routed
 from .traces.trace import RecordedNode, Recorder
 from .transport.transport import Greeting, Transport
 from .waiting import Waiting
@@ -313,14 +314,16 @@ class Agent:
         return Result(
             x=x[None, :], z=None, status=Status.CONVERGED, iterations=wakes, activations=wakes,
             messages=self.party.counts.sent, residual=residual, history={}, wall_time=self.seconds,
-            c=self.config.c, theta=self.config.theta, seed=None, secret=True, arithmetic="collapsed",
+            c=np.array(self.config.route.c), theta=self.config.route.theta,
+            seed=None, secret=True, arithmetic="collapsed",
         )  # fmt: skip
 
     def node(self, stage: int, cost: Cost, mask: GaussianMask | None) -> Node:
         """The party of the simulator, with pads from the secrets of its edges."""
         make: Callable[..., Node] = Node if self.recorder is None else partial(RecordedNode, self.recorder, stage)
         edges, grid = self.edges(stage, cost.dim, mask), 0.0 if mask is None else mask.grid
-        return make(self.config.index, cost, edges, c=self.config.c, theta=self.config.theta, grid=grid)
+        links, folded, c = routed(self.config.index, edges, self.config.route)
+        return make(self.config.index, cost, links, c=c, theta=self.config.route.theta, grid=grid, folded=folded)
 
     def edges(self, stage: int, dim: int, mask: GaussianMask | None) -> dict[int, Edge]:
         """What this party knows of its edges in a stage; secret."""

@@ -18,7 +18,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,11 +108,12 @@ class RecordedNode(Node):
         cost: Cost,
         links: Mapping[int, Link],
         *,
-        c: float,
+        c: float | Mapping[int, float],
         theta: float,
         grid: float = 0.0,
+        folded: Iterable[Link] = (),
     ) -> None:
-        super().__init__(i, cost, links, c=c, theta=theta, grid=grid)
+        super().__init__(i, cost, links, c=c, theta=theta, grid=grid, folded=folded)
         self.recorder, self.stage = recorder, stage
 
     def wake(self) -> list[Message]:
@@ -210,7 +211,7 @@ def read_trace(path: str | Path) -> Trace:
         neighbours = {str(name): int(index) for name, index in header["neighbours"].items()}
         run = dict(header["run"])
         known = run["channels"] in ("open", "encrypted") and len(run["parties"]) > 1
-        if not (known and run["c"] > 0 and run["theta"] > 0):
+        if not (known and np.min(run["c"]) > 0 and run["theta"] > 0):
             raise ValueError
     except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise InvalidFile(f"{path}: this is no trace of this version. A party writes one with record = ...") from None
