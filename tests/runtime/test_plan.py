@@ -157,6 +157,31 @@ def test_one_party_is_not_enough(tmp_path):
 # The audit
 
 
+def test_a_tree_and_its_fallback_show_coalitions_no_more(tmp_path):
+    tree, whole = (planned(tmp_path, "c = 0.5\n", overlay).prospect for overlay in ("", 'overlay = "all"\n'))
+    np.testing.assert_array_equal(tree.report.leakage, whole.report.leakage)  # a coalition's, which knows the answer
+    assert all(tree.report.coalitions)
+    # What taps alone have of the result counts as excess, and larger penalties show them more of it.
+    assert (tree.excess >= whole.excess).all()
+    assert sum("messages go over a spanning tree, 4 of 6 edges" in note for note in tree.notes) == 1
+    assert sum("should a link stay dead" in note for note in tree.notes) == 1
+    assert not any("spanning tree" in note or "dead" in note for note in whole.notes)
+
+
+def test_taps_alone_are_audited_with_the_penalties_of_tree_and_fallback(tmp_path):
+    open_channels = PLAN.replace("[audit]\n", "[audit]\nmax_corrupt = 0\n").replace("c = 0.5\n", 'channels = "open"\n')
+    made = planned(tmp_path, PLAN, open_channels)
+    rest = made.routes.fallback.penalty
+    c = np.array([made.routes.route.around(i).get(j, rest) for i, j in made.routes.edges])
+    assert (c == rest).sum() == 2
+    spread = made.question.spread(4.0)
+    problem = sv.averaging(made.network, np.zeros((5, made.question.numbers)))
+    audited = (sv.privacy.audit(problem, GaussianMask(1e6), prior=spread, c=of) for of in (c, rest))
+    both, less = (report.excess for report in audited)
+    np.testing.assert_allclose(made.prospect.excess, both, rtol=1e-12)
+    assert (both > less).all()  # matched penalties are larger, and show the shift of all x better
+
+
 def test_the_excess_is_the_worst_over_every_coalition(tmp_path):
     made = planned(tmp_path)
     # Two means and three products travel; of values of variance 4 a square has 2 * 4^2.

@@ -22,9 +22,8 @@ from ..costs.base import Array
 from ..errors import InvalidInput, InvalidNetwork, Unsupported
 from ..network import Network
 from ..network.trees import SpanningTree
+from .penalties import Penalty
 from .problem import Problem
-
-AskedOverlay = Literal["all", "tree"] | Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +44,18 @@ class Overlay:
     def describe(self) -> str:
         """In words."""
         edges = f"{self.network.m} of {self.whole.m} edges"
-        return edges if self.tree is None else f"a spanning tree, {edges}"
+        return f"a spanning tree, {edges}" if self.network.m == self.network.n - 1 else edges
 
     def entries(self, problem: Problem) -> npt.NDArray[np.bool_]:
         """``kept`` over the stacked ``z`` of a problem on ``whole``."""
         return np.repeat(self.kept, np.diff(problem.rows))
+
+    def filled(self, c: Penalty, rest: Penalty) -> Array:
+        """For each edge of ``whole`` its ``c``, or that of ``rest`` where it is none of the overlay's."""
+        here = np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])
+        found = np.broadcast_to(np.asarray(rest, dtype=np.float64), self.whole.m).copy()
+        found[here] = c
+        return found
 
     def of_overlay(self, c: Any) -> Any:
         """Of a number for each edge of ``whole``, those of the overlay; whatever else it is, as it was given."""
@@ -58,8 +64,13 @@ class Overlay:
         return np.asarray(c)[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
 
 
+AskedOverlay = Overlay | Literal["all", "tree"] | Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any]
+
+
 def settled_overlay(network: Network, overlay: AskedOverlay) -> Overlay | None:
     """What was asked for, if it fits the network; None is all of it."""
+    if isinstance(overlay, Overlay):
+        return overlay
     if isinstance(overlay, str) and overlay == "all":
         return None
     if isinstance(overlay, str) and overlay != "tree":

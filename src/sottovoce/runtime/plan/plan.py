@@ -21,7 +21,7 @@ from ...privacy.answers.statement import statement
 from ...privacy.answers.statement_page import Page, to_html
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
 from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .plan_audit import Prospect, assess
+from .plan_audit import Prospect, assess, planned
 from .planned_routes import plan_routes
 from .question import KINDS, Question, one_of_them, read_mask, read_question
 from .routes import Routes
@@ -108,8 +108,7 @@ class Plan:
     def prospect(self) -> Prospect:
         """What the run will give away; with ``delta`` it has the question under the calibrated mask."""
         chosen = {key: self.settings[key] for key in ("channels", "tol")}
-        whole = self.routes.fallback or self.routes.route  # open channels show the same over fewer edges, at any c
-        chosen |= {"theta": whole.theta, "c": whole.c[0]}
+        chosen |= planned(self.network, self.routes)
         return assess(
             self.network, self.question, max_corrupt=self.max_corrupt, prior=self.prior, delta=self.delta, **chosen
         )
