@@ -25,7 +25,7 @@ from ..network.trees import SpanningTree
 from .problem import Problem
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Overlay:
     """The edges over which messages go, where these are not all.
 
@@ -43,8 +43,10 @@ class Overlay:
     network: Network
     tree: SpanningTree | None = None
 
+    def __repr__(self) -> str:
+        return f"Overlay({self})"
+
     def __str__(self) -> str:
-        """For a table or a sentence."""
         if self.tree is not None:
             return f"a tree of depth {self.tree.depth} with the root {self.whole.name(self.tree.root)}"
         return f"{self.network.m} of {self.whole.m} edges"
@@ -102,9 +104,12 @@ def settled_overlay(network: Network, overlay: AskedOverlay) -> Overlay | None:
 def matched(problem: Problem, overlay: Overlay) -> Array | None:
     """The penalties with which a run over the tree ends after two sweeps, where costs are ``(a_i/2) ||x - s_i||^2``."""
     form = problem.quadratic
-    if overlay.tree is None or form is None or form.Q.ndim > 1 or not (form.Q > 0).all():
+    if overlay.tree is None or form is None:
         return None
-    return overlay.tree.matched(form.Q)
+    a = form.Q if form.Q.ndim == 1 else form.Q[:, 0, 0]
+    if not (a > 0).all() or (form.Q.ndim == 3 and (a[:, None, None] * np.eye(problem.dim) != form.Q).any()):
+        return None
+    return overlay.tree.matched(a)
 
 
 def over(problem: Problem, overlay: Overlay) -> Problem:
