@@ -9,7 +9,7 @@ edge of the overlay both pads stay: without ``e`` an eavesdropper would learn th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sized
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,7 @@ from ..costs.base import Array
 from ..errors import InvalidInput, InvalidNetwork, Unsupported
 from ..network import Network
 from ..network.trees import SpanningTree
+from .penalties import Penalty, checked_penalty
 from .problem import Problem
 
 
@@ -66,11 +67,12 @@ class Overlay:
         """``kept`` over the stacked ``z`` of a problem on ``whole``."""
         return np.repeat(self.kept, np.diff(problem.rows))
 
-    def of_overlay(self, c: Any) -> Any:
-        """Of a number for each edge of ``whole``, those of the overlay; whatever else it is, as it was given."""
-        if np.ndim(c) != 1 or len(c) != self.whole.m or len(c) == self.network.m:
-            return c
-        return np.asarray(c)[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
+    def of_overlay(self, c: Any) -> Penalty:
+        """``checked_penalty``; of a number for each edge of ``whole``, those of the overlay."""
+        if isinstance(c, Sized) and np.iterable(c) and len(c) == self.whole.m != self.network.m:
+            of_whole = np.broadcast_to(checked_penalty(c, self.whole), self.whole.m)
+            return of_whole[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
+        return checked_penalty(c, self.network)
 
 
 AskedOverlay = Literal["all", "tree"] | Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any] | Overlay | None
