@@ -9,7 +9,7 @@ edge of the overlay both pads stay: without ``e`` an eavesdropper would learn th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sized
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,29 +22,46 @@ from ..costs.base import Array
 from ..errors import InvalidInput, InvalidNetwork, Unsupported
 from ..network import Network
 from ..network.trees import SpanningTree
-from .penalties import Penalty
+from .penalties import Penalty, checked_penalty
 from .problem import Problem
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Overlay:
-    """The edges of ``whole`` over which messages go, as a ``network`` on the same nodes; ``tree`` where it is one that
-    was asked for by name."""
+    """The edges over which messages go, where these are not all.
+
+    Attributes
+    ----------
+    whole : Network
+        Where pads lie.
+    network : Network
+        The same nodes, joined by the edges that messages use; ``network.edges`` is the order of a ``c`` per edge.
+    tree : SpanningTree or None
+        Where these edges are one, with its root and depth.
+    """
 
     whole: Network
     network: Network
     tree: SpanningTree | None = None
+
+    def __repr__(self) -> str:
+        return f"Overlay({self})"
+
+    def __str__(self) -> str:
+        if self.tree is not None:
+            return f"a tree of depth {self.tree.depth} with the root {self.whole.name(self.tree.root)}"
+        return f"{self.network.m} of {self.whole.m} edges"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; nodes by their numbers."""
+        tree = {} if self.tree is None else {"root": self.tree.root, "depth": self.tree.depth}
+        return {"type": "tree" if self.tree else "edges", **tree, "edges": self.network.edges.tolist()}
 
     @cached_property
     def kept(self) -> npt.NDArray[np.bool_]:
         """Which half-edges of ``whole`` have messages; those of ``network`` are these, in the same order."""
         key = self.network.half_edges @ [self.whole.n, 1]
         return np.isin(self.whole.half_edges @ [self.whole.n, 1], key, assume_unique=True)
-
-    def describe(self) -> str:
-        """In words."""
-        edges = f"{self.network.m} of {self.whole.m} edges"
-        return f"a spanning tree, {edges}" if self.network.m == self.network.n - 1 else edges
 
     def entries(self, problem: Problem) -> npt.NDArray[np.bool_]:
         """``kept`` over the stacked ``z`` of a problem on ``whole``."""
@@ -57,24 +74,27 @@ class Overlay:
         found[here] = c
         return found
 
-    def of_overlay(self, c: Any) -> Any:
-        """Of a number for each edge of ``whole``, those of the overlay; whatever else it is, as it was given."""
-        if np.ndim(c) != 1 or len(c) != self.whole.m or len(c) == self.network.m:
-            return c
-        return np.asarray(c)[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
+    def of_overlay(self, c: Any) -> Penalty:
+        """``checked_penalty``; of a number for each edge of ``whole``, those of the overlay."""
+        if isinstance(c, Sized) and np.iterable(c) and len(c) == self.whole.m != self.network.m:
+            of_whole = np.broadcast_to(checked_penalty(c, self.whole), self.whole.m)
+            return of_whole[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
+        return checked_penalty(c, self.network)
 
 
-AskedOverlay = Overlay | Literal["all", "tree"] | Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any]
+AskedOverlay = Literal["all", "tree"] | Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any] | Overlay | None
 
 
 def settled_overlay(network: Network, overlay: AskedOverlay) -> Overlay | None:
-    """What was asked for, if it fits the network; None is all of it."""
-    if isinstance(overlay, Overlay):
-        return overlay
-    if isinstance(overlay, str) and overlay == "all":
+    """What was asked for, if it fits the network; None is all of it. What is settled already stays."""
+    if overlay is None or (isinstance(overlay, str) and overlay == "all"):
         return None
-    if isinstance(overlay, str) and overlay != "tree":
-        raise InvalidInput(f"overlay must be 'all', 'tree', or the edges that messages use; got {overlay!r}.")
+    if isinstance(overlay, Overlay):
+        if not np.array_equal(overlay.whole.edges, network.edges):
+            raise InvalidInput("overlay is of another network. Use 'all', 'tree', or a list of edges.")
+        return overlay
+    if overlay != "tree" if isinstance(overlay, str) else not isinstance(overlay, Iterable):
+        raise InvalidInput(f"overlay must be 'all', 'tree', or a list of edges; got {overlay!r:.80}.")
     if network.constraints is not None:
         raise Unsupported(
             "an overlay leaves out edges, and on this network every edge is a constraint of its own: only where all "
@@ -84,21 +104,21 @@ def settled_overlay(network: Network, overlay: AskedOverlay) -> Overlay | None:
         tree = network.spanning_tree()
         return Overlay(network, tree.network, tree)
     try:
-        edges = list(overlay)
-    except TypeError:
-        raise InvalidInput(f"overlay must be 'all', 'tree', or a list of edges; got {overlay!r:.80}.") from None
-    try:
-        return Overlay(network, network.restricted_to(edges))
+        few = network.restricted_to(overlay)
     except InvalidNetwork as error:
-        raise InvalidInput(f"overlay: {error}") from None
+        raise InvalidInput(f"overlay must be edges of the network that connect it: {error}") from None
+    return Overlay(network, few, few.spanning_tree() if few.m == few.n - 1 else None)
 
 
 def matched(problem: Problem, overlay: Overlay) -> Array | None:
     """The penalties with which a run over the tree ends after two sweeps, where costs are ``(a_i/2) ||x - s_i||^2``."""
     form = problem.quadratic
-    if overlay.tree is None or form is None or form.Q.ndim > 1 or not (form.Q > 0).all():
+    if overlay.tree is None or form is None:
         return None
-    return overlay.tree.matched(form.Q)
+    a = form.Q if form.Q.ndim == 1 else form.Q[:, 0, 0]
+    if not (a > 0).all() or (form.Q.ndim == 3 and (a[:, None, None] * np.eye(problem.dim) != form.Q).any()):
+        return None
+    return overlay.tree.matched(a)
 
 
 def over(problem: Problem, overlay: Overlay) -> Problem:

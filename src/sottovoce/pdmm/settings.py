@@ -78,7 +78,7 @@ def settle(
     if theta is not None or not auto:
         theta = settled_theta(problem, theta)
     if not auto:
-        c = checked_penalty(c if on is None else on.of_overlay(c), played.network)
+        c = checked_penalty(c, problem.network) if on is None else on.of_overlay(c)
     stacked = None
     if mask is not None:
         stacked = mask.draw((int(problem.rows[-1]), batch or 1), seed)
