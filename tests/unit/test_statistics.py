@@ -226,8 +226,8 @@ def test_values_are_not_reported_where_a_run_did_not_converge(network):
 def test_a_later_run_that_does_not_converge():
     """The count needs ten digits; pads of 1e4 need thirteen, and more iterations on a long ring."""
     network, values = sv.Network.ring(30), np.arange(30.0) / 30
-    enough = sv.private_mean(network, values, seed=1).runs[0].iterations
-    result = sv.private_variance(network, values, seed=1, max_iter=enough)
+    enough = sv.private_mean(network, values, seed=1, overlay="all").runs[0].iterations
+    result = sv.private_variance(network, values, seed=1, max_iter=enough, overlay="all")
     assert [run.status.value for run in result.runs] == ["converged", "max_iter"]
     assert result.status is sv.Status.MAX_ITER
     with pytest.raises(NotConverged, match="variance is not known: run 2 ended as max_iter"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..data.problem_file import ProblemFile
 from ..errors import InvalidInput, NotConverged, Unsupported
+from ..pdmm.penalties import is_auto, shown
 from ..pdmm.settings import settled_theta
 from ..privacy import CalibratedMask, Report, Snapshot, Transcript, Worst, audit, calibrate
 from ..statistics.statistic_file import StatisticFile
@@ -49,11 +50,11 @@ def audit_cost(
             needed = calibrate(solved.problem, delta=delta, against=against, prior=prior, **setting)
         except Unsupported as reason:
             needed = str(reason)
-    tuned, both = "tuned by pilot runs", setting["c"] == "auto" and setting["theta"] is None
+    tuned, auto = "tuned by pilot runs", is_auto(setting["c"])
     parameters = {
         "schedule": type(setting["schedule"]).__name__,
-        "theta": tuned if both else settled_theta(solved.problem, setting["theta"]),
-        "c": tuned if setting["c"] == "auto" else setting["c"],
+        "theta": tuned if auto and setting["theta"] is None else settled_theta(solved.problem, setting["theta"]),
+        "c": tuned if auto else shown(setting["c"]),
     }
     return Audited(
         solved.cost.kind,
@@ -79,6 +80,7 @@ def audit_statistic(
         raise NotConverged(f"{file.path}: agreement {len(found.runs)} did not converge. Raise max_iter, or tol.")
     report = found.audit_total(seen=seen, schedule=schedule, seed=file.simulation.seed, **given)
     last = found.runs[-1]
-    parameters = {"schedule": type(schedule).__name__, "theta": last.theta, "c": last.c, "agreements": len(found.runs)}
+    parameters = {"schedule": type(schedule).__name__, "theta": last.theta, "c": shown(last.c)}
+    parameters |= {"agreements": len(found.runs)}
     notes = () if delta is None else (PLANNED,)
     return Audited(file.spec.type, file.parties, file.spec.revealed, parameters, report, notes=notes)
