@@ -48,9 +48,10 @@ class Overlay:
         return f"Overlay({self})"
 
     def __str__(self) -> str:
-        if self.tree is not None:
-            return f"a tree of depth {self.tree.depth} with the root {self.whole.name(self.tree.root)}"
-        return f"{self.network.m} of {self.whole.m} edges"
+        edges, tree = f"{self.network.m} of {self.whole.m} edges", self.tree
+        if tree is None:
+            return edges
+        return f"a spanning tree, {edges} (depth {tree.depth}, root {self.whole.name(tree.root)})"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; nodes by their numbers."""
@@ -67,11 +68,22 @@ class Overlay:
         """``kept`` over the stacked ``z`` of a problem on ``whole``."""
         return np.repeat(self.kept, np.diff(problem.rows))
 
+    @property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Which edges of ``whole`` have messages."""
+        return np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])
+
+    def filled(self, c: Penalty, rest: Penalty) -> Array:
+        """For each edge of ``whole`` its ``c``, or that of ``rest`` where it is none of the overlay's."""
+        found = np.broadcast_to(np.asarray(rest, dtype=np.float64), self.whole.m).copy()
+        found[self.used] = c
+        return found
+
     def of_overlay(self, c: Any) -> Penalty:
         """``checked_penalty``; of a number for each edge of ``whole``, those of the overlay."""
         if isinstance(c, Sized) and np.iterable(c) and len(c) == self.whole.m != self.network.m:
             of_whole = np.broadcast_to(checked_penalty(c, self.whole), self.whole.m)
-            return of_whole[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
+            return of_whole[self.used]
         return checked_penalty(c, self.network)
 
 
@@ -129,6 +141,16 @@ def leaning(problem: Problem, overlay: Overlay, z0: Array) -> Problem:
     leans = copy(problem)
     leans.tilt = leans.lean = np.asarray(problem.C[rest].T @ ((z0 + z0[problem.P]) / 2)[rest])
     return leans
+
+
+def laid_on(
+    problem: Problem, overlay: Overlay | None, q: npt.NDArray[Any], z0: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Problem]:
+    """``q`` with the pads ``z0`` of edges without messages in it, those of the others, and the problem that is played:
+    what each of them is on maps, a column per unknown."""
+    if overlay is None:
+        return q, z0, problem
+    return q + leaning(problem, overlay, z0).lean, z0[overlay.entries(problem)], over(problem, overlay)
 
 
 def unfolded(problem: Problem, overlay: Overlay, z: Array, z0: Array) -> Array:
