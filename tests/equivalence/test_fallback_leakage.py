@@ -160,3 +160,21 @@ def test_the_elimination_says_so_too(seed):
         found = seen.leaks(10.0)
         for name in ("leakage", "floor", "excess"):
             np.testing.assert_allclose(getattr(found, name), getattr(report, name), rtol=0, atol=TOLERANCE)
+
+
+def test_over_encrypted_channels_both_show_more_than_each_and_no_more_than_open_ones():
+    """A corrupt node reads its own edges, first those of the tree, then all: what it could not see of the one it may
+    see of the other. So plans count encrypted channels as open."""
+    more = 0
+    for seed in CASES[:8]:
+        trial = Trial(seed)
+        wakes = oracle.asynchronous(np.random.default_rng(seed).integers(trial.model.network.n, size=40))
+        corrupt = {min(trial.corrupt)}
+        views = ((wakes, []), ([], wakes), (wakes, wakes))
+        tree, again, both = (
+            oracle.explained(trial.model, trial.view(*played, corrupt, "encrypted"), corrupt) for played in views
+        )
+        tapped = oracle.leakage(trial.together, trial.everybody, corrupt)
+        assert all(max(tree[i], again[i]) <= both[i] <= tapped[i] for i in both)
+        more += any(both[i] > max(tree[i], again[i]) for i in both)
+    assert more > 0

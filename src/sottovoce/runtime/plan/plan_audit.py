@@ -30,8 +30,8 @@ from .routes import Routes
 LARGEST = 8  # sizes of groups that are told apart
 FEWER = "messages go over {}, and pads hide on every edge: a coalition learns what it would over all of them"
 FALLBACK = (
-    "should a link stay dead, the parties go on over all other edges from the same padded numbers: that shows a "
-    "coalition nothing more, and what it shows to taps alone is counted in"
+    "should a link stay dead, the parties go on over all other edges from the same padded numbers: that adds nothing "
+    "to these figures, which are for both runs"
 )
 
 
