@@ -25,7 +25,9 @@ from ..pdmm.schedules import (
     Asynchronous,
     Delayed,
     EdgeBernoulli,
+    EdgeReversal,
     NodeBernoulli,
+    Permutations,
     PoissonClocks,
     Schedule,
     Synchronous,
@@ -51,11 +53,14 @@ SCHEDULES: dict[str, tuple[str, ...]] = {
     "synchronous": (),
     "asynchronous": ("rates",),
     "poisson_clocks": ("rates",),
+    "edge_reversal": (),
+    "permutations": (),
     "node_bernoulli": ("p",),
     "edge_bernoulli": ("p",),
     "delayed": ("max_delay",),
     "trace": ("nodes",),
 }
+PLAIN = {"synchronous": Synchronous(), "edge_reversal": EdgeReversal(), "permutations": Permutations()}
 MASKS = ("gaussian", "modular", "uniform")
 KEYS: dict[str, tuple[str, ...]] = {  # every key that the parser knows
     "network": ("generator", "edge_list", "edges", "n", "radius", "rows", "columns", "p", "degree", "k", "seed"),
@@ -293,8 +298,8 @@ def read_options(table: Table, network: Network) -> dict[str, Any]:
 
 def _schedule(table: Table, network: Network) -> Schedule:
     name = table.choice("schedule", tuple(SCHEDULES), "synchronous")
-    if name == "synchronous":
-        return Synchronous()
+    if name in PLAIN:
+        return PLAIN[name]
     if name in ("node_bernoulli", "edge_bernoulli"):
         family = NodeBernoulli if name == "node_bernoulli" else EdgeBernoulli
         return table.call(family, table.number("p"), at="p")

@@ -125,7 +125,7 @@ class CalibratedMask(GaussianMask):
             return f"{self.holds_for}; this run has c = {c:.4g}"
         if self.theta not in (None, theta):
             return f"{self.holds_for}; this run has theta = {theta:g}"
-        if self.schedule not in (None, _name(schedule)):
+        if self.schedule not in (None, _name(schedule), type(schedule).__name__):
             return f"{self.holds_for}; this run has {_name(schedule)}"
         return ""
 
@@ -224,7 +224,8 @@ def calibrate(
     if channels == "open":
         return replace(found, c_range=(0.0, _largest_c(case, variance, float(delta))))
     if not setting.random:
-        return replace(found, c_range=(setting.c, setting.c), theta=setting.theta, schedule=_name(setting.schedule))
+        only = type(setting.schedule).__name__
+        return replace(found, c_range=(setting.c, setting.c), theta=setting.theta, schedule=only)
     return replace(found, theta=1.0, schedule=ONE_AT_A_TIME) if _half_the_pads(setting) else found
 
 
