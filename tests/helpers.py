@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+import sottovoce as sv
+
 
 def shards(rng: np.random.Generator, n: int, rows: int, d: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Random regression data, one shard per node."""
     return [(rng.normal(size=(rows, d)), rng.normal(size=rows)) for _ in range(n)]
+
+
+def by_edge(network: sv.Network) -> np.ndarray:
+    """A penalty for each edge, of different sizes."""
+    return np.random.default_rng(7).uniform(0.1, 1.0, network.m)
 
 
 def pooled_least_squares(data: list[tuple[np.ndarray, np.ndarray]], ridge: float = 0.0) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import shards
+from helpers import by_edge, shards
 
 import sottovoce as sv
 from sottovoce.errors import Unsupported
@@ -39,15 +39,22 @@ SCHEDULES = {
 }
 
 
+def one(network):
+    return 0.4
+
+
+every_penalty = pytest.mark.parametrize("penalty", [one, by_edge])
+
+
 @pytest.mark.parametrize("batch", [None, 1, 3, 40])
-@pytest.mark.parametrize("theta", [1.0, 0.8])
+@pytest.mark.parametrize(("penalty", "theta"), [(one, 1.0), (one, 0.8), (by_edge, 0.8)])
 @pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES.keys())
 @pytest.mark.parametrize("name", ["averaging", "vectors", "dense", "mixed"])
-def test_engine_gives_what_the_reference_gives(network, rng, name, schedule, theta, batch):
+def test_engine_gives_what_the_reference_gives(network, rng, name, schedule, theta, batch, penalty):
     problem = problems(network, rng)[name]
     arguments = {
-        "schedule": schedule, "theta": theta, "c": 0.4, "mask": sv.GaussianMask(100.0), "seed": 3, "batch": batch,
-        "tol": 0, "max_iter": 157, "record": [sv.Residual()], "record_every": 50,
+        "schedule": schedule, "theta": theta, "c": penalty(network), "mask": sv.GaussianMask(100.0), "seed": 3,
+        "batch": batch, "tol": 0, "max_iter": 157, "record": [sv.Residual()], "record_every": 50,
     }  # fmt: skip
     fast = sv.solve(problem, engine="compiled", **arguments)
     slow = sv.solve(problem, engine="reference", **arguments)
@@ -68,14 +75,16 @@ def test_engine_gives_what_the_reference_gives(network, rng, name, schedule, the
     "schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.7), sv.NodeBernoulli(0.5)]
 )
 @pytest.mark.parametrize("dense", [False, True])
-def test_memory_order_is_invisible(monkeypatch, rng, schedule, dense):
+@every_penalty
+def test_memory_order_is_invisible(monkeypatch, rng, schedule, dense, penalty):
     monkeypatch.setattr("sottovoce.network.memory_layout.REORDER_FROM", 10)
     local = sv.Network.random_geometric(400, radius=0.09, seed=1, largest_component=True)
     network = sv.Network.from_edges(local.n, rng.permutation(local.n)[local.edges])
     assert network.layout.user is not None
     n = network.n
     problem = sv.least_squares(network, shards(rng, n, 4, 2)) if dense else sv.averaging(network, rng.normal(size=n))
-    arguments = {"schedule": schedule, "c": 0.4, "mask": sv.GaussianMask(1.0), "seed": 1, "tol": 0, "max_iter": 300}
+    arguments = {"schedule": schedule, "mask": sv.GaussianMask(1.0), "seed": 1, "tol": 0, "max_iter": 300}
+    arguments["c"] = penalty(network)
     fast = sv.solve(problem, engine="compiled", **arguments)
     slow = sv.solve(problem, engine="reference", **arguments)
     # Neighbours are summed in another order: rounding only.
@@ -84,31 +93,37 @@ def test_memory_order_is_invisible(monkeypatch, rng, schedule, dense):
     assert fast.residual == pytest.approx(slow.residual, rel=1e-9)
 
 
-def test_synchronous_runs_of_other_costs_use_node_space(network, rng):
+@every_penalty
+def test_synchronous_runs_of_other_costs_use_node_space(network, rng, penalty):
     problem = sv.Problem(network, [sv.Huber(float(v)) for v in rng.normal(size=N)])
     arguments = {
         "theta": 0.5,
-        "c": 0.4,
+        "c": penalty(network),
         "mask": sv.GaussianMask(100.0),
         "seed": 3,
         "tol": 0,
         "max_iter": 120,
         "batch": 2,
+        "record": [sv.Residual()],
+        "record_every": 50,
     }
     fast = sv.solve(problem, engine="compiled", **arguments)
     slow = sv.solve(problem, engine="reference", **arguments)
     np.testing.assert_allclose(fast.x, slow.x, atol=120 * EPS * np.abs(slow.z).max())
     np.testing.assert_allclose(fast.z, slow.z, atol=120 * EPS * np.abs(slow.z).max())
+    np.testing.assert_allclose(fast.history["residual"], slow.history["residual"], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.7)])
 @pytest.mark.parametrize("batch", [None, 64])
-def test_same_bits_on_any_number_of_threads(rng, schedule, batch):
+@every_penalty
+def test_same_bits_on_any_number_of_threads(rng, schedule, batch, penalty):
     import numba
 
     network = sv.Network.random_geometric(3000, radius=0.05, seed=1, largest_component=True)
     problem = sv.averaging(network, rng.normal(size=network.n))
-    arguments = {"schedule": schedule, "c": 0.4, "mask": sv.GaussianMask(1.0), "seed": 1, "tol": 0, "max_iter": 60}
+    arguments = {"schedule": schedule, "mask": sv.GaussianMask(1.0), "seed": 1, "tol": 0, "max_iter": 60}
+    arguments["c"] = penalty(network)
     threads = numba.get_num_threads()
     results = []
     try:
@@ -120,18 +135,20 @@ def test_same_bits_on_any_number_of_threads(rng, schedule, batch):
     assert all(np.array_equal(results[0].z, other.z) for other in results)
 
 
-def test_node_space_does_not_drift(network, rng):
+@every_penalty
+def test_node_space_does_not_drift(network, rng, penalty):
     # Without recentring, a and b would grow by c mean(x) per iteration, and 1e5 iterations would cost five digits.
     s = 1000 + rng.normal(size=N)
-    run = sv.solve(sv.averaging(network, s), c=0.4, tol=0, max_iter=100_000)
+    run = sv.solve(sv.averaging(network, s), c=penalty(network), tol=0, max_iter=100_000)
     assert np.abs(run.x - s.mean()).max() < 1e-10 * s.mean()
 
 
-def test_draws_of_a_batch_are_single_runs(network, rng):
+@every_penalty
+def test_draws_of_a_batch_are_single_runs(network, rng, penalty):
     problem = sv.averaging(network, rng.normal(size=N))
     z0 = rng.normal(size=(5, 2 * network.m))
     for schedule in SCHEDULES.values():
-        arguments = {"schedule": schedule, "c": 0.4, "seed": 3, "tol": 0, "max_iter": 100}
+        arguments = {"schedule": schedule, "c": penalty(network), "seed": 3, "tol": 0, "max_iter": 100}
         together = sv.solve(problem, z0=z0, batch=5, **arguments)
         alone = [sv.solve(problem, z0=draw, **arguments) for draw in z0]
         np.testing.assert_allclose(together.z, [r.z for r in alone], rtol=0, atol=100 * EPS * 10)

@@ -34,18 +34,25 @@ def check_words(error: float) -> str:
     return f"{error:.1e} from the pooled answer, which only a simulation can compute"
 
 
+def message_words(result: Result) -> str:
+    """How many, and over which edges where these are not all."""
+    return f"{result.messages:,}" + ("" if result.overlay is None else f", over {result.overlay}")
+
+
 def add_run(table: Table, result: Result, tol: float) -> None:
     """What every run has: how it ended, and what it took."""
     from rich.text import Text
+
+    from ..pdmm.penalties import shown
 
     status = result.status.value
     table.add_row("status", Text(ENDINGS[status], style=f"bold {COLOURS[status]}"))
     table.add_row("residual", residual_words(result.residual, tol))
     table.add_row("iterations", f"{result.iterations:,}")
     table.add_row("activations", f"{result.activations:,}")
-    table.add_row("messages", f"{result.messages:,}")
+    table.add_row("messages", Text(message_words(result)))
     table.add_row("wall time", f"{result.wall_time:.3g} s")
-    table.add_row("c, theta", f"{result.c:.4g}, {result.theta:g}")
+    table.add_row("c, theta", f"{shown(result.c)}, {result.theta:g}")
     table.add_row("pads", PADS[result.secret] + (TOO_SMALL if result.hidden is False else ""))
 
 

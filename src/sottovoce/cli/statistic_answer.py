@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..pdmm.penalties import shown
 from ..statistics.statistic_file import StatisticFile, hidden
 from ..statistics.tables import pooled, table, text
-from .solve_answer import COLOURS, ENDINGS, PADS, TOO_SMALL, check_words
+from .solve_answer import COLOURS, ENDINGS, PADS, TOO_SMALL, check_words, message_words
 from .terminal import facts, residual_words
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ def print_statistic(file: StatisticFile, found: Statistic) -> None:
     rows.add_row("residual", residual_words(whole.residual, file.simulation.tol))
     rows.add_row("iterations", f"{whole.iterations:,}")
     rows.add_row("activations", f"{whole.activations:,}")
-    rows.add_row("messages", f"{whole.messages:,}")
+    rows.add_row("messages", Text(message_words(whole)))
     rows.add_row("wall time", f"{whole.wall_time:.3g} s")
-    rows.add_row("c, theta", f"{whole.c:.4g}, {whole.theta:g}")
+    rows.add_row("c, theta", f"{shown(whole.c)}, {whole.theta:g}")
     rows.add_row("pads", PADS[whole.secret] + ("" if hidden(found) else TOO_SMALL))
     rows.add_row("disclosed", Text(disclosed(file)))
     console = Console(highlight=False)
@@ -96,8 +97,7 @@ def statistic_dict(file: StatisticFile, found: Statistic) -> dict[str, Any]:
         "iterations": whole.iterations,
         "activations": whole.activations,
         "messages": whole.messages,
-        "c": whole.c,
-        "theta": whole.theta,
+        **{name: value for name, value in whole.to_dict().items() if name in ("c", "theta", "overlay")},
         "seed": file.simulation.seed,
         "secret": whole.secret,
         "hidden": hidden(found),

@@ -19,6 +19,7 @@ from ..network import Network
 from ..network.names import few
 from ..pdmm.masks import GaussianMask, Mask, UniformMask
 from ..pdmm.modular_mask import ModularMask
+from ..pdmm.overlay import Overlay, settled_overlay
 from ..pdmm.problem import Problem
 from ..pdmm.result import Result
 from ..pdmm.schedules import (
@@ -62,11 +63,12 @@ SCHEDULES: dict[str, tuple[str, ...]] = {
 }
 PLAIN = {"synchronous": Synchronous(), "edge_reversal": EdgeReversal(), "permutations": Permutations()}
 MASKS = ("gaussian", "modular", "uniform")
+RUN_KEYS = ("theta", "c", "overlay", "tol", "max_iter", "max_rounds", "seed")
 KEYS: dict[str, tuple[str, ...]] = {  # every key that the parser knows
     "network": ("generator", "edge_list", "edges", "n", "radius", "rows", "columns", "p", "degree", "k", "seed"),
     "cost": COST_KEYS,
     "cost.parties": PARTY_KEYS,
-    "pdmm": ("schedule", "rates", "p", "max_delay", "nodes", "theta", "c", "tol", "max_iter", "max_rounds", "seed"),
+    "pdmm": ("schedule", "rates", "p", "max_delay", "nodes", *RUN_KEYS),
     "mask": ("type", "variance", "bits"),
 }
 TABLES = ("network", "cost", "pdmm", "mask")
@@ -256,17 +258,17 @@ def _same_count(table: Table, key: str, nodes: int, parties: int) -> None:
     raise table.refuse(key, f"gives {nodes} nodes, but there are {parties} parties; they must agree.{cure}")
 
 
-def _edges(table: Table, parties: list[str]) -> list[tuple[int, int]]:
+def _edges(table: Table, parties: list[str], key: str = "edges") -> list[tuple[int, int]]:
     """Pairs of parties, by number or by name."""
     number = {name: k for k, name in enumerate(parties)}
-    pairs = table.get("edges")
+    pairs = table.get(key)
     if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise table.refuse("edges", f"must be a list of pairs such as [[0, 1], [1, 2]]; got {shown(pairs)}.")
+        raise table.refuse(key, f"must be a list of pairs such as [[0, 1], [1, 2]]; got {shown(pairs)}.")
     for end in (end for pair in pairs for end in pair):
         if isinstance(end, str) and end not in number:
-            raise table.refuse("edges", f"names {end!r}, which is no party{nearest(end, parties)}")
+            raise table.refuse(key, f"names {end!r}, which is no party{nearest(end, parties)}")
         if isinstance(end, bool) or not isinstance(end, (int, str)):
-            raise table.refuse("edges", f"must be pairs of parties, by number or by name; got {shown(end)}.")
+            raise table.refuse(key, f"must be pairs of parties, by number or by name; got {shown(end)}.")
     ends = [[number[end] if isinstance(end, str) else end for end in pair] for pair in pairs]
     return [(i, j) for i, j in ends]
 
@@ -279,8 +281,8 @@ def _edge_list(table: Table, path: Path) -> Network:
         raise InvalidFile(str(error) if str(path) in str(error) else f"{path}: {error}") from None
 
 
-def read_options(table: Table, network: Network) -> dict[str, Any]:
-    """The table ``[pdmm]``: arguments of ``solve``."""
+def read_options(table: Table, network: Network, overlay: str = "all") -> dict[str, Any]:
+    """The table ``[pdmm]``: arguments of ``solve``; ``overlay`` is the default."""
     table.integer("seed", None, least=0)
     options: dict[str, Any] = {"schedule": _schedule(table, network), "tol": table.number("tol", 1e-9, least=0)}
     theta, c = table.number("theta", None), table.get("c", "auto")
@@ -288,12 +290,20 @@ def read_options(table: Table, network: Network) -> dict[str, Any]:
         raise table.refuse("theta", f"must be in (0, 1]; got {theta:g}. Use 1 for PDMM, 0.5 for ADMM.")
     if c != "auto" and not (finite(c) and c > 0):
         raise table.refuse("c", f'must be a positive number or "auto"; got {shown(c)}.')
-    options.update(theta=theta, c=c)
+    options.update(theta=theta, c=c, overlay=_overlay(table, network, overlay))
     options.update({name: table.integer(name, None, least=1) for name in ("max_iter", "max_rounds")})
     if options["max_iter"] is not None and options["max_rounds"] is not None:
         raise table.refuse("max_rounds", "cannot stand beside max_iter: both say when to stop. Give one of them.")
     table.finish(f'schedule = "{table.values.get("schedule", "synchronous")}"')
     return options
+
+
+def _overlay(table: Table, network: Network, default: str) -> Overlay | None:
+    """``"all"``, ``"tree"``, or pairs of parties, by number or by name."""
+    asked = table.get("overlay", default)
+    if isinstance(asked, list):
+        asked = _edges(table, [network.name(i) for i in range(network.n)], "overlay")
+    return table.call(settled_overlay, network, asked, at="overlay")
 
 
 def _schedule(table: Table, network: Network) -> Schedule:

@@ -95,12 +95,16 @@ def plot_network(path: str | Path | None, network: Network) -> Figure:
     return figure
 
 
-def draw_network(axes: Any, network: Network) -> None:
-    """Nodes, edges and names; when the rest of the figure is drawn, as names look for their places."""
+def draw_network(axes: Any, network: Network, overlay: Network | None = None) -> None:
+    """Nodes, edges and names; when the rest of the figure is drawn, as names look for their places. The edges of an
+    ``overlay``, which messages use, are drawn over those that carry pads alone."""
     places, size = places_of(network), node_size(network)
     draw_edges(axes, network, places)
+    if overlay is not None:
+        draw_edges(axes, overlay, places, BLUE)
     axes.scatter(*places.T, s=size, color=BLUE, edgecolors="white", linewidths=rim_width(network), zorder=2)
-    axes.set_title(f"Who talks to whom: {network.n} parties, {network.m} edges")
+    used = "" if overlay is None else f",\nmessages over {overlay.m} of them"
+    axes.set_title(f"Who talks to whom: {network.n} parties, {network.m} edges{used}")
     frame(axes)
     names, radii = [network.name(i) for i in range(network.n)], np.full(network.n, np.sqrt(size) / 2)
     if network.n <= NAMED and fit_inside(axes, names, places, radii[0]):
@@ -115,12 +119,12 @@ def places_of(network: Network) -> npt.NDArray[np.float64]:
     return network.positions if network.positions is not None else spring_layout(network)
 
 
-def draw_edges(axes: Any, network: Network, places: npt.NDArray[np.float64]) -> None:
+def draw_edges(axes: Any, network: Network, places: npt.NDArray[np.float64], colour: str = PALE) -> None:
     from matplotlib.collections import LineCollection
 
     width = 1.2 if network.n <= NAMED else max(0.15, 0.8 * min(1.0, 500 / network.m))
     alpha = max(0.3, min(1.0, 3000 / network.m))
-    lines = LineCollection(list(places[network.edges]), colors=PALE, linewidths=width, alpha=alpha, zorder=1)
+    lines = LineCollection(list(places[network.edges]), colors=colour, linewidths=width, alpha=alpha, zorder=1)
     axes.add_collection(lines)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidInput, InvalidNetwork
-from . import exchange, names
+from . import names
 
 if TYPE_CHECKING:
     from .network import Network
@@ -36,7 +36,8 @@ class Trees:
         >>> tree.root, tree.depth, tree.edges.tolist()
         (4, 2, [[0, 1], [1, 2], [1, 4], [3, 4], [3, 6], [4, 5], [4, 7], [5, 8]])
         """
-        return spanning_tree(cast("Network", self))
+        network = cast("Network", self)
+        return spanning_tree(network, centre(network))
 
     def restricted_to(self, edges: Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any]) -> Network:
         """The same nodes with some of the edges only, by the names of their ends.
@@ -124,8 +125,8 @@ class SpanningTree:
         return self.sums(curvatures)[self.children]
 
 
-def spanning_tree(network: Network) -> SpanningTree:
-    root = centre(network)
+def spanning_tree(network: Network, root: int) -> SpanningTree:
+    """Breadth first from ``root``."""
     levels = distances(network, root)
     # Of the neighbours nearer to the root, the one with the smallest number; half-edges are sorted by (i, j).
     up = levels[network.indices] < levels[network.holders]
@@ -171,12 +172,20 @@ def distances(network: Network, i: int) -> npt.NDArray[np.int64]:
 
 def restricted(network: Network, edges: Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any]) -> Network:
     try:
-        pairs = [names.pair(network, pair) for pair in edges]
-        for pair in pairs:
-            names.half_edge(network, pair if not network.numbers_are_names else names.labels(network, pair))
-    except (InvalidInput, TypeError) as error:
-        raise InvalidNetwork(f"the overlay has an edge that the network lacks: {error}") from None
-    return within(network, exchange.checked_edges(network.n, pairs, network.labels))
+        at = np.array([names.half_edge(network, pair) for pair in edges], dtype=np.int64)
+    except TypeError:
+        raise InvalidNetwork(f"edges must be pairs of nodes; got {edges!r:.80}.") from None
+    except InvalidInput as error:
+        raise InvalidNetwork(str(error)) from None
+    pairs = network.half_edges[at]
+    first = np.unique(np.minimum(at, network.twin[at]), return_index=True)[1]
+    for again in np.setdiff1d(np.arange(len(at)), first):
+        i, j = pairs[again]
+        raise InvalidNetwork(f"the edge ({network.name(i)}, {network.name(j)}) is given twice. List it once.")
+    found = within(network, pairs)
+    for apart in np.flatnonzero(distances(found, 0) < 0):
+        raise InvalidNetwork(f"without more edges {network.name(apart)} cannot be reached from {network.name(0)}.")
+    return found
 
 
 def within(network: Network, pairs: npt.NDArray[Any]) -> Network:

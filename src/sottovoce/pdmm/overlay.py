@@ -24,17 +24,35 @@ from ..network import Network
 from ..network.trees import SpanningTree
 from .problem import Problem
 
-AskedOverlay = Literal["all", "tree"] | Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any]
-
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """The edges of ``whole`` over which messages go, as a ``network`` on the same nodes; ``tree`` where it is one that
-    was asked for by name."""
+    """The edges over which messages go, where these are not all.
+
+    Attributes
+    ----------
+    whole : Network
+        Where pads lie.
+    network : Network
+        The same nodes, joined by the edges that messages use; ``network.edges`` is the order of a ``c`` per edge.
+    tree : SpanningTree or None
+        Where these edges are one, with its root and depth.
+    """
 
     whole: Network
     network: Network
     tree: SpanningTree | None = None
+
+    def __str__(self) -> str:
+        """For a table or a sentence."""
+        if self.tree is not None:
+            return f"a tree of depth {self.tree.depth} with the root {self.whole.name(self.tree.root)}"
+        return f"{self.network.m} of {self.whole.m} edges"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; nodes by their numbers."""
+        tree = {} if self.tree is None else {"root": self.tree.root, "depth": self.tree.depth}
+        return {"type": "tree" if self.tree else "edges", **tree, "edges": self.network.edges.tolist()}
 
     @cached_property
     def kept(self) -> npt.NDArray[np.bool_]:
@@ -53,12 +71,19 @@ class Overlay:
         return np.asarray(c)[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
 
 
+AskedOverlay = Literal["all", "tree"] | Iterable[tuple[Hashable, Hashable]] | npt.NDArray[Any] | Overlay | None
+
+
 def settled_overlay(network: Network, overlay: AskedOverlay) -> Overlay | None:
-    """What was asked for, if it fits the network; None is all of it."""
-    if isinstance(overlay, str) and overlay == "all":
+    """What was asked for, if it fits the network; None is all of it. What is settled already stays."""
+    if overlay is None or (isinstance(overlay, str) and overlay == "all"):
         return None
-    if isinstance(overlay, str) and overlay != "tree":
-        raise InvalidInput(f"overlay must be 'all', 'tree', or the edges that messages use; got {overlay!r}.")
+    if isinstance(overlay, Overlay):
+        if not np.array_equal(overlay.whole.edges, network.edges):
+            raise InvalidInput("overlay is of another network. Use 'all', 'tree', or a list of edges.")
+        return overlay
+    if overlay != "tree" if isinstance(overlay, str) else not isinstance(overlay, Iterable):
+        raise InvalidInput(f"overlay must be 'all', 'tree', or a list of edges; got {overlay!r:.80}.")
     if network.constraints is not None:
         raise Unsupported(
             "an overlay leaves out edges, and on this network every edge is a constraint of its own: only where all "
@@ -68,13 +93,10 @@ def settled_overlay(network: Network, overlay: AskedOverlay) -> Overlay | None:
         tree = network.spanning_tree()
         return Overlay(network, tree.network, tree)
     try:
-        edges = list(overlay)
-    except TypeError:
-        raise InvalidInput(f"overlay must be 'all', 'tree', or a list of edges; got {overlay!r:.80}.") from None
-    try:
-        return Overlay(network, network.restricted_to(edges))
+        few = network.restricted_to(overlay)
     except InvalidNetwork as error:
-        raise InvalidInput(f"overlay: {error}") from None
+        raise InvalidInput(f"overlay must be edges of the network that connect it: {error}") from None
+    return Overlay(network, few, few.spanning_tree() if few.m == few.n - 1 else None)
 
 
 def matched(problem: Problem, overlay: Overlay) -> Array | None:

@@ -61,7 +61,9 @@ def by_half_edge(c: npt.NDArray[np.float64], network: Network) -> npt.NDArray[np
 def of_nodes(c: Penalty, network: Network) -> npt.NDArray[np.float64]:
     """``sum_j c_ij``, ``(n,)``: ``c d_i`` for a single number."""
     if isinstance(c, np.ndarray):
-        return np.add.reduceat(by_half_edge(c, network), network.indptr[:-1])
+        sums: npt.NDArray[np.float64] = np.zeros(network.n)
+        np.add.at(sums, network.holders, by_half_edge(c, network))  # in the order of the neighbours, as a node does
+        return sums
     return c * network.degrees.astype(np.float64)
 
 

@@ -39,7 +39,7 @@ def plot_run(path: str | Path | None, result: Result, network: Network, tol: flo
             _residual(columns[shown], result, tol)
         elif apart and x is not None:
             _apart(columns[shown], x, result)
-        draw_network(columns[-1], network)
+        draw_network(columns[-1], network, None if result.overlay is None else result.overlay.network)
     return figure
 
 

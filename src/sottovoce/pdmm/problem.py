@@ -167,7 +167,7 @@ class Problem:
         own = slice(network.indptr[i], network.indptr[i + 1])
         if network.constraints is None:
             if isinstance(c, np.ndarray):
-                return np.atleast_1d(by_half_edge(c, network)[own].sum())
+                return np.array([sum(by_half_edge(c, network)[own].tolist())])  # as ``of_nodes`` does
             return c * network.degrees[i : i + 1].astype(np.float64)
         return penalty(by_half_edge(c, network)[own] if isinstance(c, np.ndarray) else c, network.constraints.A[own])
 

@@ -38,6 +38,7 @@ class Run(ABC):
         self.problem = self.given = problem
         self.schedule, self.key = settings.schedule, settings.key
         self.c, self.theta, self.batch = settings.c, settings.theta, settings.batch
+        self.overlay = settings.overlay
 
     @abstractmethod
     def advance(self, count: int) -> None:

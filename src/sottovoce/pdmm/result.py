@@ -16,6 +16,7 @@ from ..files.frames import to_frame
 from ..files.html_table import html_table
 from ..network import Network
 from .collapsed_arithmetic import Arithmetic
+from .overlay import Overlay
 from .penalties import Penalty, shown
 from .problem import Problem
 from .transcript import MessageTable
@@ -104,7 +105,7 @@ class Result:
     wall_time : float
         Seconds, without those for compiling.
     c, theta : float
-        The step parameters that were used.
+        The step parameters that were used; ``c`` may be one per edge.
     seed : int or None
         Of schedule and pads.
     secret : bool or None
@@ -123,6 +124,9 @@ class Result:
         How many draws there are; None is one, without an axis for it.
     variables : tuple of str or None
         What the entries of an answer are called, where data frames have named them.
+    overlay : Overlay or None
+        The edges that messages used, with ``tree.root`` and ``tree.depth`` of a tree; None is all of the network. As
+        ``overlay`` of another run it means the same.
 
     Examples
     --------
@@ -155,6 +159,7 @@ class Result:
     network: Network | None = None
     batch: int | None = None
     variables: tuple[str, ...] | None = None
+    overlay: Overlay | None = None
 
     # The answer
 
@@ -217,7 +222,8 @@ class Result:
             pads += ", TOO SMALL to hide the data"
         return {
             "status": f"{self.status.value} after {self.iterations} iterations",
-            "took": f"{self.activations} activations, {self.messages} messages",
+            "took": f"{self.activations} activations, {self.messages} messages"
+            + ("" if self.overlay is None else f" over {self.overlay}"),
             "residual": f"{self.residual:.2e}",
             "c": shown(self.c),
             "theta": f"{self.theta:g}",
@@ -370,8 +376,9 @@ class Result:
             "activations": self.activations,
             "messages": self.messages,
             "residual": self.residual if math.isfinite(self.residual) else None,
-            "c": self.c,
+            "c": plain(self.c),
             "theta": self.theta,
+            "overlay": {"type": "all"} if self.overlay is None else self.overlay.to_dict(),
             "seed": self.seed,
             "secret": self.secret,
             "hidden": self.hidden,

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from ..errors import InvalidFile
 from ..files.named_arrays import DAMAGE, damaged, read_arrays, write_arrays
 from ..network import Network
+from ..network.trees import spanning_tree, within
+from .overlay import Overlay
 from .result import Result, Status
 from .transcript import MessageTable
 
@@ -29,6 +31,9 @@ def save(result: Result, path: Path) -> None:
     header = {name: getattr(result, name) for name in PLAIN}
     header["status"] = result.status.value
     header["network"], arrays = (None, {}) if result.network is None else _network_parts(result.network)
+    if result.overlay is not None:
+        header["root"] = None if result.overlay.tree is None else result.overlay.tree.root
+        arrays["overlay"] = result.overlay.network.edges
     for name in ("x", "z"):
         value = getattr(result, name)
         if isinstance(value, list):  # nodes of different dimension: side by side, and how wide each is
@@ -61,6 +66,10 @@ def _arguments(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> d
     found["variables"] = None if header["variables"] is None else tuple(header["variables"])
     found["status"] = Status(header["status"])
     found["network"] = None if header["network"] is None else _network(header["network"], arrays)
+    if "overlay" in arrays:
+        few = within(found["network"], arrays["overlay"])
+        tree = None if header["root"] is None else spanning_tree(few, header["root"])
+        found["overlay"] = Overlay(found["network"], few, tree)
     for name in ("x", "z"):
         value: Any = arrays.get(name)
         if f"{name} sizes" in arrays:

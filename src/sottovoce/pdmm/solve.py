@@ -127,7 +127,7 @@ def solve(
     overlay : "all", "tree", or list of edges
         The edges that messages use; pads lie on every edge of the network all the same. ``"all"`` is the paper's
         method. ``"tree"`` is ``network.spanning_tree()``: averages, and other quadratic costs ``(a_i/2) (x - s_i)^2``,
-        end after one sweep up and one down (``c="auto"`` matches the penalties).
+        end after one sweep up and one down (``c="auto"`` matches the penalties). Or pairs of nodes, by name.
     mask : GaussianMask, ModularMask or UniformMask, optional
         Draws ``z(0)``, which hides the data. ``ModularMask`` hides integers before an unmasked run instead: ``x`` is
         then the exact mean, or NaN where the run did not converge, and all else is about the run on limbs of words.
@@ -142,8 +142,8 @@ def solve(
     max_rounds : int, optional
         The same in rounds: a round is one iteration, or ``n`` where nodes wake one at a time. Default: 100,000.
     check_every : int, optional
-        Iterations between two looks at the residual. Default: 10 rounds, or 5 % of the iterations so far if that is
-        more.
+        Iterations between two looks at the residual. Default: 10 rounds, one where messages use an overlay, or 5 % of
+        the iterations so far if that is more.
     batch : int, optional
         So many draws of ``z(0)`` under one activation sequence.
     record : sequence of recorders
@@ -213,7 +213,7 @@ def solve(
             iterations=run.iteration, activations=run.activations, messages=run.messages,
             c=run.c, theta=run.theta, seed=settings.seed, secret=settings.secret, hidden=hidden,
             arithmetic=settings.arithmetic, tol=float(tol), problem=given, network=given.network, batch=batch,
-            variables=given.variables,
+            variables=given.variables, overlay=settings.overlay,
             wall_time=time.perf_counter() - started - compiling.seconds,
         )  # fmt: skip
     result = result if modular is None else decoded(given, modular, result)

@@ -38,9 +38,14 @@ class Watch:
         limit = rounds * a_round if max_iter is None else positive_integer(max_iter, "max_iter")
         self.run, self.tol = run, tol
         self.limit = limit if length is None else min(limit, length)
-        self.cadence = CHECK_ROUNDS * a_round if check_every is None else positive_integer(check_every, "check_every")
-        self.share = CHECK_SHARE if check_every is None else 0.0
-        self.next = min(self.cadence, self.limit) if tol else self.limit  # when to look
+        # Over a tree a run may be over in a few rounds: a look after each of them, and after the two sweeps.
+        tree = None if run.overlay is None else run.overlay.tree
+        self.sweeps = 0 if tree is None else (2 * tree.depth + 1) * a_round
+        self.cadence = (CHECK_ROUNDS if run.overlay is None else 1) * a_round
+        self.share = CHECK_SHARE
+        if check_every is not None:
+            self.cadence, self.share, self.sweeps = positive_integer(check_every, "check_every"), 0.0, 0
+        self.next = self._after(0) if tol else self.limit  # when to look
         self.status, self.residual = Status.MAX_ITER, math.inf
         self.data_size = max(cost.sizes[0] for _, cost in problem.groups)  # as given, not as collapsed
         self.smallest = math.inf  # |x| so far
@@ -50,8 +55,13 @@ class Watch:
         k = self.run.iteration
         if k >= self.next:
             self.status = self._look(k)
-            self.next = min(k + max(self.cadence, int(self.share * k)), self.limit)
+            self.next = self._after(k)
         return k >= self.limit or self.status is not Status.MAX_ITER
+
+    def _after(self, k: int) -> int:
+        """When to look next."""
+        after = min(k + max(self.cadence, int(self.share * k)), self.limit)
+        return min(after, self.sweeps) if k < self.sweeps else after
 
     def _look(self, k: int) -> Status:
         self.residual = self.run.residual(self.tol if k < self.limit else math.inf)

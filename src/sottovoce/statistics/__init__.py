@@ -6,8 +6,10 @@ averaging, and everybody computes the answer from it. What that reveals is the s
 
 The functions share these arguments. ``mask``: a ``GaussianMask``, default variance 1e8. The numbers that travel are of
 size 1 if ``scale`` brings the data there, so a pad is 10,000 times as large as what it hides, and its rounding, about
-``2^-48 sigma``, is 3e-11: below ``tol``. ``schedule``, ``seed``, ``tol``, ``max_iter``, ``max_rounds`` and ``progress``
-go to ``sv.solve``, for every run; a seed gives each run pads of its own.
+``2^-48 sigma``, is 3e-11: below ``tol``. ``overlay``: messages go over a spanning tree unless told otherwise, and a run
+ends after one sweep up and one down; pads lie on every edge of the network all the same (theory: Fewer messages).
+``schedule``, ``seed``, ``tol``, ``max_iter``, ``max_rounds`` and ``progress`` go to ``sv.solve`` as well, for every
+run; a seed gives each run pads of its own.
 """
 
 from .histogram import Histogram, private_histogram

@@ -15,6 +15,7 @@ from ..pdmm.common_problems import averaging
 from ..pdmm.hiding import is_hidden, said
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import Integers, ModularMask, check_seed
+from ..pdmm.overlay import AskedOverlay, settled_overlay
 from ..pdmm.penalties import AskedPenalty
 from ..pdmm.problem import Problem
 from ..pdmm.recorders import Recorder
@@ -84,6 +85,7 @@ class Simulation:
     """Where and how the runs of a statistic are played: what ``sv.solve`` is told of every one of them."""
 
     network: Network
+    overlay: AskedOverlay
     schedule: Schedule | None
     seed: int | None
     tol: float
@@ -115,7 +117,7 @@ class SimulatedAgreements(Agreements):
     def __init__(self, simulation: Simulation) -> None:
         network = simulation.network
         super().__init__(network.n, [network.name(i) for i in range(network.n)], simulation.tol)
-        self.simulation = simulation
+        self.simulation, self.overlay = simulation, settled_overlay(network, simulation.overlay)
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         network, columns = self.simulation.network, contributions.shape[1]
@@ -150,9 +152,9 @@ class SimulatedAgreements(Agreements):
         seed = play.seed_of(len(self.runs), len(blocks))
         with said():  # by `mean`, which knows that the public number needs no hiding
             run = solve(
-                problem, mask=mask, seed=seed, c=c, theta=theta, schedule=play.schedule, tol=play.tol,
-                max_iter=play.max_iter, max_rounds=play.max_rounds, progress=play.progress,
-                record=play.record, record_every=play.record_every,
+                problem, mask=mask, seed=seed, c=c, theta=theta, overlay=self.overlay,
+                schedule=play.schedule, tol=play.tol, max_iter=play.max_iter, max_rounds=play.max_rounds,
+                progress=play.progress, record=play.record, record_every=play.record_every,
             )  # fmt: skip
         return replace(run, z=None, problem=None)  # large, both; ``agree`` knows the problem, and nobody asks for z
 

@@ -14,6 +14,7 @@ from ..costs.base import Array, as_floats
 from ..errors import InvalidCost, InvalidInput, NotConverged
 from ..network import Network
 from ..pdmm.modular_mask import Integers, ModularMask
+from ..pdmm.overlay import AskedOverlay
 from ..pdmm.schedules import Schedule
 from .agreements import Agreements, SimulatedAgreements, Simulation, check_mask
 from .shards import Shards, read_rows
@@ -78,6 +79,7 @@ def private_histogram(
     *,
     bins: npt.ArrayLike,
     mask: ModularMask = DEFAULT_MASK,
+    overlay: AskedOverlay = "tree",
     schedule: Schedule | None = None,
     seed: int | None = None,
     tol: float = 1e-9,
@@ -101,8 +103,8 @@ def private_histogram(
         counted in ``below`` and ``above``.
     mask : ModularMask
         Hides integers exactly.
-    schedule, seed, tol, max_iter, max_rounds, progress
-        Of the run, as in ``sv.solve``.
+    overlay, schedule, seed, tol, max_iter, max_rounds, progress
+        Of the run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
     -------
@@ -127,7 +129,7 @@ def private_histogram(
         )
     edges = read_bins(bins)
     check_mask(mask, ModularMask)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
+    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return histogram_program(agreements, rows, edges, mask, names[0])
 
 

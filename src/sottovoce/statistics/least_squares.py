@@ -23,6 +23,7 @@ from ..costs.base import Array
 from ..errors import InvalidInput, NotConverged, is_number
 from ..network import Network
 from ..pdmm.masks import GaussianMask
+from ..pdmm.overlay import AskedOverlay
 from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask, resolution
 from .mean_and_covariance import agreed_count, agreed_products
@@ -58,6 +59,7 @@ def private_least_squares(
     names: Sequence[str] | None = None,
     scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
+    overlay: AskedOverlay = "tree",
     schedule: Schedule | None = None,
     seed: int | None = None,
     tol: float = 1e-9,
@@ -93,7 +95,7 @@ def private_least_squares(
     scale : float, sequence or mapping, optional
         Public numbers that bring the columns, and last the target, to size 1: ``d + 1`` of them, one for all, or by
         name.
-    mask, schedule, seed, tol, max_iter, max_rounds, progress
+    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
@@ -122,7 +124,7 @@ def private_least_squares(
     unit = read_scale(scale, model.all_names, "column of A and one for the target")
     check_ridge(ridge)
     check_mask(mask, GaussianMask)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
+    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return least_squares_program(agreements, Sample(rows, unit, mask, model.all_names), model, row_weights)
 
 

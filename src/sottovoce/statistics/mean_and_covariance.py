@@ -21,6 +21,7 @@ from ..errors import InvalidInput, NotConverged
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
+from ..pdmm.overlay import AskedOverlay
 from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
 from .shards import Sample, Shards, read_rows, read_scale
@@ -156,6 +157,7 @@ def private_mean(
     *,
     scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
+    overlay: AskedOverlay = "tree",
     schedule: Schedule | None = None,
     seed: int | None = None,
     tol: float = 1e-9,
@@ -178,7 +180,7 @@ def private_mean(
         the order of the first party's.
     scale : float, sequence or mapping, optional
         Public numbers, one for all columns, one each, or by name, that bring the data to size 1.
-    mask, schedule, seed, tol, max_iter, max_rounds, progress
+    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
@@ -200,7 +202,7 @@ def private_mean(
     rows, shape, names = read_rows(network, shards)
     unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
+    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return mean_program(agreements, Sample(rows, unit, mask, names), shape)
 
 
@@ -211,6 +213,7 @@ def private_variance(
     ddof: int = 1,
     scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
+    overlay: AskedOverlay = "tree",
     schedule: Schedule | None = None,
     seed: int | None = None,
     tol: float = 1e-9,
@@ -228,7 +231,7 @@ def private_variance(
         As for ``private_mean``.
     ddof : int
         1 for the unbiased estimate.
-    mask, schedule, seed, tol, max_iter, max_rounds, progress
+    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
@@ -251,7 +254,7 @@ def private_variance(
     unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
+    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return variance_program(agreements, Sample(rows, unit, mask, names), shape, ddof)
 
 
@@ -262,6 +265,7 @@ def private_covariance(
     ddof: int = 1,
     scale: npt.ArrayLike | Mapping[str, float] | None = None,
     mask: GaussianMask = DEFAULT_MASK,
+    overlay: AskedOverlay = "tree",
     schedule: Schedule | None = None,
     seed: int | None = None,
     tol: float = 1e-9,
@@ -281,7 +285,7 @@ def private_covariance(
         Rows ``(n_i, d)`` of every party, or frames.
     ddof : int
         1 for the unbiased estimate.
-    mask, schedule, seed, tol, max_iter, max_rounds, progress
+    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
@@ -309,7 +313,7 @@ def private_covariance(
     unit = read_scale(scale, names, "column")
     check_mask(mask, GaussianMask)
     check_ddof(ddof)
-    agreements = SimulatedAgreements(Simulation(network, schedule, seed, tol, max_iter, max_rounds, progress))
+    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return covariance_program(agreements, Sample(rows, unit, mask, names), ddof)
 
 

@@ -151,7 +151,6 @@ def _simulation(table: Table, network: Network, seed: int | None) -> Simulation:
     for key in ("theta", "c"):
         if key in table:
             raise table.refuse(key, "has no meaning with [statistic]: it is tuned for averaging. Remove it.")
-    options = read_options(table, network)
-    return Simulation(
-        network, options["schedule"], seed, options["tol"], options["max_iter"], options["max_rounds"], None
-    )
+    options = read_options(table, network, overlay="tree")
+    names = ("overlay", "schedule", "tol", "max_iter", "max_rounds")
+    return Simulation(network=network, seed=seed, progress=None, **{name: options[name] for name in names})

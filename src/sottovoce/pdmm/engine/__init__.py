@@ -5,8 +5,6 @@ Imported on first use only: Numba takes longer to import than everything else to
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..problem import Problem
 from ..reference import Run
 from ..settings import Settings
@@ -16,7 +14,7 @@ from .runs import AsynchronousRun, BernoulliRun, NodeSpaceRun
 def compiled_run(problem: Problem, settings: Settings) -> Run | None:
     """A compiled run where there is one: consensus, and quadratic costs unless the schedule is synchronous."""
     schedule = settings.schedule
-    if not problem.consensus or isinstance(settings.c, np.ndarray):
+    if not problem.consensus:
         return None
     if schedule.synchronous:
         return NodeSpaceRun(problem, settings)

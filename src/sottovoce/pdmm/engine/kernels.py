@@ -4,9 +4,9 @@
     x_i      = -(Q_i + c d_i)^{-1} (q_i + g_i)
     w_{j|i} <- (1 - theta) w_{j|i} - theta (w_{i|j} + 2 c x_i)
 
-Multiplying by +-1 is exact, so the gauge changes no bit. Rows have ``L`` columns: a column per draw and entry of ``x``.
-``pairs[2e], pairs[2e+1]`` are the two values of edge ``e``, see ``memory_layout``. No kernel uses fast math: sums are
-taken in the order of the neighbours, as in the reference.
+With a penalty per edge ``c`` is 1 and the edge has a ``weight``. Multiplying by +-1 is exact, so the gauge changes no
+bit. Rows have ``L`` columns: one per draw and entry of ``x``. ``pairs[2e], pairs[2e+1]`` are the values of edge ``e``
+(``memory_layout``). No kernel uses fast math: sums are taken in the order of the neighbours, as in the reference.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator,call-arg,operator,assignment"
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from .primitives import both, chosen, first_upper, hash_of, prefetch, step, uniform
+from .primitives import around, both, chosen, first_upper, hash_of, prefetch, step, uniform, weight
 from .state import Costs, Graph, NodeSpace
 
 # Typed constants: mixing signed and unsigned integers would silently give floating point.
@@ -43,7 +43,7 @@ def wakes(key, first, n, cumulative, number, nodes):
         nodes[t] = number[nodes[t]]
 
 
-# Synchronous, in node space: z(k) = p z(0) + q P z(0) + C a + P C b
+# Synchronous, in node space: z(k) = p z(0) + q P z(0) + K C a + P K C b, K the weights
 
 
 @njit(inline="always")
@@ -51,25 +51,25 @@ def node_space_rows(low, high, graph, costs, state):
     """One iteration of nodes ``low .. high``: ``b`` is read, ``a``, ``x`` and ``new_b`` are written."""
     indptr, indices = graph.indptr, graph.indices
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
-    d, c, theta = costs.d, costs.c, costs.theta
+    d, c, theta, weights, D = costs.d, costs.c, costs.theta, costs.weights, costs.D
     p, r, x = state.p, state.r, state.x
     g0, h0 = state.g0, state.h0
     a, b, new_b = state.a, state.b, state.new_b
     L = a.shape[1]
     g = np.empty(L)
     for i in range(low, high):
-        degree = float(indptr[i + 1] - indptr[i])
+        near = around(weights, D, i, indptr[i + 1] - indptr[i])
         for l in range(L):
             g[l] = 0.0
         for h in range(indptr[i], indptr[i + 1]):
-            j = indices[h]
+            j, w = indices[h], weight(weights, h)
             for l in range(L):
-                g[l] -= b[j, l]
+                g[l] -= w * b[j, l]
         if len(g0):
             for l in range(L):
                 g[l] += p * g0[i, l] + r * h0[i, l]
         for l in range(L):
-            g[l] += degree * a[i, l]
+            g[l] += near * a[i, l]
         step(i, g, x[i], q, curvature, inverse, d)
         for l in range(L):
             new_b[i, l] = (1 - theta) * b[i, l] + theta * (a[i, l] + 2 * c * x[i, l])
@@ -78,7 +78,7 @@ def node_space_rows(low, high, graph, costs, state):
 
 @njit(inline="always")
 def recentre(a, b):
-    """``a`` and ``b`` drift along the ones vector, which ``C a + P C b`` does not see: take it out."""
+    """``a`` and ``b`` drift along the ones vector, which ``K C a + P K C b`` does not see: take it out."""
     for l in range(a.shape[1]):
         total = 0.0
         for i in range(a.shape[0]):
@@ -94,14 +94,14 @@ def node_space_iterations(chunks, count, first, graph, costs, state):
     odd, in ``new_b``."""
     indptr, indices, slots = graph.indptr, graph.indices, graph.slots
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
-    d, c, theta = costs.d, costs.c, costs.theta
+    d, c, theta, weights, D = costs.d, costs.c, costs.theta, costs.weights, costs.D
     p, r, x = state.p, state.r, state.x
     g0, h0 = state.g0, state.h0
     a, b, new_b = state.a, state.b, state.new_b
     n = len(indptr) - 1
     for k in range(first, first + count):
         for chunk in prange(chunks):  # threads take arrays, no tuples of them
-            own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta)
+            own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta, weights, D)
             now = NodeSpace(p, r, g0, h0, a, b, new_b, x)
             node_space_rows(n * chunk // chunks, n * (chunk + 1) // chunks, own, step_of, now)
         b, new_b = new_b, b
@@ -122,7 +122,7 @@ def node_space_scalars(low, high, order, last, graph, costs, state):
     """
     indptr, indices = graph.indptr, graph.indices
     q, curvature = costs.q, costs.curvature
-    c, theta = costs.c, costs.theta
+    c, theta, weights, D = costs.c, costs.theta, costs.weights, costs.D
     p, r, x = state.p, state.r, state.x
     g0, h0 = state.g0, state.h0
     a, b, new_b = state.a, state.b, state.new_b
@@ -135,6 +135,8 @@ def node_space_scalars(low, high, order, last, graph, costs, state):
             if later + _1 < n:
                 prefetch(indices, indptr[later])
                 prefetch(indices, indptr[later + _1])
+                prefetch(weights, indptr[later])
+                prefetch(weights, indptr[later + _1])
                 if later & _7 < _2:
                     prefetch(a, later)
                     prefetch(new_b, later)
@@ -148,19 +150,19 @@ def node_space_scalars(low, high, order, last, graph, costs, state):
         degree_i, degree_j = indptr[i + _1] - row_i, indptr[j + _1] - row_j
         if degree_i == degree_j:
             for h in range(degree_i):
-                g_i -= b[indices[row_i + h]]
-                g_j -= b[indices[row_j + h]]
+                g_i -= weight(weights, row_i + h) * b[indices[row_i + h]]
+                g_j -= weight(weights, row_j + h) * b[indices[row_j + h]]
         else:
             for h in range(degree_i):
-                g_i -= b[indices[row_i + h]]
+                g_i -= weight(weights, row_i + h) * b[indices[row_i + h]]
             for h in range(degree_j):
-                g_j -= b[indices[row_j + h]]
+                g_j -= weight(weights, row_j + h) * b[indices[row_j + h]]
         if is_masked:
             g_i += p * g0[i] + r * h0[i]
             g_j += p * g0[j] + r * h0[j]
         a_i, a_j, b_i, b_j = a[i], a[j], b[i], b[j]
-        x_i = -(q[i] + (g_i + float(degree_i) * a_i)) / curvature[i]
-        x_j = -(q[j] + (g_j + float(degree_j) * a_j)) / curvature[j]
+        x_i = -(q[i] + (g_i + around(weights, D, i, degree_i) * a_i)) / curvature[i]
+        x_j = -(q[j] + (g_j + around(weights, D, j, degree_j) * a_j)) / curvature[j]
         if last:
             x[i], x[j] = x_i, x_j
         new_b[i], a[i] = (1 - theta) * b_i + theta * (a_i + 2 * c * x_i), (1 - theta) * a_i + theta * b_i
@@ -170,7 +172,7 @@ def node_space_scalars(low, high, order, last, graph, costs, state):
 def node_space_scalar_iterations(chunks, count, first, order, graph, costs, state):
     indptr, indices, slots = graph.indptr, graph.indices, graph.slots
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
-    d, c, theta = costs.d, costs.c, costs.theta
+    d, c, theta, weights, D = costs.d, costs.c, costs.theta, costs.weights, costs.D
     p, r, x = state.p, state.r, state.x
     g0, h0 = state.g0, state.h0
     a, b, new_b = state.a, state.b, state.new_b
@@ -178,7 +180,7 @@ def node_space_scalar_iterations(chunks, count, first, order, graph, costs, stat
     for k in range(first, first + count):
         last = k == first + count - 1
         for chunk in prange(chunks):
-            own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta)
+            own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta, weights, D)
             now = NodeSpace(p, r, g0, h0, a, b, new_b, x)
             node_space_scalars(n * chunk // chunks, n * (chunk + 1) // chunks, order, last, own, step_of, now)
         b, new_b = new_b, b
@@ -191,25 +193,6 @@ def node_space_scalar_iterations(chunks, count, first, order, graph, costs, stat
 node_space_scalar, node_space_scalar_parallel = both(node_space_scalar_iterations)
 
 
-@njit(cache=True)
-def adjacency(indptr, indices, v, out):
-    """``out = W v``, row by row."""
-    if v.shape[1] == 1:
-        for i in range(len(indptr) - 1):
-            total = 0.0
-            for h in range(indptr[i], indptr[i + 1]):
-                total += v[indices[h], 0]
-            out[i, 0] = total
-        return
-    for i in range(len(indptr) - 1):
-        for l in range(v.shape[1]):
-            out[i, l] = 0.0
-        for h in range(indptr[i], indptr[i + 1]):
-            j = indices[h]
-            for l in range(v.shape[1]):
-                out[i, l] += v[j, l]
-
-
 # Asynchronous: one node at a time, in place
 
 
@@ -217,7 +200,7 @@ def adjacency(indptr, indices, v, out):
 def asynchronous_scalar(nodes, graph, costs, pairs, x):
     """The nodes wake one after the other; one column, ``Q_i = a_i I``."""
     indptr, slots = graph.indptr, graph.slots
-    q, curvature, c, theta = costs.q, costs.curvature, costs.c, costs.theta
+    q, curvature, c, theta, weights = costs.q, costs.curvature, costs.c, costs.theta, costs.weights
     count = np.uint64(len(nodes))
     large = len(pairs) >= PREFETCH_FROM
     for t in range(_0, count):
@@ -234,6 +217,8 @@ def asynchronous_scalar(nodes, graph, costs, pairs, x):
                 later = np.uint64(nodes[t + AHEAD_ROWS])
                 prefetch(slots, indptr[later])
                 prefetch(slots, indptr[later + _1] - _1)
+                prefetch(weights, indptr[later])
+                prefetch(weights, indptr[later + _1] - _1)
             if t + AHEAD_VALUES < count:
                 later = np.uint64(nodes[t + AHEAD_VALUES])
                 for h in range(indptr[later], indptr[later + _1]):
@@ -245,9 +230,8 @@ def asynchronous_scalar(nodes, graph, costs, pairs, x):
             g += pairs[slots[h]]
         x_i = -(q[i] + g) / curvature[i]
         x[i] = x_i
-        push = 2 * c * x_i
         for h in range(low, high):
-            s = slots[h]
+            s, push = slots[h], 2 * c * weight(weights, h) * x_i
             pairs[s ^ _ONE] = (1 - theta) * pairs[s ^ _ONE] - theta * (pairs[s] + push)
 
 
@@ -256,9 +240,9 @@ def asynchronous_rows(low, high, nodes, graph, costs, pairs, x):
     """The columns ``low .. high`` of the whole sequence; columns of different draws never meet."""
     indptr, slots = graph.indptr, graph.slots
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
-    d, c, theta = costs.d, costs.c, costs.theta
+    d, c, theta, weights = costs.d, costs.c, costs.theta, costs.weights
     width = high - low
-    g, x_i, push = np.empty(width), np.empty(width), np.empty(width)
+    g, x_i = np.empty(width), np.empty(width)
     for t in range(len(nodes)):
         i = nodes[t]
         for l in range(width):
@@ -269,21 +253,21 @@ def asynchronous_rows(low, high, nodes, graph, costs, pairs, x):
                 g[l] += held[l]
         step(i, g, x_i, q[:, low:high], curvature, inverse, d)
         for l in range(width):
-            push[l] = 2 * c * x_i[l]
             x[i, low + l] = x_i[l]
         for h in range(indptr[i], indptr[i + 1]):
             held, written = pairs[slots[h], low:high], pairs[slots[h] ^ _ONE, low:high]
+            twice = 2 * c * weight(weights, h)
             for l in range(width):
-                written[l] = (1 - theta) * written[l] - theta * (held[l] + push[l])
+                written[l] = (1 - theta) * written[l] - theta * (held[l] + twice * x_i[l])
 
 
 def asynchronous_parts(bounds, nodes, graph, costs, pairs, x):
     """Rows of several columns; ``bounds`` cuts them into parts that fit into cache."""
     indptr, indices, slots = graph.indptr, graph.indices, graph.slots
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
-    d, c, theta = costs.d, costs.c, costs.theta
+    d, c, theta, weights, D = costs.d, costs.c, costs.theta, costs.weights, costs.D
     for part in prange(len(bounds) - 1):
-        own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta)
+        own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta, weights, D)
         asynchronous_rows(bounds[part], bounds[part + 1], nodes, own, step_of, pairs, x)
 
 
@@ -309,22 +293,21 @@ def wake_up(key_k, threshold, by_node, active):
 def bernoulli_edges(by_node, key_k, threshold, arrives, upper, graph, costs, state):
     """Half-edges whose message arrives are updated; ``g`` becomes the new row sums."""
     indptr, indices = graph.indptr, graph.indices
-    c, theta = costs.c, costs.theta
+    c, theta, weights = costs.c, costs.theta, costs.weights
     pairs, g, x, active = state.pairs, state.g, state.x, state.active
     e = _0
     for i in range(_0, np.uint64(len(upper))):
-        g_i = g[i]
-        push_i = 2 * c * x[i]
+        g_i, x_i = g[i], x[i]
         for h in range(upper[i], indptr[i + _1]):
-            j = indices[h]
+            j, twice = indices[h], 2 * c * weight(weights, h)
             at = e & np.uint64(BLOCK - 1)
             if not by_node and at == _0:  # the chances of the next slots, all at once: LLVM vectorises the hashes
                 for s in range(_0, np.uint64(BLOCK)):
                     arrives[s] = chosen(key_k, e + s, threshold)
             # Both outcomes are computed and one is selected: a branch on chance would be mispredicted.
             w_ij, w_ji = pairs[e], pairs[e + _1]
-            new_ij = (1 - theta) * w_ij - theta * (w_ji + 2 * c * x[j])
-            new_ji = (1 - theta) * w_ji - theta * (w_ij + push_i)
+            new_ij = (1 - theta) * w_ij - theta * (w_ji + twice * x[j])
+            new_ji = (1 - theta) * w_ji - theta * (w_ij + twice * x_i)
             to_i = active[j] if by_node else arrives[at]
             to_j = active[i] if by_node else arrives[at + _1]
             w_ij = new_ij if to_i else w_ij
@@ -365,7 +348,7 @@ def bernoulli(count, key, first, threshold, by_node, graph, costs, state):
     """``bernoulli_scalar`` for rows of several columns: all draws share the choices."""
     indptr, indices = graph.indptr, graph.indices
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
-    d, c, theta = costs.d, costs.c, costs.theta
+    d, c, theta, weights = costs.d, costs.c, costs.theta, costs.weights
     pairs, g, x, active = state.pairs, state.g, state.x, state.active
     n = len(indptr) - 1
     L = x.shape[1]
@@ -384,36 +367,16 @@ def bernoulli(count, key, first, threshold, by_node, graph, costs, state):
             for h in range(indptr[i], indptr[i + 1]):
                 j = indices[h]
                 if j > i:
+                    twice = 2 * c * weight(weights, h)
                     to_i = active[j] if by_node else chosen(key_k, e, threshold)
                     to_j = active[i] if by_node else chosen(key_k, e + _1, threshold)
                     for l in range(L):
                         w_ij, w_ji = pairs[e, l], pairs[e + _1, l]
                         if to_i:
-                            pairs[e, l] = (1 - theta) * w_ij - theta * (w_ji + 2 * c * x[j, l])
+                            pairs[e, l] = (1 - theta) * w_ij - theta * (w_ji + twice * x[j, l])
                         if to_j:
-                            pairs[e + _1, l] = (1 - theta) * w_ji - theta * (w_ij + 2 * c * x[i, l])
+                            pairs[e + _1, l] = (1 - theta) * w_ji - theta * (w_ij + twice * x[i, l])
                         g[i, l] += pairs[e, l]
                         g[j, l] += pairs[e + _1, l]
                     e += _2
     return activations, messages
-
-
-@njit(cache=True)
-def row_sums(indptr, slots, pairs, own, other):
-    """``own = C'z`` and ``other = C'Pz`` (in the gauge ``-sum_j w_{j|i}``), for the residual."""
-    if pairs.shape[1] == 1:
-        for i in range(len(indptr) - 1):
-            total, total_other = 0.0, 0.0
-            for h in range(indptr[i], indptr[i + 1]):
-                total += pairs[slots[h], 0]
-                total_other -= pairs[slots[h] ^ _ONE, 0]
-            own[i, 0], other[i, 0] = total, total_other
-        return
-    for i in range(len(indptr) - 1):
-        for l in range(pairs.shape[1]):
-            own[i, l] = 0.0
-            other[i, l] = 0.0
-        for h in range(indptr[i], indptr[i + 1]):
-            for l in range(pairs.shape[1]):
-                own[i, l] += pairs[slots[h], l]
-                other[i, l] -= pairs[slots[h] ^ _ONE, l]

@@ -1,6 +1,7 @@
 """What the kernels are made of: prefetching, random choices, orders of rows and nodes, and one node's step.
 
-Numba's cache looks at a kernel's own file only: after a change here, touch ``kernels.py``.
+Numba's cache looks at a kernel's own file only: after a change here, touch ``kernels.py`` and
+``products.py``.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator,call-arg,operator,assignment"
 
@@ -11,7 +12,7 @@ from types import FunctionType
 import numpy as np
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from ...numerics.counter_random import FACTOR_1, FACTOR_2, STEP_INDEX, STEP_K, UNIT
 
@@ -36,7 +37,9 @@ def both(body):
 @intrinsic
 def prefetch(typingctx, array, index):
     """Ask for ``array[index]`` before it is needed, into the second-level cache: it can have more requests under way
-    than the first (measured: 1.5 times the random accesses a second)."""
+    than the first (measured: 1.5 times the random accesses a second). Of a number there is nothing to ask for."""
+    if isinstance(array, types.Float):
+        return types.void(array, index), lambda context, builder, signature, args: context.get_dummy_value()
     if not isinstance(array, types.Array):
         return None
 
@@ -118,6 +121,30 @@ def first_upper(indptr, indices):
             at += np.uint64(np.uint64(indices[h]) < i)
         upper[i] = at
     return upper
+
+
+# A penalty per edge, or one for all. The type says which, so each gets a kernel of its own from one source, and in that
+# of a single number the factor 1 is gone.
+
+
+def weight(weights, h):
+    """What the edge of half-edge ``h`` weighs; 1 where ``weights`` is a number."""
+
+
+@overload(weight, inline="always")
+def _weight(weights, h):
+    return (lambda weights, h: 1.0) if isinstance(weights, types.Float) else (lambda weights, h: weights[h])
+
+
+def around(weights, D, i, degree):
+    """What the edges of node ``i`` weigh together; its degree where ``weights`` is a number."""
+
+
+@overload(around, inline="always")
+def _around(weights, D, i, degree):
+    if isinstance(weights, types.Float):
+        return lambda weights, D, i, degree: float(degree)
+    return lambda weights, D, i, degree: D[i]
 
 
 # One node's step

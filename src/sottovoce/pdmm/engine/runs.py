@@ -16,22 +16,31 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ...costs.quadratic import Quadratic
+from ..penalties import by_half_edge, of_nodes
 from ..problem import Problem
 from ..reference import Run, kkt_residual, spread
 from ..schedule_bases import NodeSchedule
 from ..settings import Settings
 from . import kernels as compiled
 from . import primitives
+from . import products as matrix_products
 from .state import Costs, EdgeSpace, Graph, NodeSpace
 
-kernels: Any = compiled  # Numba's dispatchers take what their sources take, which type checkers cannot see
+# Numba's dispatchers take what their sources take, which type checkers cannot see
+kernels: Any = compiled
+products: Any = matrix_products
 
 PARALLEL_FROM = 20_000  # half-edges times columns, below which starting threads costs more than it gives
 PART = 32  # columns that one thread takes at a time in an asynchronous batch
 
 
 class CompiledRun(Run):
-    """What the compiled runs share: consensus, every node with ``d`` entries."""
+    """What the compiled runs share: consensus, every node with ``d`` entries.
+
+    ``c_ij`` is ``scale`` times a weight (engine: Penalties), and ``D`` sums the weights at each node.
+    """
+
+    weights: Array | float  # by half-edge, in memory order; the number 1 where one ``c`` is for all
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         super().__init__(problem, settings)
@@ -40,6 +49,12 @@ class CompiledRun(Run):
         self.L = self.draws * self.d
         self.parallel = 2 * self.network.m * self.L >= PARALLEL_FROM
         self.degrees = np.diff(self.layout.indptr).astype(np.float64)
+        if isinstance(self.c, np.ndarray):
+            self.scale, weights = 1.0, by_half_edge(self.c, self.network)
+            self.weights = weights if self.layout.user is None else weights[self.layout.user]
+            self.D = self.to_memory(of_nodes(self.c, self.network))
+        else:
+            self.scale, self.weights, self.D = self.c, 1.0, self.degrees
         self._x = np.zeros((self.network.n, self.L))
         form = problem.quadratic
         if form is not None:
@@ -47,7 +62,7 @@ class CompiledRun(Run):
             self.q = np.tile(q, self.draws)
             if isinstance(problem.lean, np.ndarray):
                 self.q = self.q + self.by_node(problem.lean)
-            rho = self.c * self.degrees
+            rho = self.scale * self.D
             dense = Q.ndim == 3
             self.curvature = np.empty(0) if dense else Q + rho
             self.inverse = np.empty((0, 1, 1))
@@ -57,8 +72,8 @@ class CompiledRun(Run):
         self.graph = Graph(self.layout.indptr, self.layout.indices, self.layout.slots)
         if form is not None:
             q = self.q.reshape(-1) if self.scalar else self.q
-            assert isinstance(self.c, float)
-            self.costs = Costs(q, self.curvature, self.inverse, self.d, self.c, self.theta)
+            step_of = q, self.curvature, self.inverse, self.d
+            self.costs = Costs(*step_of, self.scale, self.theta, self.weights, self.D)
 
     def columns(self, *rows: Array) -> Iterator[Array]:
         """Rows as the kernels take them: flat where there is one column, which ``Q_i = a_i I`` steps."""
@@ -114,7 +129,7 @@ class CompiledRun(Run):
         """``C'Pz`` in memory order."""
 
     def residual(self, enough: float = np.inf) -> float:
-        # In the gauge C'C = D and C'PC = -W, so the formulas of Reference.residual need one product with W.
+        # In the gauge C'KC = D and C'PKC = -W, so the formulas of Reference.residual need one product with W.
         g = self.own_sums()
         x = self.fresh(g)
         by_draw = self.to_stacked(x), self.to_stacked(self._x)
@@ -125,16 +140,16 @@ class CompiledRun(Run):
         if primal > enough:
             return primal
         Wx = np.empty_like(x)
-        kernels.adjacency(self.layout.indptr, self.layout.indices, x, Wx)
-        Dx = self.degrees[:, None] * x
-        subgradient = -(g + self.c * Dx) - self.by_node(self.problem.tilt)
-        stationarity = 0.5 * (g - self.other_sums() + self.c * (Dx + Wx)) + self.by_node(self.problem.lost)
+        products.adjacency(self.layout.indptr, self.layout.indices, self.weights, x, Wx)
+        Dx = self.D[:, None] * x
+        subgradient = -(g + self.scale * Dx) - self.by_node(self.problem.tilt)
+        stationarity = 0.5 * (g - self.other_sums() + self.scale * (Dx + Wx)) + self.by_node(self.problem.lost)
         dual = self.to_stacked(subgradient), self.to_stacked(stationarity)
         return kkt_residual(floors, *by_draw, *dual, violation)
 
 
 class NodeSpaceRun(CompiledRun):
-    """Synchronous, any cost: ``z(k) = p z(0) + r P z(0) + C a + P C b`` with ``a, b`` on the nodes
+    """Synchronous, any cost: ``z(k) = p z(0) + r P z(0) + K C a + P K C b`` with ``a, b`` on the nodes
     (engine: Node space).
 
     One product with the adjacency matrix per iteration, and no half-edge is touched until ``z`` is asked for.
@@ -178,7 +193,7 @@ class NodeSpaceRun(CompiledRun):
         """Iteration ``k`` for a cost that is not quadratic: its step is one call for all nodes."""
         theta, a, b = self.theta, self.a, self.b
         self._x = self.step_memory(step, self.own_sums())
-        self.b = (1 - theta) * b + theta * (a + 2 * self.c * self._x)
+        self.b = (1 - theta) * b + theta * (a + 2 * self.scale * self._x)
         self.a = (1 - theta) * a + theta * b
         self.p, self.r = (1 - theta) * self.p + theta * self.r, (1 - theta) * self.r + theta * self.p
         if (k + 1) % kernels.RECENTRE == 0:
@@ -202,13 +217,15 @@ class NodeSpaceRun(CompiledRun):
     def sums(self, p: float, r: float, a: Array, b: Array) -> Array:
         """``C'z = p C'z(0) + r C'Pz(0) + D a - W b``; swapping both pairs gives ``C'Pz``."""
         Wb = np.empty_like(b)
-        kernels.adjacency(self.layout.indptr, self.layout.indices, b, Wb)
-        total = self.degrees[:, None] * a - Wb
+        products.adjacency(self.layout.indptr, self.layout.indices, self.weights, b, Wb)
+        total = self.D[:, None] * a - Wb
         return total if self.z0 is None else total + p * self.g0 + r * self.h0
 
     def iterated_z(self) -> Array:
         a, b = (v if self.layout.user is None else v[self.layout.number] for v in (self.a, self.b))
         z = self.signs * (a[self.network.holders] - b[self.network.indices])
+        if isinstance(self.c, np.ndarray):
+            z *= by_half_edge(self.c, self.network)[:, None]
         if self.z0 is not None:
             z += self.p * self.z0 + self.r * self.z0[self.network.twin]
         return self.to_stacked(z)
@@ -225,7 +242,7 @@ class EdgeMajorRun(CompiledRun):
 
     def sums(self) -> tuple[Array, Array]:
         own, other = np.empty_like(self._x), np.empty_like(self._x)
-        kernels.row_sums(self.layout.indptr, self.layout.slots, self.pairs, own, other)
+        products.row_sums(self.layout.indptr, self.layout.slots, self.pairs, own, other)
         return own, other
 
     def own_sums(self) -> Array:

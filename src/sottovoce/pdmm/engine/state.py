@@ -14,7 +14,11 @@ class Graph(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What a step needs (``primitives.step``), and the parameters of the iteration. One column: ``q`` is flat."""
+    """What a step needs (``primitives.step``), and the parameters of the iteration. One column: ``q`` is flat.
+
+    A penalty is ``c`` times a weight. One for all: ``weights`` is the number 1. One per edge: ``c`` is 1, and
+    ``weights`` are by half-edge, in memory order. ``D`` are their sums at the nodes.
+    """
 
     q: Any
     curvature: Any
@@ -22,10 +26,12 @@ class Costs(NamedTuple):
     d: int
     c: float
     theta: float
+    weights: Any
+    D: Any
 
 
 class NodeSpace(NamedTuple):
-    """``z(k) = p z(0) + r P z(0) + C a + P C b`` and ``x``, with ``g0 = C'z(0)`` and ``h0 = C'P z(0)``."""
+    """``z(k) = p z(0) + r P z(0) + K C a + P K C b`` and ``x``, with ``g0 = C'z(0)`` and ``h0 = C'P z(0)``."""
 
     p: float
     r: float
