@@ -130,7 +130,7 @@ class CalibratedMask(GaussianMask):
             return f"{self.holds_for}; this run has c = {size:.4g}"
         if self.theta not in (None, theta):
             return f"{self.holds_for}; this run has theta = {theta:g}"
-        if self.schedule not in (None, _name(schedule)):
+        if self.schedule not in (None, _name(schedule), type(schedule).__name__):
             return f"{self.holds_for}; this run has {_name(schedule)}"
         return ""
 
@@ -232,7 +232,8 @@ def calibrate(
     used = setting.problem.network
     if not setting.random:
         exactly = (typical(setting.c, used, network),) * 2
-        return replace(found, c_range=exactly, theta=setting.theta, schedule=_name(setting.schedule), used=used)
+        only = type(setting.schedule).__name__
+        return replace(found, c_range=exactly, theta=setting.theta, schedule=only, used=used)
     return replace(found, theta=1.0, schedule=ONE_AT_A_TIME, used=used) if _half_the_pads(setting) else found
 
 

@@ -92,7 +92,7 @@ def edge_attack(
 
 def plans_of(schedule: Schedule) -> bool:
     """Whether everybody knows who wakes when; refused where this attack could be fooled."""
-    if schedule.synchronous or schedule.length() is not None:
+    if schedule.planned:
         return True
     if schedule.law is not None and schedule.law.of == "one node" and schedule.law.rates is None:
         return False

@@ -88,7 +88,7 @@ class Setting:
     @property
     def random(self) -> bool:
         """Whether who wakes is left to chance."""
-        return self.schedule.length() is None and self.schedule.mu(self.problem.network) != 1
+        return not self.schedule.planned and self.schedule.mu(self.problem.network) != 1
 
 
 def setting_of(
