@@ -87,8 +87,7 @@ class Fallback:
         """Say which links of the route stay dead, and look again when the next one would be. Before all neighbours
         were met there is nothing to fall back from: pads are missing."""
         agent, loop = self.agent, asyncio.get_running_loop()
-        if self.timer is not None:
-            self.timer.cancel()
+        self.stop()
         if agent.parting or not agent.met.is_set():
             return
         around = self.rerouting.without(self.lost.dead, agent.departure.leaver(agent.party.stage))[0]
@@ -114,6 +113,11 @@ class Fallback:
         if signed:
             self.act()
             agent.tell()
+
+    def stop(self) -> None:
+        """The party has ended."""
+        if self.timer is not None:
+            self.timer.cancel()
 
     # What is told to the outside
 
