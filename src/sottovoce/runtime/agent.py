@@ -262,11 +262,11 @@ class Agent:
         await self.met.wait()
         cost = cost() if callable(cost) else cost
         state, decision = self.journal.get_arrays(f"stage/{stage}"), self.decided
-        way, route = self.fallback.begin(stage, state)
-        node = stage_node.node(self, stage, cost, mask, way, route)
-        sigma = 0.0 if mask is None else mask.sigma * self.fallback.rerouting.largest(route)
-        sign = partial(self.party.acceptances.sign, stage, route=route)
-        agreement = Agreement(node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, route=route)
+        route, tag = self.fallback.begin(stage, state)
+        node = stage_node.node(self, stage, cost, mask, route, tag)
+        sigma = 0.0 if mask is None else mask.sigma * self.fallback.rerouting.largest(tag)
+        sign = partial(self.party.acceptances.sign, stage, route=tag)
+        agreement = Agreement(node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, tag=tag)
         self.departure.adapt(stage, agreement)
         spent = self._spent(stage)
         if state is not None:
@@ -275,18 +275,18 @@ class Agent:
             node.sent = spent
         await self.public_time(self.since)
         await self.still_hopeful()
-        if self.decided is not decision or self.fallback.begin(stage, state)[1] != route:
+        if self.decided is not decision or self.fallback.begin(stage, state)[1] != tag:
             raise Changed
         if self.recorder is not None:
             self.recorder.began(stage, node.sent, mask, state)
             if decision is not None:
                 self.recorder.left(stage, decision.leaver)
-            elif route:
+            elif tag:
                 self.recorder.rerouted(stage)
         self.reserved = spent
         log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
         agreement.paused = self.departure.undecided
-        self.fallback.note(stage, route)
+        self.fallback.note(stage, tag)
         self.party.begin(stage, agreement)
         self.fallback.look()
         self.lose_patience()

@@ -35,6 +35,7 @@ class Fallback:
         self.used = self.lost.dead  # when the stage under way began, or went on
         self.down: dict[str, float] = {}  # since when neighbours are away
         self.timer: asyncio.TimerHandle | None = None
+        self.ended = False
 
     # Routes
 
@@ -61,7 +62,7 @@ class Fallback:
         if agreement is None or agreement.done or agent.departure.settles(stage):
             return  # the next one begins on the new route
         _, tag = self.rerouting.without(self.lost.dead, agent.departure.leaver(stage))
-        if tag != agreement.route:
+        if tag != agreement.tag:
             agent.save()
             agent.party.set_aside()
             agent.mark()
@@ -87,8 +88,9 @@ class Fallback:
         """Say which links of the route stay dead, and look again when the next one would be. Before all neighbours
         were met there is nothing to fall back from: pads are missing."""
         agent, loop = self.agent, asyncio.get_running_loop()
-        self.stop()
-        if agent.parting or not agent.met.is_set():
+        if self.timer is not None:
+            self.timer.cancel()
+        if self.ended or agent.parting or not agent.met.is_set():
             return
         around = self.rerouting.without(self.lost.dead, agent.departure.leaver(agent.party.stage))[0]
         waited_for = around.around(agent.config.index)
@@ -115,7 +117,8 @@ class Fallback:
             agent.tell()
 
     def stop(self) -> None:
-        """The party has ended."""
+        """The party has ended, and misses nobody."""
+        self.ended = True
         if self.timer is not None:
             self.timer.cancel()
 

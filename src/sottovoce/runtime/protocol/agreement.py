@@ -101,10 +101,10 @@ class Agreement:
         tol: float,
         sigma: float = 0.0,
         size: float = 1.0,
-        route: bytes = b"",
+        tag: bytes = b"",
     ) -> None:
         """``sign`` an epoch that is accepted; ``sigma`` of the pads and the public ``size`` of the numbers: what honest
-        messages can come to. ``route``: the tag of the one on which messages travel."""
+        messages can come to. ``tag``: of the route on which messages travel."""
         self.node, self.n, self.sign, self.tol = node, n, sign, tol
         self.sizes = Sizes(n, max(node.c.values()), sigma, size)
         self.everybody = (1 << n) - 1  # bits
@@ -118,7 +118,7 @@ class Agreement:
         self.done = False
         self.absent = 0  # the bits of parties that have left for good
         self.paused = False  # whether epochs stand still, while the parties agree on who has left
-        self.route = route
+        self.tag = tag
         self.earlier: dict[bytes, Past] = {}  # by the tags of routes that were given up in this stage
 
     # Ordinary iterations
@@ -241,17 +241,17 @@ class Agreement:
             self.enter(number)
         return self.unite(no=no, proofs=proofs)
 
-    def verdict_elsewhere(self, route: bytes, number: int, *, no: bool, proofs: Mapping[int, bytes]) -> None:
+    def verdict_elsewhere(self, tag: bytes, number: int, *, no: bool, proofs: Mapping[int, bytes]) -> None:
         """What was said of an epoch on another route. If everybody has accepted it, that is the end: it is as good as
         any, and others may know of no other."""
-        past, i = self.earlier.get(route), self.node.i
+        past, i = self.earlier.get(tag), self.node.i
         if self.done or (past is not None and number < past.number):
             return
         accepted = past is not None and number == past.number and past.x is not None
         if i in proofs and not accepted:
             raise forgotten(number)
         if past is not None and past.x is not None and not no and bits(proofs) | past.absent == self.everybody:
-            self.route, self.done = route, True
+            self.tag, self.done = tag, True
             self.epoch = Epoch(number, past.x, {}, {}, residual=past.residual, proofs=dict(proofs))
 
     @property
@@ -312,10 +312,10 @@ class Agreement:
         """All that changes, as named arrays. Pads and data are not in it: the node is made from them anew."""
         arrays = {"x": self.node.x, "counters": _pairs(self.node.newest), "sent": np.array([float(self.node.sent)])}
         arrays |= {f"D.{j}": D for j, D in self.node.D.items()}
-        arrays["route"], arrays["absent"] = np.array([float(byte) for byte in self.route]), _flag(self.absent)
-        for tag, past in self.earlier.items():
+        arrays["route"], arrays["absent"] = np.array([float(byte) for byte in self.tag]), _flag(self.absent)
+        for of, past in self.earlier.items():
             accepted = [] if past.x is None else [past.residual, *past.x]
-            arrays[f"earlier.{tag.hex()}"] = np.array([float(past.number), *_flag(past.absent), *accepted])
+            arrays[f"earlier.{of.hex()}"] = np.array([float(past.number), *_flag(past.absent), *accepted])
         if self.epoch is not None:
             epoch = self.epoch
             arrays["epoch"] = np.array([float(epoch.number), float(epoch.no), float(self.done)])
@@ -345,15 +345,15 @@ class Agreement:
             if len(arrays["epoch.residual"]):
                 epoch.residual = float(arrays["epoch.residual"][0])
             self.done = bool(done)
-        route = bytes(int(byte) for byte in arrays["route"])
-        if route == self.route:
+        tag = bytes(int(byte) for byte in arrays["route"])
+        if tag == self.tag:
             node.D = {j: arrays[f"D.{j}"].copy() for j in node.neighbours}
-        if route == self.route or self.done:
-            self.route, self.epoch = route, epoch
+        if tag == self.tag or self.done:
+            self.tag, self.epoch = tag, epoch
         else:
-            self.earlier[route] = Past(self.current if epoch is None else epoch.number, _bit(arrays["absent"][0]))
+            self.earlier[tag] = Past(self.current if epoch is None else epoch.number, _bit(arrays["absent"][0]))
             if epoch is not None and epoch.residual is not None and node.i in epoch.proofs:
-                self.earlier[route] = replace(self.earlier[route], residual=epoch.residual, x=epoch.x)
+                self.earlier[tag] = replace(self.earlier[tag], residual=epoch.residual, x=epoch.x)
 
 
 def _past(numbers: Array) -> Past:

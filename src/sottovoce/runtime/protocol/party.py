@@ -144,7 +144,7 @@ class Party:
         assert self.agreement is not None
         epoch = self.agreement.epoch
         assert epoch is not None
-        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.proofs, self.agreement.route)
+        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.proofs, self.agreement.tag)
 
     # What comes in
 
@@ -261,7 +261,7 @@ class Party:
         assert self.agreement is not None
         if isinstance(said, Verdict):
             return self._verdict(link, said)
-        if said.route != self.agreement.route:  # it is old, or will be said again
+        if said.route != self.agreement.tag:  # it is old, or will be said again
             return False
         if link.index not in self.agreement.node.neighbours:
             raise PeerError(f"a {said.kind} of {link.name}, which is no neighbour on the route.")
@@ -284,7 +284,7 @@ class Party:
         before = self._epoch()
         self._check_signatures(link, said)
         shown = link.shown[said.stage] = said.after(link.shown.get(said.stage))
-        if shown.route == self.agreement.route:
+        if shown.route == self.agreement.tag:
             self.agreement.verdict(shown.epoch, no=shown.no, proofs=shown.acceptances)
         else:
             self.agreement.verdict_elsewhere(shown.route, shown.epoch, no=shown.no, proofs=shown.acceptances)
@@ -298,7 +298,7 @@ class Party:
             known |= shown.acceptances
         agreement = self.agreement
         epoch = None if agreement is None else agreement.epoch
-        if agreement is not None and epoch is not None and said.about == (self.stage, epoch.number, agreement.route):
+        if agreement is not None and epoch is not None and said.about == (self.stage, epoch.number, agreement.tag):
             known |= epoch.proofs
         for index, signature in said.acceptances.items():
             if known.get(index) == signature:
@@ -375,10 +375,10 @@ class Party:
         if agreement is not None:
             news.pads = Pads(self.stage, link.pads[self.stage])
         if agreement is not None and agreement.hopeless is None:
-            news.route = agreement.route
+            news.route = agreement.tag
             if agreement.epoch is not None:
                 epoch, proofs = agreement.epoch, NOBODY if agreement.epoch.no else agreement.epoch.proofs
-                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, proofs, agreement.route))
+                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, proofs, agreement.tag))
                 if link.index in epoch.sent:
                     news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
             kept = not link.secrets.forgotten(self.stage)  # after it nobody has to be stood in for
