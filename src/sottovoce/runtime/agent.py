@@ -93,7 +93,9 @@ class Agent:
         self.missing = operator_status.Missing(self)
         self.decided: Decision | None = None  # what has been acted on
         acceptances = Acceptances(identity, config.names, config.keys, config.run_hash)
-        self.party = Party(config.index, config.parties, links, acceptances, self.save, departure=self.departure)
+        self.party = Party(
+            config.index, config.parties, links, acceptances, self.save, departure=self.departure, route=config.route
+        )
         self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
@@ -167,7 +169,9 @@ class Agent:
             return
         self.lose_patience()
         self.turn.set()
-        if changed:
+        if changed and self.config.route.is_tree:
+            self.tell()
+        elif changed:
             self.tell_soon()
 
     def lose_patience(self) -> None:
@@ -258,7 +262,11 @@ class Agent:
         decision, node = self.decided, self.node(stage, cost, mask)
         sigma = 0.0 if mask is None else mask.sigma
         sign = partial(self.party.acceptances.sign, stage)
-        agreement = Agreement(node, self.config.parties, sign, tol=tol, sigma=sigma, size=size)
+        route, folded = self.config.route, len(self.config.edges) - len(self.config.route.edges)
+        agreement = Agreement(
+            node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, route=route, folded=folded,
+            turns=self.config.wake == "turns",
+        )  # fmt: skip
         self.departure.adapt(stage, agreement)
         state = self.journal.get_arrays(f"stage/{stage}")
         spent = self._spent(stage)
@@ -345,19 +353,21 @@ class Agent:
 
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
+        if self.config.wake == "turns":
+            await self.wait(agreement)
         while not agreement.done and self.party.agreement is agreement:
             if agreement.hopeless is not None:
                 self.fail(agreement.hopeless)
             await self.still_hopeful()
-            if agreement.node.sent + 1 >= self.reserved:
+            if agreement.node.sent + 2 >= self.reserved:
                 self.reserved = agreement.node.sent + RESERVE
                 self.journal.put({f"spent/{self.party.stage}": self.reserved.to_bytes(8, "little")})
+            if not agreement.calm:
+                agreement.wake()
+                self.save_now_and_then()
             if agreement.calm:
                 agreement.propose()
                 self.save()
-            else:
-                agreement.wake()
-                self.save_now_and_then()
             self.tell()
             await self.wait(agreement)
 
@@ -365,6 +375,8 @@ class Agent:
         """Until it is time to wake: after a random time, or once all neighbours have spoken."""
         if self.config.wake == "eager":
             await self.waiting.until_due(agreement)
+        elif self.config.wake == "turns":
+            await self.waiting.until_turn(agreement)
         else:
             await asyncio.sleep(self.poisson.expovariate(float(self.config.wake)))
 

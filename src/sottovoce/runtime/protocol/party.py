@@ -20,12 +20,13 @@ from .escrow import guardians
 from .frames import Goodbye, Leave, Pads, Progress, Verdict
 from .leaving_state import Departure
 from .link import Complete, Link, News
+from .route import Route
 from .stages import Counts, Ended, Held
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
 HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
 NOTHING = Progress()
-SAID = ("verdict", "snapshot", "value")  # in the order of ``Link.next_frame``
+SAID = ("value", "snapshot", "verdict")  # in the order of ``Link.next_frame``
 
 
 @dataclass(eq=False)
@@ -53,6 +54,19 @@ class Party:
     departure: Departure | None = None  # None: nobody can leave for good
     gone: set[str] = field(default_factory=set)  # neighbours that have, and are not listened to
     absent: int = 0  # the bits of those without whom a stage ends
+    route: Route | None = None  # what values, snapshots and verdicts go over; None: all links
+    ending: bool = False  # whether the run is over here, and neighbours should know that this party knows
+
+    def __post_init__(self) -> None:
+        self.take(self.route)
+
+    def take(self, route: Route | None) -> None:
+        """From now on values, snapshots and verdicts go over this route."""
+        self.route, around = route, None if route is None else route.around(self.index)
+        self.talks = {name for name, link in self.links.items() if around is None or link.index in around}
+        self.sides: dict[str, set[int]] = {}  # of a tree, by neighbour: who is on this side of the edge
+        if route is not None and route.is_tree:
+            self.sides = {name: route.side(self.index, self.links[name].index) for name in self.talks}
 
     @property
     def everybody(self) -> int:
@@ -68,7 +82,7 @@ class Party:
     @property
     def unaware(self) -> set[str]:
         """Neighbours that may not know yet how the last stage ended. One that gave up may come back for it."""
-        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.finished - self.gone
+        return {name for name in self.talks if self.over.get(name, -1) < self.stage} - self.finished - self.gone
 
     @property
     def waited_for(self) -> set[str]:
@@ -250,6 +264,8 @@ class Party:
             raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
         if self.departure is not None and said.stage <= self.stage + 1:
             self.departure.note(neighbour, said.stage)
+        if neighbour not in self.talks:
+            raise PeerError(f"{neighbour} speaks over an edge that has no messages in this run.")
         if said.stage in self.ended:
             link.lags = said.stage  # tell it how that stage ended
             if isinstance(said, Verdict):  # whose signatures do not matter: only that it has them
@@ -263,11 +279,11 @@ class Party:
         if isinstance(said, Verdict):
             return self._verdict(neighbour, said)
         self._check_length(said)
+        before = self._epoch()
         if said.kind == "value":
             self._value(link, said.number, said.data)
-            return False
-        before = self._epoch()
-        self.agreement.hear(link.index, said.number, said.data)
+        else:
+            self.agreement.hear(link.index, said.number, said.data)
         return self._saved(before)
 
     def _ends(self, link: Link, stage: int) -> None:
@@ -366,21 +382,38 @@ class Party:
             return news
         agreement = self.agreement
         over = self.stage if agreement is None else None  # a neighbour may stay until it knows that this party knows
+        if link.name not in self.talks:
+            over = None
         for ended in (self.ended[stage] for stage in self.ended if stage in (link.lags, over)):
             news.verdicts.append(Verdict(ended.stage, ended.epoch, False, ended.proofs))
         if agreement is not None:
             news.pads = Pads(self.stage, link.pads[self.stage])
         if agreement is not None and agreement.hopeless is None:
-            if agreement.epoch is not None:
-                epoch = agreement.epoch
-                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, NOBODY if epoch.no else epoch.proofs))
-                news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
             kept = not link.secrets.forgotten(self.stage)  # after it nobody has to be stood in for
-            if kept and self.departure is not None and link.index in guardians(agreement.node.neighbours):
+            around = (other.index for other in self.links.values())  # whether there are messages or not
+            if kept and self.departure is not None and link.index in guardians(around):
                 news.escrow = self.departure.escrow(self.stage, agreement.node)
-            if agreement.newest and not agreement.done:
-                news.value = (self.stage, agreement.node.sent, agreement.newest[link.index])
+            if link.name in self.talks:
+                self._news_of(agreement, link, news)
         return news
+
+    def _news_of(self, agreement: Agreement, link: Link, news: News) -> None:
+        epoch, said = agreement.epoch, agreement.telling.said.get(link.index)
+        if said is not None and not agreement.done:
+            news.value = (self.stage, *said)
+        if epoch is None:
+            return
+        news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
+        proofs = NOBODY if epoch.no else self._gathered(link, epoch.proofs)
+        if epoch.no or proofs:
+            news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, proofs))
+
+    def _gathered(self, link: Link, proofs: Mapping[int, bytes]) -> Mapping[int, bytes]:
+        """The acceptances to pass on. Over a tree those of one side of the edge go together, once all are here."""
+        if self.ending or link.name not in self.sides:
+            return proofs
+        side = [i for i in self.sides[link.name] if not self.absent >> i & 1]
+        return {i: proofs[i] for i in side} if all(i in proofs for i in side) else NOBODY
 
 
 def _progress(said: Complete | Verdict) -> Progress:
