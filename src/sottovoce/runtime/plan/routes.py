@@ -148,9 +148,7 @@ def check_neighbours(path: Any, name: str, neighbours: Sequence[str], edges: Edg
     if strange := sorted(set(neighbours) - meant):
         raise InvalidFile(f"{path}: there is a [[neighbour]] {strange[0]}, but [run] edges has no edge to it.")
     if lacking := sorted(meant - set(neighbours)):
-        raise InvalidFile(
-            f"{path}: [run] edges has an edge to {lacking[0]}, but it is no [[neighbour]]."
-        )
+        raise InvalidFile(f"{path}: [run] edges has an edge to {lacking[0]}, but it is no [[neighbour]].")
 
 
 def _fallback(run: Table, edges: Sequence[tuple[int, int]]) -> tuple[Route, float]:
