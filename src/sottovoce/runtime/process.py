@@ -178,6 +178,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
                 with suppress(JournalError):  # which may be the reason to stop
                     agent.save()
             await transport.stop()
+            agent.fallback.stop()
             status.close()
             with suppress(OSError):
                 config.socket.unlink()
