@@ -15,7 +15,7 @@ from rich.table import Table
 
 from sottovoce.errors import NotConvergedWarning
 
-from . import auditing, logistic, messages, network, overhead, pairs, speed, statistics, tuning
+from . import auditing, logistic, messages, network, overhead, pairs, penalties, speed, statistics, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -23,6 +23,7 @@ BENCHMARKS = {
     "roof": speed.against_memory,
     "node-space": speed.against_edge_major,
     "numpy": speed.against_numpy,
+    "by-edge": penalties.by_edge,
     "solve": overhead.solve_overhead,
     "states": overhead.states,
     "million": overhead.million,

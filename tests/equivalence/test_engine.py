@@ -71,6 +71,44 @@ def test_engine_gives_what_the_reference_gives(network, rng, name, schedule, the
     np.testing.assert_allclose(fast.history["residual"], slow.history["residual"], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES.keys())
+@pytest.mark.parametrize("name", ["averaging", "vectors", "dense"])
+def test_equal_penalties_are_one_penalty(network, rng, name, schedule, engine):
+    arguments = {
+        "schedule": schedule, "theta": 0.8, "mask": sv.GaussianMask(100.0), "seed": 3, "tol": 0, "max_iter": 157,
+        "engine": engine,
+    }  # fmt: skip
+    problem = problems(network, rng)[name]
+    each = sv.solve(problem, c=np.full(network.m, 0.4), **arguments)
+    both = sv.solve(problem, c=0.4, **arguments)
+    # 0.4 d_i against the sum of d_i times 0.4: rounding only.
+    bound = 157 * EPS * np.abs(both.z).max()
+    assert np.abs(each.x - both.x).max() <= bound
+    assert np.abs(each.z - both.z).max() <= bound
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize("schedule", [SCHEDULES[name] for name in ("synchronous", "asynchronous", "edge_bernoulli")])
+@pytest.mark.parametrize("few", ["tree", "edges"])
+@pytest.mark.parametrize("name", ["averaging", "vectors", "dense"])
+def test_overlays_too(network, rng, name, few, schedule, batch):
+    problem, tree = problems(network, rng)[name], network.spanning_tree()
+    overlay = "tree" if few == "tree" else np.unique([*tree.edges.tolist(), *network.edges[::3].tolist()], axis=0)
+    arguments = {
+        "schedule": schedule, "theta": 0.8, "c": by_edge(network), "overlay": overlay, "mask": sv.GaussianMask(100.0),
+        "seed": 3, "batch": batch, "tol": 0, "max_iter": 157, "record": [sv.Residual()], "record_every": 50,
+    }  # fmt: skip
+    fast = sv.solve(problem, engine="compiled", **arguments)
+    slow = sv.solve(problem, engine="reference", **arguments)
+    assert fast.messages == slow.messages
+    assert len(fast.c) == len(tree.edges if few == "tree" else overlay) < network.m
+    bound = 157 * EPS * np.abs(slow.z).max()
+    assert np.abs(fast.x - slow.x).max() <= bound
+    assert np.abs(fast.z - slow.z).max() <= bound
+    np.testing.assert_allclose(fast.history["residual"], slow.history["residual"], rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.7), sv.NodeBernoulli(0.5)]
 )

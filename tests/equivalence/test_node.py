@@ -7,7 +7,7 @@ from numbers import Rational
 
 import numpy as np
 import pytest
-from helpers import shards
+from helpers import by_edge, shards
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput
@@ -41,18 +41,23 @@ def play(nodes, sequence):
     return np.concatenate([node.x for node in nodes])
 
 
-@pytest.mark.parametrize("theta", [1.0, 0.7])
+def one(network):
+    return 0.4
+
+
+@pytest.mark.parametrize(("penalty", "theta"), [(one, 1.0), (one, 0.7), (by_edge, 0.7)])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", ["averaging", "vectors", "least_squares", "median", "huber", "logistic", "general"])
 @pytest.mark.filterwarnings("ignore::sottovoce.errors.NotGuaranteed")
-def test_nodes_reference_and_engine_agree_on_one_trace(network, rng, name, masked, theta):
+def test_nodes_reference_and_engine_agree_on_one_trace(network, rng, name, masked, penalty, theta):
     problem = problems(network, rng)[name]
     sequence = sv.Asynchronous().nodes(network, 7, 0, 400)
     z0 = 100 * rng.normal(size=int(problem.rows[-1])) if masked else None
-    x = play(sv.nodes_of(problem, c=0.4, theta=theta, z0=z0), sequence)
+    c = penalty(network)
+    x = play(sv.nodes_of(problem, c=c, theta=theta, z0=z0), sequence)
     for engine in ("reference", "auto"):
         run = sv.solve(
-            problem, schedule=sv.Trace(sequence), theta=theta, c=0.4, z0=z0, tol=0, max_iter=400, engine=engine
+            problem, schedule=sv.Trace(sequence), theta=theta, c=c, z0=z0, tol=0, max_iter=400, engine=engine
         )
         # Without pads nu = e = 0 and D = z: the same arithmetic, hence the same bits. Matrix products (least squares
         # on the engine, general blocks) sum in another order. With pads z = z(0) + D is rounded at the size of z(0),

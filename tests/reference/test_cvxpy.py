@@ -146,6 +146,18 @@ def test_every_cost_agrees_with_cvxpy(network, rng, name, schedule):
         np.testing.assert_allclose(mean, expected, atol=1e-5 if slow else 1e-6)
 
 
+@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous()], ids=["synchronous", "asynchronous"])
+@pytest.mark.parametrize("name", ["Averaging", "LeastSquares", "Lasso", "Huber", "Box"])
+def test_any_penalties_have_the_optimum_of_cvxpy(network, rng, name, schedule):
+    x, table = families(rng)
+    costs, objective, constraints = table[name]
+    optimum(objective, constraints)
+    c = np.exp(rng.uniform(-1.5, 1.5, network.m))
+    result = sv.solve(sv.Problem(network, costs), schedule=schedule, theta=0.8, c=c, mask=sv.GaussianMask(4.0), seed=1)
+    assert result.status is sv.Status.CONVERGED
+    np.testing.assert_allclose(result.x, np.tile(x.value, (N, 1)), atol=1e-6)
+
+
 def test_every_exported_family_is_here():
     families_here = {name.split(" ")[0] for name in NAMES}
     exported = {
@@ -175,7 +187,8 @@ def test_general_constraints_with_unequal_dimensions_agree_with_cvxpy(network, s
     constraints = [A[i, j] @ x[i] + A[j, i] @ x[j] == b[i, j] for i, j in network.edges.tolist()]
     optimum(objective, constraints)
     theta = 0.5 if isinstance(schedule, sv.Delayed) else 0.9
-    result = sv.solve(problem, schedule=schedule, theta=theta, mask=sv.GaussianMask(1.0), seed=1, max_iter=200_000)
+    arguments = {"schedule": schedule, "theta": theta, "mask": sv.GaussianMask(1.0), "seed": 1, "max_iter": 200_000}
+    result = sv.solve(problem, c="auto" if seed else rng.uniform(5.0, 20.0, network.m), **arguments)
     assert result.status is sv.Status.CONVERGED
     for mine, reference in zip(result.x, x, strict=True):
         np.testing.assert_allclose(mine, reference.value, atol=1e-6)

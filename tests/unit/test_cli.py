@@ -87,6 +87,13 @@ def test_json_is_one_object_and_nothing_else(problem: Path) -> None:
     np.testing.assert_allclose(out["x"], 4.125, rtol=1e-7)
 
 
+def test_a_penalty_per_edge_is_shown_and_listed(problem: Path) -> None:
+    problem.write_text(AVERAGING.replace("c = 1.0", "c = [0.5, 1, 1.25, 2]"))
+    assert "0.5 to 2 by edge, 1" in " ".join(sottovoce("solve", problem).stdout.split())
+    out = json.loads(sottovoce("solve", problem, "--json").stdout)
+    assert (out["status"], out["c"]) == ("converged", [0.5, 1.0, 1.25, 2.0])
+
+
 def test_a_seed_repeats_the_run(problem: Path) -> None:
     problem.write_text(AVERAGING.replace("c = 1.0", "c = 1.0\nmax_iter = 5"))  # before all end at the same float
     one, two, other = (json.loads(sottovoce("solve", problem, "--json", "--seed", seed).stdout) for seed in (1, 1, 2))
@@ -155,6 +162,7 @@ def test_a_warning_is_one_clean_line_on_stderr(problem: Path) -> None:
     ("edit", "expected"),
     [
         (("c = 1.0", "theta = 1.3"), "problem.toml, line 8: [pdmm] theta must be in (0, 1]; got 1.3."),
+        (("c = 1.0", "c = [1, 2, 3]"), "problem.toml, line 8: [pdmm] c has 3 numbers, and messages go over 4 edges"),
         (("c = 1.0", "c ="), "problem.toml, line 8: not valid TOML"),
         (('type = "averaging"', 'type = "averageing"'), "line 4: [cost] type = 'averageing' is not known; did"),
         (('generator = "ring"', 'edge_list = "none"'), "none does not exist."),

@@ -76,6 +76,19 @@ def test_averaging_of_inline_values(tmp_path: Path) -> None:
     assert "mask" not in file.options
 
 
+def test_a_penalty_per_edge(tmp_path: Path) -> None:
+    c = [0.5, 1, 0.25, 2.0]
+    file = read_problem_file(write(tmp_path, GOOD.replace("c = 0.5", f"c = {c}")))
+    assert answer(file) == pytest.approx([4.0], rel=1e-8)
+    assert solve(file.problem, **file.options).to_dict()["c"] == c
+    few = "overlay = [[0, 1], [1, 2], [2, 3]]"
+    assert read_problem_file(write(tmp_path, GOOD.replace("c = 0.5", f"c = {c}\n{few}"))).options["c"].tolist() == [
+        0.5, 0.25, 2.0,
+    ]  # of those between (0, 1), (0, 3), (1, 2) and (2, 3)  # fmt: skip
+    message = refusal(write(tmp_path, GOOD.replace("c = 0.5", f"c = [1, 2]\n{few}")))
+    assert "line 7: [pdmm] c has 2 numbers, and messages go over 3 edges" in message
+
+
 def test_values_may_be_named_and_may_be_vectors(tmp_path: Path) -> None:
     text = GOOD.replace("[1.0, 2.0, 4.0, 9.0]", "{ Ann = [1, 2], Bob = [3, 5], Cy = [5, 2] }\ncolumns = ['p', 'q']")
     file = read_problem_file(write(tmp_path, text))
@@ -302,7 +315,22 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "theta": ("c = 0.5", "c = 0.5\ntheta = 1.3", "line 8: [pdmm] theta must be in (0, 1]; got 1.3. Use 1 for PDMM"),
     "theta text": ("c = 0.5", "theta = 'one'", "line 7: [pdmm] theta must be a number; got 'one'."),
     "theta nan": ("c = 0.5", "theta = nan", "line 7: [pdmm] theta must be a number; got nan."),
-    "c": ("c = 0.5", "c = -2", 'line 7: [pdmm] c must be a positive number or "auto"; got -2.'),
+    "c": ("c = 0.5", "c = -2", 'line 7: [pdmm] c must be a positive number, "auto", or one number per edge; got -2.'),
+    "c short": ("c = 0.5", "c = [1, 2, 3]", "line 7: [pdmm] c has 3 numbers, and messages go over 4 edges: give one"),
+    "c negative": ("c = 0.5", "c = [1, 2, 3, -4]", "line 7: [pdmm] c of the edge (2, 3) must be a positive number"),
+    "c nan": (
+        "c = 0.5",
+        "c = [1, nan, 3, 4]",
+        "line 7: [pdmm] c of the edge (0, 3) must be a positive number; got nan",
+    ),
+    "c texts": (
+        "c = 0.5",
+        "c = [1, 2, 'x', 4]",
+        "line 7: [pdmm] c must be a positive number, 'auto', or one number per",
+    ),
+    "c flags": ("c = 0.5", "c = [1, 2, true, 4]", "edge; True and False are none."),
+    "c nested": ("c = 0.5", "c = [[1, 2], [3, 4]]", "got an array of shape (2, 2)."),
+    "c table": ("c = 0.5", "c = {a = 1}", "or one number per edge; got {'a': 1}."),
     "c true": ("c = 0.5", "c = true", "line 7: [pdmm] c must be a positive number"),
     "tol": ("c = 0.5", "tol = -1e-9", "line 7: [pdmm] tol must be a number >= 0; got -1e-09."),
     "max_iter": ("c = 0.5", "max_iter = 1e5", "line 7: [pdmm] max_iter must be a whole number >= 1; got 100000.0."),

@@ -215,6 +215,7 @@ def kinds():
         "ragged": sv.solve(constrained(), theta=0.5),
         "ragged batch": sv.solve(constrained(), theta=0.5, batch=2, **masked, **play),
         "not a number": sv.solve(sv.averaging(ring, [1, 2, 3, 6]), mask=sv.ModularMask(), **play),
+        "c by edge": sv.solve(sv.averaging(ring, scalars), c=[0.1, 0.2, 0.3, 1 / 3]),
         "nobody looked": sv.solve(sv.averaging(ring, scalars), schedule=sv.Trace([]), c=0.3, tol=0),
     }
 

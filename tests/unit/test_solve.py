@@ -305,6 +305,17 @@ def test_collapsed_arithmetic_is_refused_where_it_does_not_apply(problem, networ
         ({"c": -1}, "c must be a positive number or 'auto'; got -1"),
         ({"c": float("inf")}, "inf"),
         ({"c": "big"}, "big"),
+        ({"c": 10**400}, "c must be a positive number or 'auto'; got 1000"),
+        ({"c": None}, "c must be a positive number, 'auto', or one number per edge; got None"),
+        ({"c": True}, "got True"),
+        ({"c": {(0, 1): 1.0}}, "or one number per edge; got {"),
+        ({"c": [1.0, 2.0]}, "c has 2 numbers, and messages go over"),
+        ({"c": []}, "c has 0 numbers"),
+        ({"c": [[1.0], [2.0, 3.0]]}, "its rows have different lengths"),
+        ({"c": [[1.0, 2.0]]}, r"got an array of shape \(1, 2\)"),
+        ({"c": ["1", "2"]}, "entry 0 is text"),
+        ({"c": [1.0, True]}, "True and False are none"),
+        ({"c": [1.0, 10**400]}, "entry 1 is too large"),
         ({"tol": -1e-3}, "tol"),
         ({"tol": float("nan")}, "tol"),
         ({"max_iter": 0}, "max_iter must be an integer >= 1; got 0"),
@@ -327,6 +338,23 @@ def test_collapsed_arithmetic_is_refused_where_it_does_not_apply(problem, networ
 def test_bad_arguments_are_refused(problem, arguments, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         sv.solve(problem, **arguments)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+def test_a_bad_penalty_is_told_by_its_edge(problem, network, value):
+    c = np.ones(network.m)
+    c[3] = value
+    i, j = network.edges[3]
+    for run in (lambda: sv.solve(problem, c=c), lambda: next(sv.iterate(problem, c=c)),
+                lambda: sv.nodes_of(problem, c=c, theta=1.0)):  # fmt: skip
+        with pytest.raises(InvalidInput, match=rf"c of the edge \({i}, {j}\) must be a positive number; got {value}"):
+            run()
+    tree = network.spanning_tree()
+    assert sv.solve(problem, overlay="tree", c=np.arange(1.0, network.m + 1)).c.tolist() == [
+        1.0 + k for k, edge in enumerate(network.edges.tolist()) if edge in tree.edges.tolist()
+    ]
+    with pytest.raises(InvalidInput, match=rf"c of the edge \({i}, {j}\)"):  # of an edge without messages, too
+        sv.solve(problem, overlay="tree", c=c)
 
 
 def test_nan_in_z0(problem):

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from helpers import shards
+from helpers import by_edge, shards
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput
@@ -81,14 +81,14 @@ def compare(table, rows, atol):
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: type(schedule).__name__)
 @pytest.mark.parametrize("engine", ["auto", "reference"])
-@pytest.mark.parametrize("theta", [1.0, 0.7])
-def test_a_transcript_is_what_nodes_send(rng, schedule, engine, theta):
+@pytest.mark.parametrize(("c", "theta"), [(0.4, 1.0), (0.4, 0.7), (by_edge(NETWORK), 0.7)])
+def test_a_transcript_is_what_nodes_send(rng, schedule, engine, c, theta):
     problem = sv.averaging(NETWORK, rng.normal(size=(N, 2)))
-    arguments = {"schedule": schedule, "c": 0.4, "theta": theta, "seed": SEED, "engine": engine}
+    arguments = {"schedule": schedule, "c": c, "theta": theta, "seed": SEED, "engine": engine}
     result = sv.solve(problem, tol=0, max_iter=K, record=[sv.Transcript()], **arguments)
     table = result.history["transcript"]
     assert len(table) == result.messages
-    compare(table, talk(problem, schedule, 0.4, theta, K), atol=1e-13)  # numbers of size 1: some roundings
+    compare(table, talk(problem, schedule, c, theta, K), atol=1e-13)  # numbers of size 1: some roundings
 
 
 @pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.6), sv.Delayed(5)])
@@ -105,15 +105,16 @@ def test_a_masked_run_sends_what_nodes_with_the_same_pads_send(rng, schedule):
 
 
 @pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.6), sv.Delayed(3)])
-def test_edges_of_different_sizes(rng, schedule):
+@pytest.mark.parametrize("c", [0.4, [0.4, 0.1]])
+def test_edges_of_different_sizes(rng, schedule, c):
     problem = general(rng)
     result = sv.solve(
-        problem, schedule=schedule, c=0.4, theta=0.5, seed=SEED, tol=0, max_iter=K, record=[sv.Transcript()]
+        problem, schedule=schedule, c=c, theta=0.5, seed=SEED, tol=0, max_iter=K, record=[sv.Transcript()]
     )
     table = result.history["transcript"]
     assert table.value.shape == (result.messages, 2)
     assert list(table.columns()) == ["iteration", "sender", "receiver", "counter", "value0", "value1", "arrived"]
-    compare(table, talk(problem, schedule, 0.4, 0.5, K), atol=1e-12)
+    compare(table, talk(problem, schedule, c, 0.5, K), atol=1e-12)
 
 
 def test_costs_that_are_not_quadratic(rng):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from ..network.names import few
 from ..pdmm.masks import GaussianMask, Mask, UniformMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.overlay import Overlay, settled_overlay
+from ..pdmm.penalties import checked_penalty
 from ..pdmm.problem import Problem
 from ..pdmm.result import Result
 from ..pdmm.schedules import (
@@ -288,9 +290,12 @@ def read_options(table: Table, network: Network, overlay: str = "all") -> dict[s
     theta, c = table.number("theta", None), table.get("c", "auto")
     if theta is not None and not 0 < theta <= 1:
         raise table.refuse("theta", f"must be in (0, 1]; got {theta:g}. Use 1 for PDMM, 0.5 for ADMM.")
-    if c != "auto" and not (finite(c) and c > 0):
-        raise table.refuse("c", f'must be a positive number or "auto"; got {shown(c)}.')
-    options.update(theta=theta, c=c, overlay=_overlay(table, network, overlay))
+    on = _overlay(table, network, overlay)
+    if isinstance(c, list):
+        c = table.call(on.of_overlay if on else partial(checked_penalty, network=network), c, at="c")
+    elif c != "auto" and not (finite(c) and c > 0):
+        raise table.refuse("c", f'must be a positive number, "auto", or one number per edge; got {shown(c)}.')
+    options.update(theta=theta, c=c, overlay=on)
     options.update({name: table.integer(name, None, least=1) for name in ("max_iter", "max_rounds")})
     if options["max_iter"] is not None and options["max_rounds"] is not None:
         raise table.refuse("max_rounds", "cannot stand beside max_iter: both say when to stop. Give one of them.")

@@ -6,6 +6,7 @@ With a ``c_ij = c_ji`` per edge eqs. 2 and 3 read ``(c_ij/2) ||A_ij x_i - b_ij/2
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidInput, is_number
 from ..network import Network
+from ..numerics.unquoted import not_numbers
 
 Penalty = float | npt.NDArray[np.float64]  # one for all, or (m,) in the order of ``network.edges``
 AskedPenalty = float | npt.ArrayLike | Literal["auto"]
@@ -26,16 +28,19 @@ def is_auto(c: Any) -> bool:
 def checked_penalty(c: Any, network: Network) -> Penalty:
     """A positive number, or one per edge of ``network``; or a sentence."""
     if is_number(c):
-        if 0 < c < np.inf:
+        if 0 < c <= sys.float_info.max:
             return float(c)
-        raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
+        raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r:.80}.")
     try:
         array = np.asarray(c)
-    except ValueError:
+    except ValueError:  # rows of different lengths
         array = np.empty(0, dtype=object)
-    if isinstance(c, str) or array.dtype.kind not in "iuf" or array.ndim != 1:
-        told = repr(c) if isinstance(c, str) or array.ndim == 0 else f"an array of shape {array.shape}"
-        raise InvalidInput(f"c must be a positive number, 'auto', or one number per edge; got {told}.")
+    flags = isinstance(c, list | tuple) and any(isinstance(entry, bool) for entry in c)
+    if array.dtype.kind not in "iuf" or array.ndim != 1 or flags:
+        told = f"got {c!r:.80}" if array.ndim == 0 else f"got an array of shape {array.shape}"
+        if array.ndim == 1:
+            told = "True and False are none" if flags else not_numbers(c)
+        raise InvalidInput(f"c must be a positive number, 'auto', or one number per edge; {told}.")
     if len(array) != network.m:
         raise InvalidInput(
             f"c has {len(array)} numbers, and messages go over {network.m} edges: give one number, or one per edge, in "
@@ -65,6 +70,13 @@ def of_nodes(c: Penalty, network: Network) -> npt.NDArray[np.float64]:
         np.add.at(sums, network.holders, by_half_edge(c, network))  # in the order of the neighbours, as a node does
         return sums
     return c * network.degrees.astype(np.float64)
+
+
+def squares(c: Penalty, network: Network, chosen: npt.NDArray[np.bool_] | None = None) -> float:
+    """``sum c_ij^2`` over the edges, or over the chosen ones: ``c^2 m`` for a single number."""
+    if isinstance(c, np.ndarray):
+        return float(((c if chosen is None else c[chosen]) ** 2).sum())
+    return float(c**2 * (network.m if chosen is None else int(chosen.sum())))
 
 
 def shown(c: Penalty) -> str:

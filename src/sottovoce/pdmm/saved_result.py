@@ -31,6 +31,8 @@ def save(result: Result, path: Path) -> None:
     header = {name: getattr(result, name) for name in PLAIN}
     header["status"] = result.status.value
     header["network"], arrays = (None, {}) if result.network is None else _network_parts(result.network)
+    if isinstance(result.c, np.ndarray):
+        header["c"], arrays["c"] = None, result.c
     if result.overlay is not None:
         header["root"] = None if result.overlay.tree is None else result.overlay.tree.root
         arrays["overlay"] = result.overlay.network.edges
@@ -63,6 +65,7 @@ def load(path: Path) -> dict[str, Any]:
 def _arguments(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
     found = {name: header[name] for name in PLAIN}
     found |= {name: None if header[name] is None else float(header[name]) for name in FLOATS}
+    found["c"] = arrays["c"] if found["c"] is None else found["c"]
     found["variables"] = None if header["variables"] is None else tuple(header["variables"])
     found["status"] = Status(header["status"])
     found["network"] = None if header["network"] is None else _network(header["network"], arrays)

@@ -78,7 +78,7 @@ def settle(
     if theta is not None or not auto:
         theta = settled_theta(problem, theta)
     if not auto:
-        c = checked_penalty(c if on is None else on.of_overlay(c), played.network)
+        c = checked_penalty(c, problem.network) if on is None else on.of_overlay(c)
     stacked = None
     if mask is not None:
         stacked = mask.draw((int(problem.rows[-1]), batch or 1), seed)
@@ -91,7 +91,7 @@ def settle(
 
         c, theta = tuned_pair(played, schedule, theta, tol or 1e-9)
     assert isinstance(c, float | np.ndarray)
-    if mask is not None and (other := mask.misfit(problem.network, schedule, theta, c)):
+    if mask is not None and (other := mask.misfit(problem.network, schedule, theta, c, played.network)):
         warnings.warn(f"the mask was calibrated for {other}. Calibrate again.", NotCalibrated, stacklevel=3)
     return Settings(
         schedule=schedule,

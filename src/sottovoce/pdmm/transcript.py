@@ -3,7 +3,7 @@
 The run says what each node computed. What it said then follows as in ``Node``, from what it had heard, ``D``, and from
 ``e_ij = z_{i|j}(0) - z_{j|i}(0)``:
 
-    r_{j|i} = D_{i|j} + e_ij + c (2 A_ij x_i - b_ij),        D_{j|i} <- (1 - theta) D_{j|i} + theta r_{j|i}
+    r_{j|i} = D_{i|j} + e_ij + c_ij (2 A_ij x_i - b_ij),        D_{j|i} <- (1 - theta) D_{j|i} + theta r_{j|i}
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Listener:
     def __init__(self, run: Run) -> None:
         self.run, self.problem = run, run.problem
         self.network, self.sizes = self.problem.network, np.diff(self.problem.rows)  # rows of a half-edge
-        self.holders = self.network.holders
+        self.holders, self.along = self.network.holders, self.problem.along(run.c)
         start = run.iterated_z()
         self.e = start - start[self.problem.P]
         self.D = np.zeros_like(self.e)
@@ -117,7 +117,7 @@ class Listener:
 
     def wake_many(self, active: Chosen | None, arrived: Chosen | None) -> None:
         problem, network = self.problem, self.network
-        r = self.D + self.e + self.run.c * (2 * (problem.C @ self.run.stacked_x()) - problem.b)
+        r = self.D + self.e + self.along * (2 * (problem.C @ self.run.stacked_x()) - problem.b)
         spoke = np.ones(2 * network.m, dtype=bool) if active is None else active[self.holders]
         told = spoke if arrived is None else spoke & arrived[network.twin]
         self.sent += 1 if active is None else active
@@ -153,7 +153,8 @@ class Listener:
         else:
             Ax = np.concatenate([network.constraints.A[h] @ x for h in half_edges])
         b = problem.b if len(problem.b) == 1 else problem.b[held]
-        r = self.D[held] + self.e[held] + self.run.c * (2 * Ax - b)
+        c = self.along[held] if isinstance(self.along, np.ndarray) else self.along
+        r = self.D[held] + self.e[held] + c * (2 * Ax - b)
         self.sent[i] += 1
         self.keep(half_edges, r)
         return problem.P[held], r

@@ -112,7 +112,7 @@ def hessians_on_edges(
         for i in set(range(n)) - set(corrupt):
             if np.isnan(residuals[i]) and (view := transcript.on_edges(i, corrupt)) is not None:
                 A = transcript.blocks[i]
-                found = _hessian(view, view.quiet if sequence_known else None, transcript.c * A.T @ A)
+                found = _hessian(view, view.quiet if sequence_known else None, transcript.along[i] * A.T @ A)
                 if found is not None:
                     matrices[i], residuals[i] = found
     return RecoveredHessians(matrices, residuals)
