@@ -15,7 +15,7 @@ from rich.table import Table
 
 from sottovoce.errors import NotConvergedWarning
 
-from . import auditing, logistic, network, overhead, pairs, penalties, speed, statistics, tuning
+from . import auditing, logistic, messages, network, overhead, pairs, penalties, speed, statistics, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -31,6 +31,7 @@ BENCHMARKS = {
     "auto": tuning.automatic,
     "pairs": pairs.both,
     "kinked": pairs.kinked,
+    "messages": messages.fewer,
     "batch": speed.batches,
     "logistic": logistic.logistic,
     "audit": auditing.audits,
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         write_json(options.json, groups, options.quick)
     for group in groups.values():
         if group.table:
-            console.print(details(group.table))
+            console.print(details(group.table, group.title))
     console.print(summary([row for group in groups.values() for row in group.rows], options.quick))
     console.print(f"written to {options.json}")
     return 0
@@ -90,13 +91,13 @@ def summary(rows: list[Row], quick: bool) -> Table:
     return table
 
 
-def details(rows: list[dict[str, Any]]) -> Table:
-    table = Table(title="c='auto'; rounds: iterations, or activations per node")
+def details(rows: list[dict[str, Any]], title: str) -> Table:
+    table = Table(title=title)
     for column in rows[0]:
         table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right", no_wrap=True)
     for row in rows:
         cells = [value if isinstance(value, str) else f"{value:.3g}" for value in row.values()]
-        table.add_row(*cells, style="bold red" if not row["ratio"] <= 1.5 else None)
+        table.add_row(*cells, style="bold red" if not row.get("ratio", 1.0) <= 1.5 else None)
     return table
 
 

@@ -47,6 +47,7 @@ class Group:
 
     rows: list[Row]
     table: list[dict[str, Any]] = field(default_factory=list)
+    title: str = "c='auto'; rounds: iterations, or activations per node"  # of the table
 
 
 def seconds(task: Callable[[], object]) -> float:

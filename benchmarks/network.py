@@ -51,6 +51,7 @@ def _cluster(network: sv.Network, values: np.ndarray, c: float = C) -> Iterator[
                 "[party]", f'name = "{name}"', f'listen = "127.0.0.1:{ports[i]}"', "[run]",
                 'name = "benchmark"', f'id = "{run_id}"', f"parties = {json.dumps(names)}",
                 f"keys = {json.dumps([identity.public_key(other.certificate) for other in made])}",
+                f"edges = {json.dumps([[names[i], names[j]] for i, j in network.edges])}",
                 f"c = {c}", f"theta = {THETA}", f"tol = {TOL}", "[run.cost]",
                 'type = "averaging"', f"columns = {columns}".replace("'", '"'), "mask = { variance = 1e6 }",
             ]  # fmt: skip

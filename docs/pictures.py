@@ -92,6 +92,45 @@ def message() -> None:
     figure.savefig(Path(__file__).parent / "images" / "message.png", dpi=130)
 
 
+def overlays() -> None:
+    """Pads on every edge, messages on all of them or on a tree; and what both take."""
+    network = sv.Network.random_geometric(30, seed=5)
+    tree = network.spanning_tree()
+    s = np.random.default_rng(1).normal(62, 10, size=network.n)
+    plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+    figure, (everywhere, over_tree, errors) = plt.subplots(1, 3, figsize=(11, 3.7), layout="constrained")
+    places = network.positions
+    for axes, title in (
+        (everywhere, '"all": pads and messages on every edge'),
+        (over_tree, '"tree": messages on the thick edges only'),
+    ):
+        axes.set_title(title)
+        thin = {"colors": BLUE, "lw": 1.2} if axes is everywhere else {"colors": GREY, "lw": 0.7}
+        axes.add_collection(LineCollection(places[network.edges], zorder=1, **thin))
+        axes.scatter(*places.T, s=60, color="white", edgecolors=BLUE, linewidths=1.5, zorder=3)
+        axes.set_aspect("equal")
+        axes.margins(0.08)
+        axes.axis("off")
+    over_tree.add_collection(LineCollection(places[tree.edges], colors=BLUE, lw=2.6, zorder=2))
+    over_tree.scatter(*places[tree.root], s=110, color=ORANGE, edgecolors="white", zorder=4)
+
+    errors.set_title("How far the worst answer is off")
+    for overlay, colour in (("all", BLUE), ("tree", ORANGE)):
+        sent, off = [], []
+        for state in sv.iterate(sv.averaging(network, s), overlay=overlay, mask=sv.GaussianMask(1e8), seed=1):
+            if state.iteration:
+                sent.append(state.messages / network.n)
+                off.append(np.abs(state.x - s.mean()).max())
+                if off[-1] < 1e-9:
+                    break
+        errors.loglog(sent, off, ".-", ms=4, lw=1, color=colour)
+        name = f'"{overlay}": {sent[-1]:,.0f}'
+        errors.annotate(name, (sent[-1], off[-1]), xytext=(-8, 1), textcoords="offset points", color=colour, ha="right")
+    errors.set_xlabel("messages per party")
+    errors.set_ylabel("error")
+    figure.savefig(Path(__file__).parent / "images" / "overlays.png", dpi=130)
+
+
 def figures() -> None:
     """Those of the paper."""
     for draw in (paper.figure1, paper.figure2, paper.figure3):
@@ -107,6 +146,7 @@ def run_page(page: Path) -> None:
 if __name__ == "__main__":
     main()
     message()
+    overlays()
     figures()
     here = Path(__file__).resolve().parent
     with TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -26,19 +26,26 @@ Channels = Literal["open", "encrypted"]
 
 @dataclass(eq=False)
 class Model:
-    """The problem, its parameters, and the prior: ``S ~ N(0, Sigma_s)``, pads independent ``N(0, v)``."""
+    """The problem, its parameters, and the prior: ``S ~ N(0, Sigma_s)``, pads independent ``N(0, v)``.
+
+    ``used`` are the edges that messages use, None all of them; ``c`` is one number, or one for each of those edges.
+    """
 
     network: sv.Network
     a: Sequence[Number]
-    c: Number
+    c: Number | Sequence[Number]
     theta: Number
     v: Number
     Sigma_s: Sequence[Sequence[Number]]
+    used: Sequence[tuple[int, int]] | None = None
 
     def __post_init__(self) -> None:
         self.a = [exact(value) for value in self.a]
-        self.c, self.theta, self.v = exact(self.c), exact(self.theta), exact(self.v)
+        self.theta, self.v = exact(self.theta), exact(self.v)
         self.Sigma_s = [[exact(value) for value in row] for row in self.Sigma_s]
+        edges = [tuple(edge) for edge in (self.network.edges.tolist() if self.used is None else self.used)]
+        each = list(self.c) if isinstance(self.c, Sequence | np.ndarray) else [self.c] * len(edges)
+        self.c_of = {pair: exact(c) for (i, j), c in zip(edges, each, strict=True) for pair in ((i, j), (j, i))}
 
     @cached_property
     def neighbours(self) -> list[list[int]]:
@@ -49,6 +56,10 @@ class Model:
     @cached_property
     def half_edges(self) -> list[tuple[int, int]]:
         return [(i, j) for i, nodes in enumerate(self.neighbours) for j in nodes]
+
+    def on(self, used: Sequence[tuple[int, int]] | None, c: Number | Sequence[Number]) -> Model:
+        """The same pads, with messages on other edges."""
+        return replace(self, used=used, c=c)
 
     @property
     def prior(self) -> list[Row]:
@@ -104,19 +115,31 @@ def asynchronous(nodes: Iterable[int]) -> list[Iteration]:
     return [Iteration([int(i)]) for i in nodes]
 
 
-def transcript(model: Model, schedule: Iterable[Iteration]) -> list[Message]:
-    """Every message that is sent (theory: Messages, with ``b = 0``), whether it arrives or not."""
-    around, c, theta = model.neighbours, model.c, model.theta
-    z = dict(model.pads)  # z[i, j] is z_{i|j}
+def transcript(
+    model: Model, schedule: Iterable[Iteration], start: dict[tuple[int, int], Row] | None = None
+) -> list[Message]:
+    """Every message that is sent (theory: Messages, with ``b = 0``), whether it arrives or not.
+
+    Of an edge without messages a node feels ``A_ij (z_{i|j}(0) + z_{j|i}(0)) / 2``. ``start`` is where ``z`` begins on
+    the others, if it is not at the pads.
+    """
+    c, theta = model.c_of, model.theta
+    around = [[j for j in nodes if (i, j) in c] for i, nodes in enumerate(model.neighbours)]
+    start = model.pads if start is None else start
+    z = dict(start)  # z[i, j] is z_{i|j}
+    own = [combine((-model.a[i], model.secret(i))) for i in range(model.network.n)]
+    for (i, j), pad in model.pads.items():
+        if (i, j) not in c:
+            own[i] = combine((1, own[i]), (Fraction(A(i, j), 2), pad), (Fraction(A(i, j), 2), model.pads[j, i]))
     sent = []
     for awake, arrived in schedule:
         y = {}  # y[j, i] is y_{j|i}
         for i in set(awake):
-            gradient = [(-model.a[i], model.secret(i)), *((A(i, j), z[i, j]) for j in around[i])]
-            x = combine((-1 / (model.a[i] + c * len(around[i])), combine(*gradient)))
+            gradient = [(1, own[i]), *((A(i, j), z[i, j]) for j in around[i])]
+            x = combine((-1 / (model.a[i] + sum(c[i, j] for j in around[i])), combine(*gradient)))
             for j in around[i]:
-                y[j, i] = combine((1, z[i, j]), (2 * c * A(i, j), x))
-                sent.append(Message(i, j, combine((1, y[j, i]), (-1, model.pads[j, i]))))
+                y[j, i] = combine((1, z[i, j]), (2 * c[i, j] * A(i, j), x))
+                sent.append(Message(i, j, combine((1, y[j, i]), (-1, start[j, i]))))
         arriving = {(i, j) for j, i in y} if arrived is None else set(arrived)
         if stray := sorted((i, j) for i, j in arriving if (j, i) not in y):
             raise ValueError(f"{stray} arrive, but were not sent; name messages (i, j) of awake nodes i.")

@@ -36,6 +36,15 @@ class Situation:
         return sv.Problem(self.model.network, sv.Quadratic.many(a, np.zeros((len(a), 1))))
 
     @property
+    def talking(self) -> sv.Network:
+        """Over whose edges messages go."""
+        return self.model.network if self.model.used is None else self.model.network.restricted_to(self.model.used)
+
+    @property
+    def edges(self) -> list[list[int]]:
+        return self.talking.edges.tolist()
+
+    @property
     def arguments(self) -> dict[str, Any]:
         """Of ``audit``, but for channels, method and iterations."""
         model = self.model
@@ -45,7 +54,8 @@ class Situation:
             "prior": np.array(model.Sigma_s, dtype=float),
             "schedule": self.schedule,
             "theta": float(model.theta),
-            "c": float(model.c),
+            "c": float(model.c) if model.used is None else [float(model.c_of[tuple(edge)]) for edge in self.edges],
+            "overlay": "all" if model.used is None else model.used,
             "seed": self.seed,
             "hessians": "public",  # curvatures differ; what is audited are the secrets s
         }
@@ -58,7 +68,7 @@ class Situation:
 
     def played(self) -> list[Iteration]:
         """The schedule as the oracle wants it."""
-        network, schedule, key = self.model.network, self.schedule, key_of(self.seed)
+        network, schedule, key = self.talking, self.schedule, key_of(self.seed)
         if isinstance(schedule, sv.Synchronous):
             return oracle.synchronous(network, self.iterations)
         if isinstance(schedule, NodeSchedule):
@@ -165,6 +175,17 @@ def faintest(view: list[oracle.Row]) -> float:
 def isolated(model: Model, corrupt: Collection[int]) -> list[int]:
     """The honest nodes all of whose neighbours are corrupt."""
     return [i for i, around in enumerate(model.neighbours) if i not in corrupt and set(around) <= set(corrupt)]
+
+
+def matched(model: Model) -> tuple[list[tuple[int, int]], list[F]]:
+    """The penalties of the package's own tree, as fractions: edges and ``c``."""
+    tree = model.network.spanning_tree()
+    below = {i: model.a[i] for i in range(model.network.n)}
+    for i in np.argsort(-tree.levels, kind="stable").tolist():
+        if i != tree.root:
+            below[int(tree.parents[i])] += below[i]
+    used = [tuple(edge) for edge in tree.edges.tolist()]
+    return used, [below[int(child)] for child in tree.children]
 
 
 # Random ones

@@ -29,4 +29,5 @@ def test_benchmarks_run(tmp_path):
         "pairs",
         "kinked",
         "batch",
+        "messages",
     }

@@ -32,6 +32,8 @@ SCHEDULES = {
     "rates": sv.Asynchronous(rates=np.arange(1.0, N + 1)),
     "poisson": sv.PoissonClocks(np.arange(1.0, N + 1)),
     "trace": sv.Trace(list(range(N)) * 20),
+    "edge_reversal": sv.EdgeReversal(),
+    "permutations": sv.Permutations(),
     "node_bernoulli": sv.NodeBernoulli(0.4),
     "edge_bernoulli": sv.EdgeBernoulli(0.7),
 }

@@ -37,6 +37,8 @@ def schedules(draw, n):
                 sv.Asynchronous(),
                 sv.Asynchronous(rates=rates),
                 sv.PoissonClocks(rates),
+                sv.EdgeReversal(),
+                sv.Permutations(),
                 sv.NodeBernoulli(draw(st.floats(0.05, 1))),
                 sv.EdgeBernoulli(draw(st.floats(0.05, 1))),
                 sv.Delayed(draw(st.integers(0, 30))),

@@ -19,7 +19,9 @@ from sottovoce.runtime.keys import identity
 from sottovoce.runtime.keys.identity import Identity
 from sottovoce.runtime.plan import node_file as config_module
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.plan.routes import KEYS
 from sottovoce.runtime.protocol.link import canonical
+from sottovoce.runtime.protocol.route import Route
 
 HEAD = """[party]
 name = "ann"
@@ -30,7 +32,12 @@ name = "trial"
 id = "00112233445566778899aabbccddeeff"
 parties = ["bob", "cat", "ann", "dan"]
 c = 0.4
+edges = [["bob", "cat"], ["bob", "ann"], ["cat", "ann"], ["bob", LAST]]
 keys = KEYS
+"""
+EDGES = 'edges = [["bob", "cat"], ["bob", "ann"], ["cat", "ann"], ["bob", LAST]]\n'
+OVER = """overlay = [["ann", "cat"], ["bob", "ann"], ["dan", "bob"]]
+fallback = { after = 30.0, c = 0.3, theta = 0.8 }
 """
 STATISTIC = """
 [run.statistic]
@@ -76,6 +83,8 @@ def write(tmp_path: Path, identities: dict[str, Identity]) -> Write:
         if old:
             assert text.count(old) >= 1, old
             text = text.replace(old, new, 1)
+        last = re.search(r'("[^"]*")\]', text)  # of the parties
+        text = text.replace("LAST", last[1] if last else '"dan"')
         (tmp_path / "node.toml").write_text(text.replace("KEYS", str(keys)))  # last: they are random
         return tmp_path / "node.toml"
 
@@ -89,7 +98,7 @@ def read(write: Write, *arguments: str) -> NodeConfig:
 def test_what_a_node_file_says(write, identities):
     config = read(write)
     assert (config.name, config.index, config.parties, config.wake) == ("ann", 2, 4, "eager")
-    assert (config.channels, config.theta, config.tol, config.c) == ("encrypted", 0.8, 1e-10, 0.4)
+    assert (config.channels, config.route.theta, config.tol, config.route.penalty) == ("encrypted", 0.8, 1e-10, 0.4)
     assert (config.record, config.metrics) == (None, None)
     folder = config.path.parent
     assert [config.data, config.journal, config.result] == [
@@ -137,6 +146,7 @@ def test_parameters_are_the_run_and_nothing_of_the_party(write):
         "keys": list(config.keys),
         "channels": "encrypted",
         "c": 0.4,
+        "edges": [["bob", "cat"], ["bob", "ann"], ["bob", "dan"], ["cat", "ann"]],
         "theta": 0.8,
         "tol": 1e-10,
         "statistic": {
@@ -150,6 +160,23 @@ def test_parameters_are_the_run_and_nothing_of_the_party(write):
             "size": 4.0,
             "least_rows": 1,
         },
+    }
+
+
+def test_messages_may_use_fewer_edges(write):
+    whole = read(write)
+    assert whole.edges == whole.route.edges == ((0, 1), (0, 2), (0, 3), (1, 2))
+    assert (whole.fallback_route, whole.route.is_tree) == (None, False)
+    config = read(write, "c = 0.4\n" + EDGES, "theta = 1\nc = [6, 2, 4]\n" + EDGES + OVER)
+    assert config.route == Route(((0, 2), (0, 3), (1, 2)), (2.0, 4.0, 6.0), 1.0)  # c in the order of overlay
+    assert (config.edges, config.route.is_tree, config.fallback_after) == (whole.edges, True, 30.0)
+    assert config.fallback_route == Route(config.edges, (0.3,) * 4, 0.8)
+    assert {key: config.parameters()[key] for key in KEYS} == {
+        "c": [2.0, 4.0, 6.0],
+        "theta": 1.0,
+        "edges": [["bob", "cat"], ["bob", "ann"], ["bob", "dan"], ["cat", "ann"]],
+        "overlay": [["bob", "ann"], ["bob", "dan"], ["cat", "ann"]],
+        "fallback": {"after": 30.0, "c": 0.3, "theta": 0.8},
     }
 
 
@@ -171,6 +198,8 @@ def test_equal_runs_have_equal_parameters(write, old, new, about):
     ("old", "new", "about"),
     [
         ("c = 0.4", "c = 0.5", STATISTIC),
+        ('["bob", LAST]', '["cat", LAST]', STATISTIC),
+        (EDGES, EDGES + OVER, STATISTIC),
         ('"ann", "dan"', '"ann", "eve"', STATISTIC),
         ("aabb", "aabc", STATISTIC),
         ('"age", "bmi"', '"bmi", "age"', STATISTIC),
@@ -209,7 +238,7 @@ MISTAKES = {
     "a folder": ('"ann"', '"ann"\nresult = "identity"', "identity' is a folder; name a file."),
     "over the data": ('"ann"', '"ann"\nresult = "data.csv"', "[party] result and data are the same file."),
     "twice": ('"ann"', '"ann"\nrecord = "result.json"', "[party] record and result are the same file."),
-    "wake": ('"ann"', '"ann"\nwake = 0', 'line 3: [party] wake must be "eager", or a positive number'),
+    "wake": ('"ann"', '"ann"\nwake = 0', 'line 3: [party] wake must be "eager", "turns", or a positive number'),
     "pace": ('"ann"', '"ann"\npace = 0', "line 3: [party] pace must be a positive number of seconds; got 0"),
     "wake word": ('"ann"', '"ann"\nwake = "often"', "line 3: [party] wake must be \"eager\""),
     "metrics": ('"ann"', '"ann"\nmetrics = "9403"', "line 3: [party] metrics must be host:port"),
@@ -217,7 +246,7 @@ MISTAKES = {
     # [run]
     "no run": ('[run]\nname = "trial"\n', "[run]\n", "[run] name is missing"),
     "unknown in run": ("c = 0.4", "c = 0.4\ntheeta = 1", "[run] theeta is not a known key; did you mean 'theta'?"),
-    "no c": ("c = 0.4", "", "[run] c is missing: all parties use one positive number."),
+    "no c": ("c = 0.4", "", "[run] c is missing: a positive number, or one for each edge."),
     "c": ("c = 0.4", "c = 0", "line 9: [run] c must be a positive number; got 0."),
     "c word": ("c = 0.4", 'c = "auto"', "line 9: [run] c must be a number"),
     "theta": ("c = 0.4", "c = 0.4\ntheta = 1.3", "line 10: [run] theta must be in (0, 1]; got 1.3. Use 1 for PDMM"),
@@ -229,6 +258,24 @@ MISTAKES = {
     "one party": ('"bob", "cat", "ann", "dan"', '"ann"', "line 8: [run] parties must be 2 to 65,536 names; got 1."),
     "party twice": ('"ann", "dan"', '"ann", "cat"', "line 8: [run] parties names 'cat' twice."),
     "party name": ('"dan"]', '"da n"]', "line 8: [run] parties cannot be used: a party's name must be"),
+    "c of edges": ("c = 0.4", "c = [0.4, 1]", "line 9: [run] c has 2 numbers, and messages go over 4 edges: give"),
+    "sign of c": ("c = 0.4", "c = [0.4, 1, 2, -1]", "line 9: [run] c must be a positive number; got -1."),
+    "no edges": ("edges =", "# edges =", "[run] edges is missing: all pairs of parties that talk."),
+    "no pairs": ('["bob", LAST]', '"bob"', "line 10: [run] edges must have pairs of names such as"),
+    "no list": (EDGES, "edges = 4\n", "line 10: [run] edges must be a list of pairs of names such as"),
+    "edge of nobody": ('["bob", LAST]', '["bob", "eve"]', "line 10: [run] edges names 'eve', which is none of the"),
+    "loop": ('["bob", LAST]', '["bob", "bob"]', "line 10: [run] edges joins bob to itself."),
+    "edge twice": ('["bob", LAST]', '["ann", "bob"]', "line 10: [run] edges has the edge bob - ann twice."),
+    "nobody's edge": (', ["bob", LAST]', "", "line 10: [run] edges does not connect all parties: there is no way"),
+    "no such edge": (EDGES, EDGES + OVER.replace("cat", "dan"), "overlay has the edge ann - dan, which the"),
+    "overlay apart": (EDGES, EDGES + OVER.replace('["bob", "ann"], ', ""), "overlay does not connect all parties"),
+    "no fallback": (EDGES, EDGES + OVER.partition("\n")[0] + "\n", "[run] fallback must be there beside overlay, as {"),
+    "fallback alone": (EDGES, EDGES + OVER.partition("\n")[2], "[run] fallback has no meaning without overlay"),
+    "fallback after": (EDGES, EDGES + OVER.replace("30.0", "0"), "after must be a positive number of seconds; got 0."),
+    "fallback c": (EDGES, EDGES + OVER.replace("c = 0.3", "c = [1, 2]"), "c has 2 numbers, and messages go over 4"),
+    "fallback theta": (EDGES, EDGES + OVER.replace("0.8", "2"), "[run.fallback] theta must be in (0, 1]; got 2."),
+    "missing neighbour": ('["cat", "ann"], ', "", "there is a [[neighbour]] cat, but [run] edges has no edge to it."),
+    "more neighbours": ('["bob", LAST]', '["ann", LAST]', "edges has an edge to dan, but it is no [[neighbour]]."),
     "run name": ('"trial"', '"a\\u0007b"', "line 6: [run] name must be at most 128 printable characters"),
     # What it is about
     "nothing": (STATISTIC, "", "give one of [run.statistic] and [run.cost]"),
@@ -238,7 +285,7 @@ MISTAKES = {
     "target": ('target = "risk"', 'target = "age"', "[run.statistic] features contains the target 'age'."),
     "statistic key": ("mask =", "redge = 1\nmask =", "[run.statistic] redge is not a known key; did you mean 'ridge'?"),
     "variance": ("mask = { variance = 1e6 }", "variance = 1e6", "write mask = { variance = 1000000.0 }."),
-    "negative mask": ("1e6", "-1.0", "line 16: [run.statistic.mask] variance must be a positive number; got -1.0."),
+    "negative mask": ("1e6", "-1.0", "line 17: [run.statistic.mask] variance must be a positive number; got -1.0."),
     "mask key": ("variance = 1e6", "varianse = 1e6", "[run.statistic.mask] varianse is not a known key"),
     "two masks": ("variance = 1e6", "variance = 1e6, bits = 46", "must have one of variance, for real numbers, and"),
     "wrong mask": ("variance = 1e6", "bits = 46", "needs a mask with a variance; bits are for the counts"),
@@ -327,7 +374,7 @@ def test_a_run_fits_into_a_hello(write, monkeypatch):
     fits = len(canonical(read(write).parameters()))
     monkeypatch.setattr(config_module, "MAX_PARAMETERS", fits)
     read(write, '"dan"', '"eve"')
-    with pytest.raises(InvalidInput, match=f"takes {fits + 1} bytes; {fits} fit in one hello, and no more is allowed"):
+    with pytest.raises(InvalidInput, match=f"takes {fits + 2} bytes; {fits} fit in one hello, and no more is allowed"):
         read(write, '"dan"', '"dana"')
 
 

@@ -21,6 +21,7 @@ from sottovoce.runtime.plan import plan
 from sottovoce.runtime.plan.node_file import read_node_file
 from sottovoce.runtime.plan.plan import Plan, listen, read_plan, toml, write_plan
 from sottovoce.runtime.plan.plan_audit import helpful_edges
+from sottovoce.runtime.protocol.route import Route
 from sottovoce.statistics.agreements import resolution
 
 NAMES = ("north", "east", "south", "west", "centre")
@@ -55,7 +56,9 @@ def planned(folder: Path, old: str = "", new: str = "") -> Plan:
 
 def test_what_a_plan_says(tmp_path):
     made = planned(tmp_path)
-    assert made.settings == {"name": "trial", "channels": "encrypted", "theta": 0.8, "tol": 1e-10, "c": 0.5}
+    assert made.settings == {"name": "trial", "channels": "encrypted", "tol": 1e-10}
+    assert (made.routes.route.penalty, made.routes.route.theta, made.routes.route.is_tree) == (0.5, 0.8, True)
+    assert made.routes.fallback == Route.over(made.routes.edges, 0.5, 0.8)
     assert made.network.labels == list(NAMES)
     assert made.network.edges.tolist() == [[0, 1], [0, 3], [0, 4], [1, 2], [2, 3], [2, 4]]
     assert (made.max_corrupt, made.prior, made.delta, made.wake, made.pace) == (1, 4.0, None, "eager", 0.25)
@@ -63,19 +66,33 @@ def test_what_a_plan_says(tmp_path):
 
 
 def test_c_is_tuned_on_the_network_alone(tmp_path):
-    made = planned(tmp_path, "c = 0.5\n", "")
-    assert made.settings["c"] == planned(tmp_path, "c = 0.5\n", "").settings["c"]
+    made = planned(tmp_path, "c = 0.5\n", 'overlay = "all"\n')
+    c = made.routes.route.penalty
+    assert c == planned(tmp_path, "c = 0.5\n", 'overlay = "all"\n').routes.route.penalty
     # Good for data that it has not seen: no worse than half as fast as a coarse search over c for those data.
     problem = sv.averaging(made.network, np.random.default_rng(5).normal(size=5))
     run = {"schedule": sv.Asynchronous(), "seed": 0, "tol": 1e-9}
     best = min(sv.solve(problem, c=c, **run).iterations for c in 2.0 ** np.arange(-3, 4))
-    assert sv.solve(problem, c=made.settings["c"], **run).iterations <= 2 * best
+    assert sv.solve(problem, c=c, **run).iterations <= 2 * best
+
+
+def test_statistics_go_over_a_tree_with_matched_penalties(tmp_path):
+    routes = planned(tmp_path, "c = 0.5\n", "fallback = 7\n").routes
+    assert routes.route == Route(((0, 1), (0, 3), (0, 4), (1, 2)), (4.0, 2.0, 2.0, 2.0), 1.0)
+    assert (routes.fallback.edges, routes.fallback.theta, routes.after) == (routes.edges, 0.8, 7.0)
+    assert routes.fallback == planned(tmp_path, "c = 0.5\n", 'overlay = "all"\n').routes.route
+    cost = planned(tmp_path, PLAN, PLAN.replace(ABOUT, '[cost]\ntype = "averaging"\ncolumns = ["age"]\n')).routes
+    assert (cost.route.edges, cost.route.penalty, cost.route.theta) == (routes.route.edges, 0.5, 0.8)
+    chosen = 'overlay = [["centre", "south"], ["south", "east"], ["west", "south"], ["east", "north"]]\n'
+    given = planned(tmp_path, "c = 0.5\n", f"c = [1, 2, 3, 4]\n{chosen}").routes
+    assert given.route == Route(((0, 1), (1, 2), (2, 3), (2, 4)), (4.0, 2.0, 3.0, 1.0), 0.8)
+    assert given.fallback == routes.fallback
 
 
 def test_a_cost_that_needs_it_gets_a_smaller_theta(tmp_path):
     cost = '[cost]\ntype = "{}"\ncolumns = ["age"]\n'
-    assert planned(tmp_path, ABOUT, cost.format("absolute_deviation")).settings["theta"] == 0.5
-    assert planned(tmp_path, ABOUT, cost.format("averaging")).settings["theta"] == 0.8
+    assert planned(tmp_path, ABOUT, cost.format("absolute_deviation")).routes.route.theta == 0.5
+    assert planned(tmp_path, ABOUT, cost.format("averaging")).routes.route.theta == 0.8
 
 
 MISTAKES = {
@@ -83,6 +100,19 @@ MISTAKES = {
     "no network": (NETWORK, "", "the table [network] is missing."),
     "run key": ("c = 0.5", "cc = 0.5", "line 3: [run] cc is not a known key"),
     "c": ("c = 0.5", "c = -1", "line 3: [run] c must be a positive number; got -1."),
+    "c of edges": ("c = 0.5", "c = [0.5, 1]", "line 3: [run] c has 2 numbers, and messages go over 4 edges: give one"),
+    "overlay": (
+        "c = 0.5",
+        'overlay = "star"',
+        'line 3: [run] overlay must be "tree", "all" or a list of pairs',
+    ),
+    "overlay edge": (
+        "c = 0.5",
+        'overlay = [["east", "west"]]',
+        "overlay has the edge east - west, which the",
+    ),
+    "overlay apart": ("c = 0.5", 'overlay = [["north", "east"]]', "[run] overlay does not connect all parties"),
+    "fallback": ("c = 0.5", "fallback = 0", "line 3: [run] fallback must be a positive number of seconds; got 0."),
     "wake": ("c = 0.5", "wake = -1", "line 3: [run] wake must be"),
     "edges": (
         '"centre", 0',
@@ -125,6 +155,31 @@ def test_one_party_is_not_enough(tmp_path):
 
 
 # The audit
+
+
+def test_a_tree_and_its_fallback_show_coalitions_no_more(tmp_path):
+    tree, whole = (planned(tmp_path, "c = 0.5\n", overlay).prospect for overlay in ("", 'overlay = "all"\n'))
+    np.testing.assert_array_equal(tree.report.leakage, whole.report.leakage)  # a coalition's, which knows the answer
+    assert all(tree.report.coalitions)
+    # What taps alone have of the result counts as excess, and larger penalties show them more of it.
+    assert (tree.excess >= whole.excess).all()
+    assert sum("messages go over a tree of depth 2 with the root north, and" in note for note in tree.notes) == 1
+    assert sum("should a link stay dead" in note for note in tree.notes) == 1
+    assert not any("a tree" in note or "dead" in note for note in whole.notes)
+
+
+def test_taps_alone_are_audited_with_the_penalties_of_tree_and_fallback(tmp_path):
+    open_channels = PLAN.replace("[audit]\n", "[audit]\nmax_corrupt = 0\n").replace("c = 0.5\n", 'channels = "open"\n')
+    made = planned(tmp_path, PLAN, open_channels)
+    rest = made.routes.fallback.penalty
+    c = np.array([made.routes.route.around(i).get(j, rest) for i, j in made.routes.edges])
+    assert (c == rest).sum() == 2
+    spread = made.question.spread(4.0)
+    problem = sv.averaging(made.network, np.zeros((5, made.question.numbers)))
+    audited = (sv.privacy.audit(problem, GaussianMask(1e6), prior=spread, c=of) for of in (c, rest))
+    both, less = (report.excess for report in audited)
+    np.testing.assert_allclose(made.prospect.excess, both, rtol=1e-12)
+    assert (both > less).all()  # matched penalties are larger, and show the shift of all x better
 
 
 def test_the_excess_is_the_worst_over_every_coalition(tmp_path):
@@ -411,7 +466,7 @@ def test_a_cost_is_written_as_it_was_given(tmp_path):
     assert config.parameters()["cost"]["l1"] == 2.0
     assert config.parameters()["cost"]["mask"] == {"variance": 1e6}
     np.testing.assert_allclose(config.cost().cost.l1, 2 / 5)
-    assert config.theta == 0.5
+    assert config.route.theta == 0.5
 
 
 def test_certificates_of_the_parties(tmp_path):

@@ -256,6 +256,7 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
         parties = ["ann", "bob"]
         keys = {[public_key(party.certificate) for party in (neighbour, me)]}
         channels = "{channels}"
+        edges = [["ann", "bob"]]
         c = 0.4
         theta = 0.8
         tol = 1e-10

@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -36,6 +37,8 @@ CLOSE = 1e-9
 class Story:
     """Parties of one run in this process, recorded: wakes, losses, overtaking, and crashes, at random."""
 
+    how: ClassVar = {"c": C}
+
     def __init__(self, folder: Path, seed: int, *, channels="open", theta=1.0, d=3, logistic=False):
         self.rng = np.random.default_rng(seed)
         self.problem = sv.averaging(HOUSE, self.rng.normal(size=(5, d)))
@@ -43,7 +46,7 @@ class Story:
             shards = [(self.rng.normal(size=(rows, d)), self.rng.integers(0, 2, rows)) for rows in (1, 2, 5, 8, 20)]
             self.problem = sv.logistic(HOUSE, shards)
         self.z0, self.theta = MASK.draw((2 * HOUSE.m, d), seed), theta
-        self.run = {"name": "story", "parties": NAMES, "channels": channels, "c": C, "theta": theta, "statistic": {}}
+        self.run = {"name": "story", "parties": NAMES, "channels": channels, "theta": theta, "statistic": {}} | self.how
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.recorders = [self.recorder(i) for i in range(5)]
@@ -412,7 +415,9 @@ def test_parties_that_were_killed_replay_to_the_bit(killed):
 def test_real_parties_leak_what_was_predicted(killed, corrupt):
     configs = list(Cluster(killed).configs.values())
     traces, network = recorded(configs), sv.Network.from_edges(4, RING)
-    expected = audit(sv.averaging(network, np.zeros(4)), mask=sv.GaussianMask(4.0), corrupt=corrupt, c=0.4, theta=1.0)
+    route = configs[0].route
+    run = {"c": route.penalty, "overlay": route.edges, "theta": route.theta}
+    expected = audit(sv.averaging(network, np.zeros(4)), mask=sv.GaussianMask(4.0), corrupt=corrupt, **run)
     same(audit_trace(traces, stage=1, corrupt=corrupt), expected)
     found = estimate(traces, {i: holdings(configs[i])[1] for i in corrupt}, stage=1)
     honest = [i for i in range(4) if i not in corrupt]

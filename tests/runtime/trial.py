@@ -74,6 +74,7 @@ def prepare(
     *,
     channels: str = "encrypted",
     theta: float = 0.8,
+    overlay: str = "all",
     wake: str | float = '"eager"',
     party: str = "",
     proxies: Proxies | None = None,
@@ -83,7 +84,9 @@ def prepare(
     """Folders for every party, as ``sottovoce plan --generate-keys`` makes them. ``party``: more lines of [party]."""
     rng = np.random.default_rng(5)
     ports = free_ports(network.n) if ports is None else ports
-    lines = [f'[run]\nname = "trial"\nchannels = "{channels}"\ntheta = {theta}\nc = 0.4\nwake = {wake}']
+    lines = [f'[run]\nname = "trial"\nchannels = "{channels}"\nwake = {wake}\noverlay = "{overlay}"']
+    if overlay == "all":
+        lines += [f"theta = {theta}\nc = 0.4"]
     lines += [f"[network]\nedges = {[list(map(int, edge)) for edge in network.edges]}"]
     lines += [
         "[cost]" if kind in COSTS else "[statistic]",

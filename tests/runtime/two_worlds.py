@@ -44,6 +44,7 @@ from sottovoce.runtime.network_agreements import NetworkAgreements
 from sottovoce.runtime.plan.in_common import PACE
 from sottovoce.runtime.plan.node_file import Neighbour, NodeConfig
 from sottovoce.runtime.plan.question import Question
+from sottovoce.runtime.plan.routes import Routes
 from sottovoce.runtime.protocol import handshake as handshake_module
 from sottovoce.runtime.transport.in_memory import Faults, Hub
 from sottovoce.statistics.agreements import Agreements
@@ -80,6 +81,10 @@ class Scene:
     faults: Callable[[], Faults] | None = None
     own_data: dict[str, Callable[[int], Any]] = field(default_factory=dict)  # by world, instead of reading the CSV file
     leaver: tuple[float, int] | None = None  # when who leaves for good; then the others say so
+
+    @property
+    def routes(self) -> Routes:
+        return Routes.all([(int(i), int(j)) for i, j in self.network.edges], C, THETA)
 
 
 class Unlucky(Exception):
@@ -127,7 +132,8 @@ class World:
             data=folder / "data.csv", delimiter=",", journal=folder / "journal.sqlite", result=folder / "result.json",
             wake=scene.wake, pace=PACE, record=folder / "trace.jsonl",
             metrics=f"127.0.0.1:{free_ports(1)[0]}" if i == 0 else None, run_name=RUN, run_id="0" * 32,
-            channels=scene.channels, c=C, theta=THETA, tol=scene.tol, question=scene.question, neighbours=tuple(around),
+            channels=scene.channels, routes=scene.routes, tol=scene.tol,
+            question=scene.question, neighbours=tuple(around),
             keys=tuple(public_key(load(scene.identities / f"p{k}").certificate) for k in range(scene.network.n)),
         )  # fmt: skip
         if scene.own_data:

@@ -78,7 +78,7 @@ def test_nothing_secret_is_kept(network, rng):
     transcript = record_transcript(problem, c=0.4, z0=z0, iterations=30)
     said = np.concatenate([r for wakes in transcript.iterations for wake in wakes for r in wake.r.values()])
     x = np.ravel([state.x for state, _ in zip(sv.iterate(problem, c=0.4, z0=z0), range(31), strict=False)][1:])
-    assert set(vars(transcript)) == {"blocks", "c", "theta", "iterations"}
+    assert set(vars(transcript)) == {"blocks", "c", "theta", "iterations", "along"}
     assert not np.isin(said, np.concatenate([s, -2 * s, z0, x])).any()
 
 

@@ -70,7 +70,7 @@ REFUSED = {
     "theta is above 1": ({"theta": 1.3}, "theta must be in (0, 1]; got 1.3. Use theta=1 for PDMM, 0.5 for ADMM"),
     "c is 0": ({"c": 0.0}, "c must be a positive number or 'auto'; got 0.0"),
     "c is infinite": ({"c": np.inf}, "c must be a positive number or 'auto'; got inf"),
-    "c is a word": ({"c": "tuned"}, "c must be a positive number or 'auto'; got 'tuned'"),
+    "c is a word": ({"c": "tuned"}, "c must be a positive number, 'auto', or one number per edge; got 'tuned'"),
     "runs is 0": ({"seen": Transcript(runs=0)}, "runs must be"),
     "runs is fractional": ({"seen": Transcript(runs=1.5)}, "runs must be"),
     "runs of a random prefix": (

@@ -34,7 +34,7 @@ def test_programs_of_the_gallery_draw_their_picture(program, tmp_path, monkeypat
     assert 0 < (tmp_path / f"{program.stem}.png").stat().st_size < 60_000
 
 
-def test_pictures_of_the_readme_and_the_glossary_can_be_read(monkeypatch):
+def test_pictures_of_the_readme_the_glossary_and_the_guides_can_be_read(monkeypatch):
     matplotlib = pytest.importorskip("matplotlib")
     figures: list[Any] = []
     monkeypatch.setattr(matplotlib.figure.Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
@@ -42,7 +42,8 @@ def test_pictures_of_the_readme_and_the_glossary_can_be_read(monkeypatch):
     with matplotlib.rc_context():
         drawn["main"]()
         drawn["message"]()
-        assert [faults(figure) for figure in figures] == [[], []]
+        drawn["overlays"]()
+        assert [faults(figure) for figure in figures] == [[], [], []]
     matplotlib.pyplot.close("all")
 
 

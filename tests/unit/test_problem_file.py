@@ -226,6 +226,8 @@ SCHEDULED = {
     "synchronous": "",
     "asynchronous": "rates = [1, 2, 3, 4]",
     "poisson_clocks": "rates = [1, 1, 0.5, 1]",
+    "edge_reversal": "",
+    "permutations": "",
     "node_bernoulli": "p = 0.5",
     "edge_bernoulli": "p = 0.5",
     "delayed": "max_delay = 2",

@@ -27,6 +27,8 @@ EVERY_SCHEDULE = [
     sv.Asynchronous(),
     sv.Asynchronous(rates=np.arange(1.0, N + 1)),
     sv.PoissonClocks(np.arange(1.0, N + 1)),
+    sv.EdgeReversal(),
+    sv.Permutations(),
     sv.NodeBernoulli(0.5),
     sv.EdgeBernoulli(0.7),
     sv.Trace(list(range(N)) * 500),

@@ -226,8 +226,8 @@ def test_values_are_not_reported_where_a_run_did_not_converge(network):
 def test_a_later_run_that_does_not_converge():
     """The count needs ten digits; pads of 1e4 need thirteen, and more iterations on a long ring."""
     network, values = sv.Network.ring(30), np.arange(30.0) / 30
-    enough = sv.private_mean(network, values, seed=1).runs[0].iterations
-    result = sv.private_variance(network, values, seed=1, max_iter=enough)
+    enough = sv.private_mean(network, values, seed=1, overlay="all").runs[0].iterations
+    result = sv.private_variance(network, values, seed=1, max_iter=enough, overlay="all")
     assert [run.status.value for run in result.runs] == ["converged", "max_iter"]
     assert result.status is sv.Status.MAX_ITER
     with pytest.raises(NotConverged, match="variance is not known: run 2 ended as max_iter"):
@@ -247,6 +247,20 @@ def test_what_was_agreed_on_is_there_for_an_audit(network):
             np.testing.assert_allclose(run.x, np.broadcast_to(s.mean(axis=0), s.shape), atol=1e-7)
         assert all(run.secret for run in result.runs)
         assert json.loads(json.dumps(result.to_dict()))["status"] == "converged"
+
+
+def test_an_audit_is_of_the_run_that_was_made(network, rng):
+    """Taps see the more of a shift of all ``x``, the larger the penalties of the run are."""
+    values = [rng.normal(size=3) for _ in range(N)]
+    for overlay in ("tree", "all"):
+        result = sv.private_mean(network, values, seed=1, mask=sv.GaussianMask(1e6), overlay=overlay)
+        *_, report = result.audit()
+        run, problem = result.runs[-1], result.problems[-1]
+        assert ("over a tree" in report.view) == (overlay == "tree")
+        expected = sv.privacy.audit(
+            sv.averaging(network, problem.groups[0][1].s[:, :-1]), result.masks[-1], c=run.c, overlay=overlay
+        )
+        np.testing.assert_allclose(report.leakage, expected.leakage, rtol=1e-9)
 
 
 def test_a_seed_repeats_everything_and_no_pads(network):

@@ -72,9 +72,9 @@ def test_a_block_that_does_not_converge_ends_the_statistic(played, monkeypatch, 
     """The count needs ten digits; pads of 1e4 need thirteen, and more iterations on a long ring."""
     network, rows = sv.Network.ring(30), [rng.normal(size=(5, 7)) for _ in range(30)]
     monkeypatch.setattr(agreements, "BLOCK", 3 * 2 * 30)
-    enough = sv.private_mean(network, rows, seed=1).runs[0].iterations
+    enough = sv.private_mean(network, rows, seed=1, overlay="all").runs[0].iterations
     played.clear()
-    result = sv.private_mean(network, rows, seed=1, max_iter=enough)
+    result = sv.private_mean(network, rows, seed=1, max_iter=enough, overlay="all")
     assert result.status is sv.Status.MAX_ITER
     assert len(played) == 2  # the count, and the first of three blocks
     assert np.isnan(result.runs[1].x[:, 3:7]).all()

@@ -18,6 +18,7 @@ SCHEDULES = [
     sv.Synchronous(),
     sv.Asynchronous(),
     sv.PoissonClocks(np.arange(1.0, N + 1)),
+    sv.Permutations(),
     sv.NodeBernoulli(0.5),
     sv.EdgeBernoulli(0.6),
     sv.Trace([0, 3, 3, 5, 1] * 8),

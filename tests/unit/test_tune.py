@@ -213,7 +213,8 @@ def test_an_elastic_net_without_l1_is_tuned_like_its_quadratic_twin(network, rng
 
 def test_all_runs_of_a_statistic_take_the_pair_of_the_first(rng):
     data = rng.normal(size=(10, 8))
-    runs = sv.private_variance(sv.Network.random_geometric(10, seed=3), data, mask=sv.GaussianMask(1e8), seed=1).runs
+    network, mask = sv.Network.random_geometric(10, seed=3), sv.GaussianMask(1e8)
+    runs = sv.private_variance(network, data, mask=mask, seed=1, overlay="all").runs
     assert len(runs) > 1
     assert {(run.c, run.theta) for run in runs} == {(runs[0].c, runs[0].theta)}
     assert runs[0].theta < 1  # else a theta that is forgotten would go unseen

@@ -33,7 +33,12 @@ def planned_dict(plan: Plan, out: Path | None) -> dict[str, Any]:
     told = plan.prospect.to_dict()
     return {
         "out": None if out is None else str(out),
-        "run": {**plan.settings, "parties": len(plan.parties), **plan.prospect.question.to_dict()},
+        "run": {
+            **plan.settings,
+            **plan.routes.to_dict([party.name for party in plan.parties]),
+            "parties": len(plan.parties),
+            **plan.prospect.question.to_dict(),
+        },
         "parties": parties,
         **told,
         "notes": [*plan.notes, *told["notes"]],
@@ -60,7 +65,9 @@ def print_planned(plan: Plan, out: Path | None, *, trial: bool) -> None:
         size = f"at most {prospect.question.size:g} in units of scale, or a party refuses to start"
         table.add_row("size of data", size)
     table.add_row("channels", settings["channels"])
-    table.add_row("c, theta, tol", f"{settings['c']:g}, {settings['theta']:g}, {settings['tol']:g}")
+    route = plan.routes.shown()
+    table.add_row("messages over", route["messages over"])
+    table.add_row("c, theta, tol", f"{route['c']}, {route['theta']:g}, {settings['tol']:g}")
     for note in (*plan.notes, *prospect.notes):
         table.add_row("note", Text(note))
     for problem in prospect.problems():

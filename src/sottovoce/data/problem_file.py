@@ -28,7 +28,9 @@ from ..pdmm.schedules import (
     Asynchronous,
     Delayed,
     EdgeBernoulli,
+    EdgeReversal,
     NodeBernoulli,
+    Permutations,
     PoissonClocks,
     Schedule,
     Synchronous,
@@ -54,11 +56,14 @@ SCHEDULES: dict[str, tuple[str, ...]] = {
     "synchronous": (),
     "asynchronous": ("rates",),
     "poisson_clocks": ("rates",),
+    "edge_reversal": (),
+    "permutations": (),
     "node_bernoulli": ("p",),
     "edge_bernoulli": ("p",),
     "delayed": ("max_delay",),
     "trace": ("nodes",),
 }
+PLAIN = {"synchronous": Synchronous(), "edge_reversal": EdgeReversal(), "permutations": Permutations()}
 MASKS = ("gaussian", "modular", "uniform")
 RUN_KEYS = ("theta", "c", "overlay", "tol", "max_iter", "max_rounds", "seed")
 KEYS: dict[str, tuple[str, ...]] = {  # every key that the parser knows
@@ -308,8 +313,8 @@ def _overlay(table: Table, network: Network, default: str) -> Overlay | None:
 
 def _schedule(table: Table, network: Network) -> Schedule:
     name = table.choice("schedule", tuple(SCHEDULES), "synchronous")
-    if name == "synchronous":
-        return Synchronous()
+    if name in PLAIN:
+        return PLAIN[name]
     if name in ("node_bernoulli", "edge_bernoulli"):
         family = NodeBernoulli if name == "node_bernoulli" else EdgeBernoulli
         return table.call(family, table.number("p"), at="p")

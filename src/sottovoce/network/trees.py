@@ -56,7 +56,7 @@ class Trees:
         return restricted(cast("Network", self), edges)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SpanningTree:
     """A rooted tree on all nodes of a network; ``Network.spanning_tree`` makes one.
 
@@ -83,6 +83,9 @@ class SpanningTree:
     parents: npt.NDArray[np.int64]
     levels: npt.NDArray[np.int64]
     network: Network
+
+    def __repr__(self) -> str:
+        return f"SpanningTree(root={self.root}, depth={self.depth}, n={self.network.n})"
 
     @property
     def depth(self) -> int:

@@ -28,9 +28,14 @@ def mix(v: Words) -> npt.NDArray[np.uint64]:
     return v ^ (v >> np.uint64(31))
 
 
-def uniform(key: int, k: Words, index: Words | int) -> npt.NDArray[Any]:
-    """Uniform in [0, 1) at iteration ``k`` for ``index``; arrays broadcast. ``engine.kernels`` has its twin."""
+def words(key: int, k: Words, index: Words | int) -> npt.NDArray[np.uint64]:
+    """64 random bits at iteration ``k`` for ``index``; arrays broadcast."""
     k = np.array(k, dtype=np.uint64, ndmin=1)
     index = np.array(index, dtype=np.uint64, ndmin=1)
     at_k = mix(np.uint64(key) + k * np.uint64(STEP_K))
-    return (mix(at_k + index * np.uint64(STEP_INDEX)) >> np.uint64(11)) * UNIT
+    return mix(at_k + index * np.uint64(STEP_INDEX))
+
+
+def uniform(key: int, k: Words, index: Words | int) -> npt.NDArray[Any]:
+    """Uniform in [0, 1) at iteration ``k`` for ``index``; arrays broadcast. ``engine.kernels`` has its twin."""
+    return (words(key, k, index) >> np.uint64(11)) * UNIT

@@ -107,7 +107,7 @@ class Mask:
             )
         return on_grid(self.sigma * pads, self.grid).reshape(shape)
 
-    def misfit(self, network: Any, schedule: Any, theta: float, c: float | Array) -> str:
+    def misfit(self, network: Any, schedule: Any, theta: float, c: float | Array, used: Any) -> str:
         """What a guarantee of this mask is for, if a run is not of that kind; these masks give none."""
         return ""
 

@@ -26,7 +26,7 @@ from .penalties import Penalty, checked_penalty
 from .problem import Problem
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Overlay:
     """The edges over which messages go, where these are not all.
 
@@ -44,8 +44,10 @@ class Overlay:
     network: Network
     tree: SpanningTree | None = None
 
+    def __repr__(self) -> str:
+        return f"Overlay({self})"
+
     def __str__(self) -> str:
-        """For a table or a sentence."""
         if self.tree is not None:
             return f"a tree of depth {self.tree.depth} with the root {self.whole.name(self.tree.root)}"
         return f"{self.network.m} of {self.whole.m} edges"
@@ -64,6 +66,13 @@ class Overlay:
     def entries(self, problem: Problem) -> npt.NDArray[np.bool_]:
         """``kept`` over the stacked ``z`` of a problem on ``whole``."""
         return np.repeat(self.kept, np.diff(problem.rows))
+
+    def filled(self, c: Penalty, rest: Penalty) -> Array:
+        """For each edge of ``whole`` its ``c``, or that of ``rest`` where it is none of the overlay's."""
+        here = np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])
+        found = np.broadcast_to(np.asarray(rest, dtype=np.float64), self.whole.m).copy()
+        found[here] = c
+        return found
 
     def of_overlay(self, c: Any) -> Penalty:
         """``checked_penalty``; of a number for each edge of ``whole``, those of the overlay."""
@@ -104,9 +113,12 @@ def settled_overlay(network: Network, overlay: AskedOverlay) -> Overlay | None:
 def matched(problem: Problem, overlay: Overlay) -> Array | None:
     """The penalties with which a run over the tree ends after two sweeps, where costs are ``(a_i/2) ||x - s_i||^2``."""
     form = problem.quadratic
-    if overlay.tree is None or form is None or form.Q.ndim > 1 or not (form.Q > 0).all():
+    if overlay.tree is None or form is None:
         return None
-    return overlay.tree.matched(form.Q)
+    a = form.Q if form.Q.ndim == 1 else form.Q[:, 0, 0]
+    if not (a > 0).all() or (form.Q.ndim == 3 and (a[:, None, None] * np.eye(problem.dim) != form.Q).any()):
+        return None
+    return overlay.tree.matched(a)
 
 
 def over(problem: Problem, overlay: Overlay) -> Problem:
@@ -124,6 +136,16 @@ def leaning(problem: Problem, overlay: Overlay, z0: Array) -> Problem:
     leans = copy(problem)
     leans.tilt = leans.lean = np.asarray(problem.C[rest].T @ ((z0 + z0[problem.P]) / 2)[rest])
     return leans
+
+
+def laid_on(
+    problem: Problem, overlay: Overlay | None, q: npt.NDArray[Any], z0: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Problem]:
+    """``q`` with the pads ``z0`` of edges without messages in it, those of the others, and the problem that is played:
+    what each of them is on maps, a column per unknown."""
+    if overlay is None:
+        return q, z0, problem
+    return q + leaning(problem, overlay, z0).lean, z0[overlay.entries(problem)], over(problem, overlay)
 
 
 def unfolded(problem: Problem, overlay: Overlay, z: Array, z0: Array) -> Array:

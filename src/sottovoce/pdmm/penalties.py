@@ -72,6 +72,13 @@ def of_nodes(c: Penalty, network: Network) -> npt.NDArray[np.float64]:
     return c * network.degrees.astype(np.float64)
 
 
+def squares(c: Penalty, network: Network, chosen: npt.NDArray[np.bool_] | None = None) -> float:
+    """``sum c_ij^2`` over the edges, or over the chosen ones: ``c^2 m`` for a single number."""
+    if isinstance(c, np.ndarray):
+        return float(((c if chosen is None else c[chosen]) ** 2).sum())
+    return float(c**2 * (network.m if chosen is None else int(chosen.sum())))
+
+
 def shown(c: Penalty) -> str:
     """For a table or a sentence."""
     if isinstance(c, np.ndarray):

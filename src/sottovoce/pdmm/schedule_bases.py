@@ -111,6 +111,11 @@ class Schedule(ABC):
         """Whether a message may be lost that others of the same node survive; yes where nothing is known."""
         return not self.one_at_a_time and (self.law is None or self.law.of == "messages")
 
+    @property
+    def planned(self) -> bool:
+        """Whether who wakes when is the same in every run, whatever the seed."""
+        return self.synchronous or self.length() is not None
+
     def on(self, network: Network) -> Schedule:
         """The same schedule by the numbers of this network, where it was given by names."""
         return self

@@ -19,6 +19,7 @@ from ..network.names import in_order
 from ..numerics.counter_random import mix, uniform
 from .schedule_bases import Chosen, Law, Nodes, NodeSchedule, Schedule, SetSchedule, Stage
 from .traces import Trace
+from .turns import EdgeReversal, Permutations
 
 Rates = Sequence[float] | npt.NDArray[np.float64] | Mapping[Hashable, float]
 
@@ -272,8 +273,10 @@ __all__ = [
     "Asynchronous",
     "Delayed",
     "EdgeBernoulli",
+    "EdgeReversal",
     "NodeBernoulli",
     "NodeSchedule",
+    "Permutations",
     "PoissonClocks",
     "Schedule",
     "SetSchedule",

@@ -91,7 +91,7 @@ def settle(
 
         c, theta = tuned_pair(played, schedule, theta, tol or 1e-9)
     assert isinstance(c, float | np.ndarray)
-    if mask is not None and (other := mask.misfit(problem.network, schedule, theta, c)):
+    if mask is not None and (other := mask.misfit(problem.network, schedule, theta, c, played.network)):
         warnings.warn(f"the mask was calibrated for {other}. Calibrate again.", NotCalibrated, stacklevel=3)
     return Settings(
         schedule=schedule,

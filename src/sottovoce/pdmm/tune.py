@@ -2,6 +2,7 @@
 
 At a given ``theta`` pilots play the synchronous iteration and count iterations. A run in which nodes wake at random
 behaves like an averaged one (in expectation it is ``theta mu``-averaged, paper section 5): its pilots use ``theta/2``.
+One in which they take turns does not, and has pilots of its own kind.
 
 For quadratic costs the iteration is linear, ``z <- (1 - theta) z + theta S z``, and a mode of ``S`` with eigenvalue
 ``l`` shrinks by ``|1 - theta + theta l|``. With equal curvatures on a regular graph ``theta = 1`` is best or nearly so.
@@ -22,6 +23,7 @@ from .pilots import Stage, pilot, staged
 from .problem import Problem
 from .reference import Run
 from .schedules import Schedule, Synchronous
+from .turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -53,14 +55,16 @@ def tuned_pair(problem: Problem, schedule: Schedule, theta: float | None, tol: f
 
 def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> float:
     """A good ``c`` for this problem, schedule and ``theta``."""
-    pilot_theta = theta if schedule.synchronous else theta / 2
     stage, limit = prepared(problem)
+    turns = isinstance(schedule, Turns) and own_pilots(stage, schedule)
+    played = schedule if turns else Synchronous()
+    pilot_theta = theta if turns or schedule.synchronous else theta / 2
     guess = stage.guess
     if limit < SHORTEST:
         return guess
 
     def iterations(c: float, record: float) -> float:
-        return rounds_to(tol, pilot(stage.problem, c, pilot_theta, z0=stage.z0), record, limit, LOOKS)
+        return rounds_to(tol, pilot(stage.problem, c, pilot_theta, played, z0=stage.z0), record, limit, LOOKS)
 
     counts = {0: iterations(guess, math.inf)}
     best = 0
@@ -83,8 +87,7 @@ def tune_both(problem: Problem, schedule: Schedule, tol: float) -> tuple[float, 
     """A good ``c`` and a good ``theta`` for this problem and schedule; ``theta = 1`` only where it must converge."""
     stage, limit = prepared(problem)
     thetas = THETAS if problem.irregular is None else THETAS[:-1]
-    # Pilots of any law are compiled where costs are quadratic; where not, only synchronous ones are vectorised.
-    own = stage.problem.consensus and stage.problem.quadratic is not None and schedule.law is not None
+    own = own_pilots(stage, schedule)
     tried = limit >= SHORTEST
     best = 0, thetas.index(FIRST if tried else UNTRIED)
     if tried:
@@ -97,12 +100,19 @@ def tune_both(problem: Problem, schedule: Schedule, tol: float) -> tuple[float, 
     return float(c), theta
 
 
+def own_pilots(stage: Stage, schedule: Schedule) -> bool:
+    """Whether pilots can play the schedule itself: those of any law, and turns, are compiled where costs are quadratic;
+    where not, only synchronous ones are vectorised."""
+    known = schedule.law is not None or isinstance(schedule, Turns)
+    return known and stage.problem.consensus and stage.problem.quadratic is not None
+
+
 def best_pair(
     stage: Stage, schedule: Schedule, thetas: tuple[float, ...], best: tuple[int, int], tol: float, limit: int
 ) -> tuple[int, int]:
     """Downhill from ``best``: a power of ``GRID`` times the guess, and a place in ``thetas``."""
     counts: dict[tuple[int, int], float] = {}
-    sequences = 1 if schedule.synchronous else max(1, NODES // stage.problem.network.n)
+    sequences = 1 if schedule.planned else max(1, NODES // stage.problem.network.n)
 
     def rounds(c: float, theta: float, record: float) -> float:
         """Of all sequences together."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy.typing as npt
 
 from ..errors import InvalidInput
 from ..pdmm.masks import GaussianMask, UniformMask
 from ..pdmm.modular_mask import ModularMask, integer_secrets
+from ..pdmm.overlay import AskedOverlay
+from ..pdmm.penalties import AskedPenalty
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Worst, listeners
@@ -34,7 +36,8 @@ def audit(
     hessians: Hessians = "private",
     schedule: Schedule | None = None,
     theta: float | None = None,
-    c: float | Literal["auto"] = "auto",
+    c: AskedPenalty = "auto",
+    overlay: AskedOverlay = "all",
     seed: int | None = None,
     nodes: Iterable[Hashable] | None = None,
     method: MethodName = "auto",
@@ -64,8 +67,9 @@ def audit(
         No mask hides the ``Q_i`` of quadratic costs. Where they differ from node to node (or belong to a regression)
         they are taken for data, and there is no guarantee; ``"public"`` says that they are none, and what is certified
         are the linear terms, as ``s_i = -Q_i^{-1} q_i``: of a regression its own coefficients, given ``A_i'A_i``.
-    schedule, theta, c, seed
-        How the run goes, as for ``solve``.
+    schedule, theta, c, overlay, seed
+        How the run goes, as for ``solve``. Pads lie on every edge of the network whatever the overlay: once all have
+        spoken over open channels, a coalition learns the same over any.
     nodes
         Only these, for networks too large for all.
     method
@@ -104,7 +108,7 @@ def audit(
     listening = listeners(corrupt, against).on(problem.network)
     worst = listening.max_corrupt if isinstance(listening, Worst) else None
     adversary = Eavesdropper() if isinstance(listening, Worst) else listening
-    setting = setting_of(problem, schedule, theta, c, seed, seen)
+    setting = setting_of(problem, schedule, theta, c, seed, seen, overlay)
     seen = setting.seen
     if seen.runs > 1 and setting.random and setting.iterations is not None:
         raise InvalidInput(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,8 @@ from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
 from ..network import Network, names
 from ..pdmm.masks import DEVIATIONS, GaussianMask
-from ..pdmm.penalties import Penalty
+from ..pdmm.overlay import AskedOverlay
+from ..pdmm.penalties import AskedPenalty, Penalty, squares
 from ..pdmm.problem import Problem
 from ..pdmm.schedules import Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Nodes, Worst, worst_of
@@ -62,11 +63,14 @@ class CalibratedMask(GaussianMask):
         False where bounds were used, as the coalitions were too many to try: a smaller mask may do.
     c_range : tuple of float
         The guarantee is for ``c`` from the first to the second: the larger ``c``, the better do taps see a shift of all
-        ``x``, and in the limit the answer.
+        ``x``, and in the limit the answer. Of penalties that differ the root of their mean square over all edges of the
+        network counts, an edge without messages having none.
     theta, schedule : float, str, or None
         It is for these; None where it does not hang on them.
     network : Network
         It is for this one.
+    used : Network or None
+        It is for messages over these edges; None where it does not hang on them.
     meant_for : float
         The largest ``|q_i|`` that the prior lets expect.
 
@@ -89,6 +93,7 @@ class CalibratedMask(GaussianMask):
     theta: float | None = None
     schedule: str | None = None
     network: Network | None = field(default=None, repr=False, compare=False)
+    used: Network | None = field(default=None, repr=False, compare=False)
     meant_for: float = 0.0
 
     @property
@@ -115,17 +120,17 @@ class CalibratedMask(GaussianMask):
         theta = "" if self.theta is None else f"theta = {self.theta:g}"
         return ", ".join(part for part in (step, theta, self.schedule) if part)
 
-    def misfit(self, network: Network, schedule: Schedule, theta: float, c: Penalty) -> str:
+    def misfit(self, network: Network, schedule: Schedule, theta: float, c: Penalty, used: Network) -> str:
         low, high = self.c_range
-        if self.network is not None and not (
-            network.n == self.network.n and np.array_equal(network.edges, self.network.edges)
-        ):
+        if self.network is not None and not _same(network, self.network):
             return f"a network of {self.network.n} nodes and {self.network.m} edges; this one is another"
-        if not low * (1 - CLOSE) <= c <= high * (1 + CLOSE):
-            return f"{self.holds_for}; this run has c = {c:.4g}"
+        if self.used is not None and not _same(used, self.used):
+            return f"messages over {self.used.m} edges; this run uses {used.m}, others"
+        if not low * (1 - CLOSE) <= (size := typical(c, used, network)) <= high * (1 + CLOSE):
+            return f"{self.holds_for}; this run has c = {size:.4g}"
         if self.theta not in (None, theta):
             return f"{self.holds_for}; this run has theta = {theta:g}"
-        if self.schedule not in (None, _name(schedule)):
+        if self.schedule not in (None, _name(schedule), type(schedule).__name__):
             return f"{self.holds_for}; this run has {_name(schedule)}"
         return ""
 
@@ -147,7 +152,8 @@ def calibrate(
     prior: npt.ArrayLike | Mapping[Any, float] | None = None,
     schedule: Schedule | None = None,
     theta: float | None = None,
-    c: float | Literal["auto"] = "auto",
+    c: AskedPenalty = "auto",
+    overlay: AskedOverlay = "all",
     seed: int | None = None,
     hessians: Hessians = "private",
 ) -> CalibratedMask:
@@ -163,7 +169,7 @@ def calibrate(
         Nats that the procedure may add to what the result itself tells.
     against
         How many may be corrupt; over open channels they tap all.
-    channels, prior, hessians, schedule, theta, c, seed
+    channels, prior, hessians, schedule, theta, c, overlay, seed
         As for ``audit``.
 
     Returns
@@ -197,7 +203,7 @@ def calibrate(
             f"among the {max_corrupt} corrupt nodes it is disclosed exactly. Add edges (sv.privacy.suggest_edges), or "
             "lower max_corrupt."
         )
-    setting = setting_of(problem, schedule, theta, c, seed, Transcript())
+    setting = setting_of(problem, schedule, theta, c, seed, Transcript(), overlay)
     if setting.iterations is not None:
         raise InvalidInput("a Trace ends, and a mask must do for whole runs. Name the schedule that it was taken from.")
     assumed = prior_of(problem, prior)
@@ -223,9 +229,21 @@ def calibrate(
     found = CalibratedMask(variance, float(delta), excess, by, named, smallest=exact, **told)
     if channels == "open":
         return replace(found, c_range=(0.0, _largest_c(case, variance, float(delta))))
+    used = setting.problem.network
     if not setting.random:
-        return replace(found, c_range=(setting.c, setting.c), theta=setting.theta, schedule=_name(setting.schedule))
-    return replace(found, theta=1.0, schedule=ONE_AT_A_TIME) if _half_the_pads(setting) else found
+        exactly = (typical(setting.c, used, network),) * 2
+        only = type(setting.schedule).__name__
+        return replace(found, c_range=exactly, theta=setting.theta, schedule=only, used=used)
+    return replace(found, theta=1.0, schedule=ONE_AT_A_TIME, used=used) if _half_the_pads(setting) else found
+
+
+def typical(c: Penalty, used: Network, network: Network) -> float:
+    """The one ``c`` on all edges of the network with which taps see a shift of all ``x`` as well as with these."""
+    return c if isinstance(c, float) and used.m == network.m else math.sqrt(squares(c, used) / network.m)
+
+
+def _same(one: Network, other: Network) -> bool:
+    return one.n == other.n and np.array_equal(one.edges, other.edges)
 
 
 def _half_the_pads(setting: Setting) -> bool:
@@ -245,6 +263,8 @@ def _largest_c(case: Case, variance: float, delta: float) -> float:
     """
     view = case.view(Eavesdropper()).view
     assert isinstance(view, OpenView)
+    view = replace(view, c=typical(view.c, view.talking, case.secrets.problem.network), overlay=None)
+    assert isinstance(view.c, float)
     low, high = view.c, 2 * view.c
     while high < LARGEST and replace(view, c=high).leaks(variance).excess.max() <= delta:
         low, high = high, high * 4
@@ -270,10 +290,10 @@ def _large_enough(case: Case, t: int, delta: float) -> tuple[float, float]:
     if case.channels == "encrypted":
         return variance, math.inf
     # By taps alone: a part that grows as c^2, and the rest.
-    rest, grows = (float(seen_by_taps(secrets, c).max()) for c in (0.0, 1.0))
+    rest, grows = (float(seen_by_taps(secrets, strength).max()) for strength in (0.0, 1.0))
     grows -= rest
-    variance = max(variance, (rest + case.setting.c**2 * grows) / share)
-    return variance, math.sqrt((variance * share - rest) / grows)
+    variance = max(variance, (rest + case.setting.strength * grows) / share)
+    return variance, math.sqrt((variance * share - rest) / grows / secrets.problem.network.m)
 
 
 def _worst_excess(case: Case, listening: Sequence[Adversary]) -> tuple[Callable[[float, Nodes], Array], bool]:
@@ -285,12 +305,12 @@ def _worst_excess(case: Case, listening: Sequence[Adversary]) -> tuple[Callable[
     signal-to-noise ratio of these, since one pad of every edge is overwritten before it is read
     (theory: Encrypted channels).
     """
-    setting, secrets, pads, exact = case.setting, case.secrets, 1.0, True
+    setting, secrets, exact = case.setting, case.secrets, True
     everybody = np.ones(secrets.n, dtype=bool)
     views: list[Any]
     if case.channels == "encrypted" and setting.random:
-        pads = 2.0 if _half_the_pads(setting) else 1.0
-        views = [OpenView(secrets, adversary.corrupt, everybody, 1.0) for adversary in listening]
+        how: dict[str, Any] = {"overlay": setting.overlay, "unread": _half_the_pads(setting)}
+        views = [OpenView(secrets, adversary.corrupt, everybody, 1.0, **how) for adversary in listening]
     else:
         found = [case.view(adversary) for adversary in listening]
         exact = all(seen.guarantee == "exact" for seen in found)
@@ -299,9 +319,9 @@ def _worst_excess(case: Case, listening: Sequence[Adversary]) -> tuple[Callable[
     def excess(variance: float, some: Nodes) -> Array:
         if all(isinstance(view, OpenView) and view.is_stackable for view in views):
             coalitions = [views[k].corrupt for k in some]
-            every = whole_transcripts(secrets, coalitions, pads * variance, views[0].c)
+            every = whole_transcripts(secrets, coalitions, views[0].pads * variance, views[0].strength)
         else:
-            every = (views[k].leaks(pads * variance) for k in some)
+            every = (views[k].leaks(variance) for k in some)
         return np.array([np.nanmax(leaks.excess) for leaks in every])
 
     return excess, exact

@@ -92,7 +92,7 @@ def edge_attack(
 
 def plans_of(schedule: Schedule) -> bool:
     """Whether everybody knows who wakes when; refused where this attack could be fooled."""
-    if schedule.synchronous or schedule.length() is not None:
+    if schedule.planned:
         return True
     if schedule.law is not None and schedule.law.of == "one node" and schedule.law.rates is None:
         return False
@@ -112,7 +112,7 @@ def hessians_on_edges(
         for i in set(range(n)) - set(corrupt):
             if np.isnan(residuals[i]) and (view := transcript.on_edges(i, corrupt)) is not None:
                 A = transcript.blocks[i]
-                found = _hessian(view, view.quiet if sequence_known else None, transcript.c * A.T @ A)
+                found = _hessian(view, view.quiet if sequence_known else None, transcript.along[i] * A.T @ A)
                 if found is not None:
                     matrices[i], residuals[i] = found
     return RecoveredHessians(matrices, residuals)

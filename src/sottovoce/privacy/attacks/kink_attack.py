@@ -189,7 +189,7 @@ def kinks_in_traffic(
         if len(r):
             x, gradient = (np.vstack([np.zeros(d), part]) for part in gradient_differences(transcript, i))
             size = SLACK * EPS * max(float(np.abs(r).max()), float(np.abs(D).max()))
-            values[i] = first[i] + _held(x, gradient, size / (2 * transcript.c), size * len(r[0]) / d)
+            values[i] = first[i] + _held(x, gradient, size / (2 * transcript.along[i].min()), size * len(r[0]) / d)
     return RecoveredKinks(values, shifted=not corrupt)
 
 
@@ -245,12 +245,12 @@ def _known_x(
     held = slice(problem.rows[problem.network.indptr[i]], problem.rows[problem.network.indptr[i + 1]])
     e = (pads - pads[problem.P])[held]
     r, D = transcript.heard[i]
-    return moves(transcript.blocks[i][rows], transcript.c, (r - D - e)[:, rows], i)
+    return moves(transcript.blocks[i][rows], transcript.along[i][rows], (r - D - e)[:, rows], i)
 
 
 def _first_x(problem: Problem, transcript: RecordedTranscript, pads: Array, corrupt: Collection[int]) -> Array:
     """``x`` of every node at its first wake: from a corrupt neighbour, else from edge to edge, else up to one shift."""
-    network, d, c = problem.network, problem.dim, transcript.c
+    network, d = problem.network, problem.dim
     first = np.full((network.n, d), np.nan)
 
     def said_first(i: int, j: int) -> Array:
@@ -270,6 +270,8 @@ def _first_x(problem: Problem, transcript: RecordedTranscript, pads: Array, corr
             if j in woken and j not in reached:
                 # e_ij + 2 c A_ij x_i, and the same of j, with -e_ij and -A_ij.
                 total = said_first(i, j) + said_first(j, i)
-                first[j] = first[i] - moves(transcript.blocks[i][transcript.rows(i, [j])], c, total[None], i)[0]
+                rows = transcript.rows(i, [j])
+                apart = moves(transcript.blocks[i][rows], transcript.along[i][rows], total[None], i)[0]
+                first[j] = first[i] - apart
                 reached.append(j)
     return first

@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported
 from ...pdmm.masks import Mask
 from ...pdmm.node import nodes_of
+from ...pdmm.penalties import AskedPenalty, Penalty
 from ...pdmm.problem import Problem
 from ...pdmm.reference import Run
 from ...pdmm.schedules import Schedule
@@ -43,7 +44,7 @@ from ...pdmm.solve import start
 EPS = float(np.finfo(float).eps)
 PATIENCE = 100  # rounds per wake that is waited for: a node that hardly ever wakes is not waited for
 
-C = float | Literal["auto"]
+C = AskedPenalty
 
 
 class Wake(NamedTuple):
@@ -91,10 +92,12 @@ class RecordedTranscript:
     ----------
     blocks : tuple of ndarray
         Of each node: its ``A_ij`` over its neighbours, stacked.
-    c, theta : float
+    c, theta : float, or ndarray of one ``c`` per edge
         Of the run, which everybody knows.
     iterations : tuple of tuple of Wake
         Who woke in each, what it sent (``r[j]`` to neighbour ``j``), and where that ``arrived``.
+    along : tuple of ndarray
+        Of each node: the ``c`` of each row of its block.
 
     Examples
     --------
@@ -106,9 +109,10 @@ class RecordedTranscript:
     """
 
     blocks: tuple[Array, ...]
-    c: float
+    c: Penalty
     theta: float
     iterations: tuple[tuple[Wake, ...], ...]
+    along: tuple[Array, ...]
 
     @cached_property
     def heard(self) -> tuple[Heard, ...]:
@@ -160,15 +164,15 @@ class RecordedTranscript:
         rows = self.rows(node, chosen)
         if not rows.any():
             return None
-        A, (r, D) = self.blocks[node][rows], (part[:, rows] for part in self.heard[node])
+        A, c, (r, D) = self.blocks[node][rows], self.along[node][rows], (part[:, rows] for part in self.heard[node])
         if np.linalg.matrix_rank(A) < A.shape[1]:
             return None
         size = EPS * max(float(np.abs(r).max()), float(np.abs(D).max()))
         return OnEdges(
-            x=moves(A, self.c, r - D, node),
+            x=moves(A, c, r - D, node),
             pull=D @ A,
             quiet=np.array([wrote <= set(chosen) for wrote in self.writers[node][1:-1]], dtype=bool),
-            rounding=(size / (2 * self.c * float(np.linalg.svd(A, compute_uv=False)[-1])), size * len(A)),
+            rounding=(size / (2 * float(c.min()) * float(np.linalg.svd(A, compute_uv=False)[-1])), size * len(A)),
         )
 
 
@@ -276,12 +280,12 @@ def gradient_differences(transcript: RecordedTranscript, node: int) -> Differenc
         raise InvalidInput(f"node must be in 0 .. {len(transcript.blocks) - 1}; got {node!r}.")
     A, (r, D) = transcript.blocks[node], transcript.heard[node]
     r, D = r[1:] - r[:1], D[1:] - D[:1]
-    return Differences(moves(A, transcript.c, r - D, node), gradient_moves(A, r + D))
+    return Differences(moves(A, transcript.along[node], r - D, node), gradient_moves(A, r + D))
 
 
-def moves(A: Array, c: float, difference: Array, node: int) -> Array:
-    """``dx`` from ``A_ij dx = (dr - dD)/(2c)``, one a row; every neighbour's copy counts."""
-    x, _, rank, _ = np.linalg.lstsq(A, difference.T / (2 * c), rcond=None)
+def moves(A: Array, c: Array, difference: Array, node: int) -> Array:
+    """``dx`` from ``A_ij dx = (dr - dD)/(2c)``, one a row; every copy counts. ``c`` is that of each row of ``A``."""
+    x, _, rank, _ = np.linalg.lstsq(A, difference.T / (2 * c[:, None]), rcond=None)
     if rank < A.shape[1]:
         raise Unsupported(f"the edge blocks of node {node} have rank {rank} < {A.shape[1]}: messages do not fix its x.")
     return np.asarray(x.T)
@@ -341,5 +345,5 @@ def _transcript(run: Run, iterations: Iterable[tuple[Wake, ...]]) -> RecordedTra
     blocks = tuple(
         problem.C[ends[i] : ends[i + 1], problem.columns[i] : problem.columns[i + 1]].toarray() for i in range(n)
     )
-    assert isinstance(run.c, float)
-    return RecordedTranscript(blocks, run.c, run.theta, tuple(iterations))
+    along = np.broadcast_to(problem.along(run.c), (ends[-1], 1))[:, 0]
+    return RecordedTranscript(blocks, run.c, run.theta, tuple(iterations), tuple(np.split(along, ends[1:-1])))

@@ -180,7 +180,7 @@ def recover_hessians(transcript: RecordedTranscript) -> RecoveredHessians:
         x, gradient = x - x.mean(axis=0), gradient - gradient.mean(axis=0)
         r, D = transcript.heard[i]
         largest = max(float(np.abs(r).max(initial=0.0)), float(np.abs(D).max(initial=0.0)))
-        rounding = EPS * largest * np.sqrt(len(r)) / (2 * transcript.c)
+        rounding = EPS * largest * np.sqrt(len(r)) / (2 * transcript.along[i].min())
         if len(x) > d and np.linalg.svd(x, compute_uv=False)[-1] > DIGITS * rounding:
             matrices[i] = symmetric_solution(x, gradient)
             residuals[i] = relative(np.linalg.norm(gradient - x @ matrices[i]), np.linalg.norm(gradient))
@@ -296,7 +296,7 @@ def _distance(problem: Problem, transcript: RecordedTranscript, z0: Array, i: in
     network, cost, A = problem.network, problem.cost(i), transcript.blocks[i]
     held = slice(problem.rows[network.indptr[i]], problem.rows[network.indptr[i + 1]])
     b = np.broadcast_to(problem.b[:, 0], len(z0))[held]
-    g = (z0[held] + transcript.heard[i].D[0] - (transcript.c / 2) * b) @ A
+    g = (z0[held] + transcript.heard[i].D[0] - (transcript.along[i] / 2) * b) @ A
     penalty = problem.penalty(transcript.c, i)
     first_x = cost.bind(penalty)(g[None])[0]
     first_gradient = -(g + _times(penalty, first_x))
@@ -384,11 +384,11 @@ def changes_between(before: RecordedTranscript, after: RecordedTranscript) -> Re
     Q, Q_after = (recover_hessians(transcript).matrices for transcript in (before, after))
     q = np.full(Q.shape[:2], np.nan)
     for i, A in enumerate(before.blocks):
-        if np.linalg.norm(Q_after[i] - Q[i]) <= SAME * np.linalg.norm(Q[i] + before.c * A.T @ A):
+        if np.linalg.norm(Q_after[i] - Q[i]) <= SAME * np.linalg.norm(Q[i] + before.along[i] * A.T @ A):
             # The first wakes: least has been added to the data there, hence least rounding.
             (r, D), (r_after, D_after) = ((part[0] for part in run.heard[i]) for run in (before, after))
             r, D = r_after - r, D_after - D
-            x = moves(A, before.c, (r - D)[None], i)[0]
+            x = moves(A, before.along[i], (r - D)[None], i)[0]
             q[i] = gradient_moves(A, r + D) - Q[i] @ x
     return RecoveredChanges(q)
 

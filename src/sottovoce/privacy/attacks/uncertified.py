@@ -61,7 +61,7 @@ def uncertified(
         "guarantee": "none",
         "adversary": adversary,
         "channels": channels,
-        "view": setting.seen.describe(),
+        "view": setting.describe(),
         "prior": "any secrets",
         "mask": describe_mask(mask),
         "floor": np.full(n, np.nan),
@@ -78,7 +78,7 @@ def uncertified(
             return None
     attack, silent = None, _unplayed(problem, mask, setting, tapped, coalitions)
     if not silent:
-        attack = _played(problem, mask, setting, tapped, coalitions)
+        attack = _played(setting.problem, mask, setting, tapped, coalitions)
         silent = "" if attack is not None else _unfit(tapped)
     disclosed = np.full(n, np.nan)
     disclosed[_disclosed(attack, adversary.corrupt, n)] = np.inf

@@ -4,8 +4,8 @@ Its view is part of what open channels show, so two facts decide most cases with
 
 * Ranks modulo a prime (``run_modulo_prime``). Where the view has the rank of the open one it *is* the open one, and
   the closed form holds. With ``theta = 1`` and one node awake at a time the first wake on an edge overwrites one of
-  its pads unread: then a whole transcript is at most the open one with pads of twice the variance
-  (theory: Encrypted channels), and equal to it where the rank is.
+  its pads unread: then a whole transcript is at most the open one with pads of twice the variance on edges with
+  messages (theory: Encrypted channels), and equal to it where the rank is.
 * Where the directions that were not seen are simple fractions (symmetric parts of a network, say), they are known.
 
 Else the functionals are taken as floats. Those that are not faint are a lower bound, and all there is if their number
@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...costs.base import Array
+from ...pdmm.overlay import Overlay
+from ...pdmm.penalties import Penalty
 from ...pdmm.schedules import Schedule
 from ..methods.closed_form import OpenView
 from ..methods.elimination import Elimination, Heard
@@ -40,22 +42,11 @@ BETWEEN = "from what is not faint on the coalition's edges to what open channels
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
-    """A view whose pads count ``times`` their variance."""
-
-    view: OpenView
-    times: float
-
-    def leaks(self, variance: float) -> Leaks:
-        return self.view.leaks(self.times * variance)
-
-
-@dataclass(frozen=True, eq=False)
 class Between:
     """A view that shows at least what ``low`` does, and at most what ``high`` does; ``certain`` if ``low`` is all."""
 
     low: Unseen
-    high: OpenView | Scaled | Elimination
+    high: OpenView | Elimination
     certain: bool
 
     def leaks(self, variance: float) -> Leaks:
@@ -79,8 +70,9 @@ class EncryptedRun:
     schedule: Schedule
     corrupt: frozenset[int]
     theta: float
-    c: float
+    c: Penalty
     seed: int
+    overlay: Overlay | None = None
     factor: Array | None = None  # of pads that are not independent, see ``Unseen``; no columns where there are none
 
     @property
@@ -89,7 +81,7 @@ class EncryptedRun:
 
     def modulo(self, p: int) -> FieldRun:
         """The run over a prime field, before its first iteration."""
-        how = {"theta": self.theta, "c": self.c, "seed": self.seed, "masked": self.masked}
+        how = {"theta": self.theta, "c": self.c, "seed": self.seed, "masked": self.masked, "overlay": self.overlay}
         return FieldRun(self.secrets, self.schedule, corrupt=self.corrupt, p=p, **how)  # type: ignore[arg-type]
 
     def view(self, iterations: int | None) -> Viewed:
@@ -119,7 +111,7 @@ class EncryptedRun:
 
     def play_out(self, run: FieldRun) -> bool:
         """Play until nothing new can come; whether that is certain."""
-        network = self.secrets.problem.network
+        network = run.problem.network
         a_round, most = self.schedule.round(network), run.opened(np.ones(network.n, dtype=bool))
         if self.overwrites:
             most -= len(run.pads)
@@ -154,21 +146,21 @@ def decided(
     ``functionals`` are those that were seen, as floats; ``learned`` is what they span modulo another prime.
     """
     rank, most, correlated = run.learned.rank, run.opened(run.woken), how.masked and how.factor is not None
-    high: OpenView | Scaled | Elimination
+    high: OpenView | Elimination
     if correlated:  # no closed form
         high = Elimination(
             how.secrets, how.schedule, corrupt=how.corrupt, sees_all=True, theta=how.theta, c=how.c, seed=how.seed,
-            pads=how.factor,
+            pads=how.factor, overlay=how.overlay,
         )  # fmt: skip
         high.play(run.iteration)
     else:
         # Where the coalition knows every x, c cancels.
         c = 1.0 if run.woken[run.honest].all() else how.c
-        high = OpenView(how.secrets, how.corrupt, run.woken, c)
-        if half and how.masked:
-            high, most = Scaled(high, 2.0), most - len(run.pads)
+        high = OpenView(how.secrets, how.corrupt, run.woken, c, overlay=how.overlay, unread=half and how.masked)
+        if high.unread:
+            most -= len(run.pads)
         if rank == most:
-            return Viewed(high, HALF if half and how.masked else SAME, "exact")
+            return Viewed(high, HALF if high.unread else SAME, "exact")
 
     def bounds(directions: Array, certain: bool) -> Between:
         factor = how.factor if correlated else None
@@ -188,7 +180,7 @@ def loud(how: EncryptedRun, iterations: int) -> Array:
     """The functionals that the coalition's edges carry in so many iterations, as floats, with the same columns."""
     run = how.modulo(PRIMES[0])
     q, start = run.q.astype(np.float64), run.start.astype(np.float64)
-    heard = Heard(how.secrets.problem, how.schedule, start, q, theta=how.theta, c=how.c, seed=how.seed)
+    heard = Heard(run.problem, how.schedule, start, q, theta=how.theta, c=how.c, seed=how.seed)
     found = np.zeros((0, q.shape[1]))
     for _ in range(iterations):
         heard.advance(1)

@@ -2,7 +2,8 @@
 
 Unknown are ``q`` of the honest nodes and both pads of every edge between two of them; what the coalition holds itself
 is known, and drops out. Moving both pads of an edge by the same vector, and ``q`` of its ends against it, changes no
-message that anybody sends (``directions``). So one pad of every edge is taken for 0, and all ranks stay as they are.
+message that anybody sends (``directions``). So one pad of every edge is taken for 0, and all ranks stay as they are. Of
+an edge without messages the difference of its pads is never used either: there both are taken for 0.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...pdmm.overlay import Overlay, over
+from ...pdmm.penalties import Penalty
 from ...pdmm.reference import Reference
 from ...pdmm.schedules import Schedule, key_of
 from ...pdmm.settings import Settings
@@ -37,12 +40,14 @@ class FieldRun(Reference):
         *,
         corrupt: frozenset[int],
         theta: float,
-        c: float,
+        c: Penalty,
         p: int,
         seed: int | None = None,
         masked: bool = True,
+        overlay: Overlay | None = None,
     ) -> None:
-        problem, w, self.p = secrets.problem, secrets.width, p
+        self.whole, self.overlay, w, self.p = secrets.problem, overlay, secrets.width, p
+        problem = secrets.problem if overlay is None else over(secrets.problem, overlay)
         network, self.width = problem.network, w
         honest = ~np.isin(np.arange(network.n), list(corrupt))
         ends = honest[network.holders], honest[network.indices]
@@ -63,10 +68,15 @@ class FieldRun(Reference):
         self.honest, self.woken = honest, np.zeros(network.n, dtype=bool)
         self.A = problem.C.astype(np.int64)
         self.signs = self.A.data  # one entry a row: +-1
-        self.twice_c, self.weight = 2 * residue(c, p) % p, residue(theta, p)
+        each = np.array([residue(v, p) for v in np.broadcast_to(c, network.m).tolist()], dtype=np.int64)
+        own = network.holders < network.indices
+        of_half_edge = np.empty(2 * network.m, dtype=np.int64)
+        of_half_edge[own] = of_half_edge[network.twin[own]] = each
+        self.twice_c = np.repeat(2 * of_half_edge % p, w)[:, None]  # along z
+        self.weight = residue(theta, p)
         Q = secrets.Q if secrets.Q.ndim == 3 else secrets.Q[:, None, None]
         residues = np.array([[[residue(v, p) for v in row] for row in block] for block in Q.tolist()], dtype=np.int64)
-        penalties = network.degrees * (residue(c, p)) % p
+        penalties = np.add.reduceat(of_half_edge, network.indptr[:-1]) % p
         self.inverse = np.array(
             [
                 inverse(block + rho * np.eye(w, dtype=np.int64), p)
@@ -79,16 +89,36 @@ class FieldRun(Reference):
     def directions(self, seen: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Columns over the unknowns of the field as columns over all of ``(q, z(0))``, and those that nobody sees: an
         orthonormal basis of both."""
-        N, edges = len(self.q), np.arange(len(self.pads))
-        found = np.zeros((N + (len(self.start) if self.masked else 0), seen.shape[1] + len(edges)))
-        found[self.own, : seen.shape[1]] = seen[: len(self.own)]
-        if self.masked:
-            found[N + self.pads, : seen.shape[1]] = seen[len(self.own) :]
-            hidden = found[:, seen.shape[1] :]
-            for ends in (self.pads, self.P[self.pads]):
-                hidden[N + ends, edges] = 1.0
-                hidden[:N] -= self.A[ends].T.toarray()
+        N, width, place = len(self.q), seen.shape[1], self.place
+        if not self.masked:
+            found = np.zeros((N, width))
+            found[self.own] = seen
+            return np.asarray(np.linalg.qr(found / np.linalg.norm(found, axis=0))[0])
+        P, C, silent = self.whole.P, self.whole.C, self.silent
+        one, edges = np.concatenate([place[self.pads], silent]), np.arange(len(self.pads) + len(silent))
+        found = np.zeros((N + len(P), width + len(edges) + len(silent)))
+        found[self.own, :width] = seen[: len(self.own)]
+        found[N + place[self.pads], :width] = seen[len(self.own) :]
+        hidden, differences = np.split(found[:, width:], [len(edges)], axis=1)
+        for ends in (one, P[one]):
+            hidden[N + ends, edges] = 1.0
+            hidden[:N] -= C[ends].T.toarray()
+        for ends, sign in ((silent, 1.0), (P[silent], -1.0)):
+            differences[N + ends, np.arange(len(silent))] = sign
         return np.asarray(np.linalg.qr(found / np.linalg.norm(found, axis=0))[0])
+
+    @property
+    def place(self) -> Rows:
+        """Of each entry of ``z``, where it is among those of the whole network."""
+        return np.arange(len(self.P)) if self.overlay is None else np.flatnonzero(self.overlay.entries(self.whole))
+
+    @property
+    def silent(self) -> Rows:
+        """One entry of every edge between honest nodes over which nothing is said."""
+        network = self.whole.network
+        between = self.honest[network.half_edges].all(axis=1) & (network.holders > network.indices)
+        entries = np.flatnonzero(np.repeat(between, self.width))
+        return np.setdiff1d(entries, self.place)
 
     # The iteration
 
@@ -105,7 +135,7 @@ class FieldRun(Reference):
         signs = self.signs[held]
         z = (signs[:, None] * self._z[held]).reshape(-1, w, self._z.shape[1])
         x = self.fresh((self.q[own] + z.sum(axis=0)) % self.p, self.inverse[i : i + 1])
-        y = (self._z[held] + self.twice_c * (signs[:, None] * np.tile(x, (len(z), 1)) % self.p)) % self.p
+        y = (self._z[held] + self.twice_c[held] * (signs[:, None] * np.tile(x, (len(z), 1)) % self.p)) % self.p
         self.woken[i] = True
         self.hear(self.P[held], y)
         return self.P[held], y
@@ -173,6 +203,7 @@ class FieldRun(Reference):
         inverses = self.inverse[self.honest]
         writer = node[np.searchsorted(own, np.repeat(network.indices, w)[between] * w)]  # of an entry of z
         together = np.arange(len(between)) // w if self.schedule.loses else writer
+        twice_c = self.twice_c[between]
         blocks = [np.flatnonzero(together == b) for b in np.unique(together)]
 
         def moved(functionals: Residues, block: npt.NDArray[np.int64]) -> Residues:
@@ -181,7 +212,8 @@ class FieldRun(Reference):
             result = np.zeros_like(functionals)
             np.add.at(result.T, len(own) + swapped[block], v.T)
             result[:, len(own) + block] -= v
-            in_x = (C[swapped[block]].T @ v.T) % p * self.twice_c % p  # (own, functionals)
+            written = swapped[block]
+            in_x = C[written].T @ (twice_c[written] * v.T % p) % p  # (own, functionals)
             in_g = self.fresh(in_x, inverses)  # the inverses are symmetric
             result[:, : len(own)] += in_g.T
             result[:, len(own) :] += (C @ in_g).T

@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
-from ...errors import InvalidInput, Unsupported, is_number
+from ...errors import InvalidInput, Unsupported
 from ...network import Network
 from ...pdmm.masks import GaussianMask, UniformMask
 from ...pdmm.modular_mask import ModularMask
+from ...pdmm.overlay import AskedOverlay, Overlay, matched, over, settled_overlay
+from ...pdmm.penalties import AskedPenalty, Penalty, checked_penalty, is_auto, squares
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule, key_of
 from ...pdmm.settings import settled_schedule, settled_theta, whole_number
@@ -39,24 +41,30 @@ DENSE = 3_000  # entries of secrets up to which all nodes are done at once
 class Setting:
     """How the run goes, as far as a view depends on it."""
 
-    problem: Problem
+    problem: Problem  # with messages over the overlay
     schedule: Schedule
     theta_asked: float | None  # None is tuned together with c
-    c_asked: float | Literal["auto"]
+    c_asked: Penalty | Literal["auto"]
     seed: int  # of the activation sequence
     seen: Seen
+    overlay: Overlay | None = None
 
     @cached_property
-    def tuned(self) -> tuple[float, float]:
+    def tuned(self) -> tuple[Penalty, float]:
         """``c`` and ``theta`` as ``solve`` would take them: found by pilot runs, only where a view depends on them."""
         from ...pdmm.tune import tuned_pair
 
         return tuned_pair(self.problem, self.schedule, self.theta_asked, 1e-9)
 
     @property
-    def c(self) -> float:
+    def c(self) -> Penalty:
         """The step parameter."""
-        return self.tuned[0] if isinstance(self.c_asked, str) else float(self.c_asked)
+        return self.tuned[0] if isinstance(self.c_asked, str) else self.c_asked
+
+    @property
+    def strength(self) -> float:
+        """The sum of ``c^2`` over the edges with messages."""
+        return squares(self.c, self.problem.network)
 
     @property
     def theta(self) -> float:
@@ -73,30 +81,41 @@ class Setting:
         """Whether one iteration is seen, and not those before it."""
         return isinstance(self.seen, Snapshot)
 
+    def describe(self) -> str:
+        """What is seen, in words."""
+        return self.seen.describe() + ("" if self.overlay is None else f" over {self.overlay}")
+
     @property
     def random(self) -> bool:
         """Whether who wakes is left to chance."""
-        return self.schedule.length() is None and self.schedule.mu(self.problem.network) != 1
+        return not self.schedule.planned and self.schedule.mu(self.problem.network) != 1
 
 
 def setting_of(
     problem: Problem,
     schedule: Schedule | None,
     theta: float | None,
-    c: float | Literal["auto"],
+    c: AskedPenalty,
     seed: int | None,
     seen: Seen,
+    overlay: AskedOverlay = "all",
 ) -> Setting:
-    """The setting, with every argument checked."""
-    schedule = settled_schedule(problem, schedule)
+    """The setting, with every argument checked, as ``settle`` would have it."""
+    on = settled_overlay(problem.network, overlay)
+    played = problem if on is None else over(problem, on)
+    schedule = settled_schedule(played, schedule)
     seen = settled(seen, schedule)
     whole_number(seed, "seed")
-    if c != "auto" and not (is_number(c) and 0 < c < np.inf):
-        raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r}.")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-    if theta is not None or c != "auto":
+    two_sweeps = matched(problem, on) if is_auto(c) and on is not None else None
+    if two_sweeps is not None:
+        c, theta = two_sweeps, 1.0 if theta is None else theta
+    asked: Penalty | Literal["auto"] = "auto"
+    if not is_auto(c):
+        asked = checked_penalty(c, problem.network) if on is None else on.of_overlay(c)
+    if theta is not None or not isinstance(asked, str):
         theta = settled_theta(problem, theta)
-    return Setting(problem, schedule, theta, c, seed, seen)
+    return Setting(played, schedule, theta, asked, seed, seen, on)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +166,8 @@ class Case:
     def play(self, corrupt: frozenset[int]) -> dict[str, Any]:
         """The arguments of a run that is played on maps."""
         setting = self.setting
-        return {"theta": setting.theta, "c": setting.c, "seed": setting.seed, "corrupt": corrupt}
+        how = {"theta": setting.theta, "c": setting.c, "seed": setting.seed, "overlay": setting.overlay}
+        return how | {"corrupt": corrupt}
 
     @property
     def shows_all(self) -> bool:
@@ -156,7 +176,7 @@ class Case:
 
     def woken(self) -> npt.NDArray[np.bool_]:
         """Who has sent at least one message."""
-        setting, network = self.setting, self.secrets.problem.network
+        setting, network = self.setting, self.setting.problem.network
         if setting.iterations is None:
             return np.ones(network.n, dtype=bool)
         return setting.schedule.awake(network, key_of(setting.seed), setting.iterations)
@@ -214,7 +234,7 @@ class Case:
             guarantee=guarantee,
             adversary=adversary,
             channels=self.channels,
-            view=self.setting.seen.describe() + (ONE_SEQUENCE if self.of_one_sequence(sees_all) else ""),
+            view=self.setting.describe() + (ONE_SEQUENCE if self.of_one_sequence(sees_all) else ""),
             mask=describe_mask(self.mask, self.runs),
             prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
             flags=flags(self, adversary),

@@ -15,6 +15,11 @@ noise has the covariance
 
 which is ``(sigma^2/2) L_h`` when all have woken: its kernel, the sum over each honest component, is disclosed exactly.
 ``R`` runs with fresh pads divide it by ``R``.
+
+With a penalty per edge ``c^2 m_K`` is the sum of ``c_ij^2`` over those edges. With messages over an overlay the
+components ``K``, their edges and the corrupt neighbours that know a shift are those of the overlay; the sum over ``j``
+stays that over all edges of the network, since pads lie on all (theory: Fewer messages). So once all have woken neither
+``c`` nor the overlay changes what a coalition sees.
 """
 
 from __future__ import annotations
@@ -27,6 +32,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ...errors import Unsupported
+from ...network import Network
+from ...pdmm.overlay import Overlay
+from ...pdmm.penalties import Penalty, squares
 from ..adversary import Nodes, groups, honest_components
 from .leaks import Answer, Leaks, leaks
 from .many_coalitions import whole_transcripts
@@ -44,22 +52,40 @@ class OpenView:
     secrets: Secrets
     corrupt: frozenset[int]
     woken: npt.NDArray[np.bool_]  # who has sent at least one message
-    c: float
+    c: Penalty
     public: bool = False  # whether an eavesdropper is told the answer
+    overlay: Overlay | None = None
+    unread: bool = False  # whether of every edge with messages one pad is overwritten before anybody has read it
 
     def leaks(self, variance: float, nodes: Nodes | None = None) -> Leaks:
         """For pads of this variance (divided by the number of runs): all nodes, or the chosen ones by sparse solves."""
         if nodes is not None:
-            return _sparse(self, variance, nodes)
+            return _sparse(self, self.pads * variance, nodes)
         if not self.is_stackable:
-            return _dense(self, variance)
-        (found,) = whole_transcripts(self.secrets, [self.corrupt], variance, self.c)
+            return _dense(self, self.pads * variance)
+        (found,) = whole_transcripts(self.secrets, [self.corrupt], self.pads * variance, self.strength)
         return found
+
+    @property
+    def pads(self) -> float:
+        """How often the variance of a pad counts on every edge: a mean of two has half of what one alone has."""
+        return 2.0 if self.unread and self.overlay is None else 1.0
+
+    @property
+    def talking(self) -> Network:
+        """Over whose edges messages go."""
+        return self.secrets.problem.network if self.overlay is None else self.overlay.network
+
+    @property
+    def strength(self) -> float:
+        """The sum of ``c^2`` over the edges with messages: how well taps see a shift of all ``x``."""
+        return squares(self.c, self.talking)
 
     @property
     def is_stackable(self) -> bool:
         """Whether it is one of those that ``many_coalitions`` does, many at a time."""
-        return self.secrets.width == 1 and self.secrets.K.ndim == 1 and self.complete and not self.public
+        plain = not self.public and (self.overlay is None or not self.unread)
+        return self.secrets.width == 1 and self.secrets.K.ndim == 1 and self.complete and plain
 
     @property
     def complete(self) -> bool:
@@ -80,17 +106,19 @@ class OpenView:
     def laplacian(self) -> sparse.csr_array[Any]:
         """``diag(honest degrees) - W`` on ``F``."""
         W = self.secrets.problem.network.adjacency.astype(np.float64)
+        if self.unread and self.overlay is not None:  # on edges with messages one pad alone hides
+            W = W + self.talking.adjacency
         F, H = self.senders, np.flatnonzero(self.honest)
         degrees = W[F][:, H].sum(axis=1)
         return sparse.csr_array(sparse.diags_array(degrees) - W[F][:, F])
 
     def shifts(self) -> list[tuple[Nodes, float]]:
         """``(K, 1/(c^2 m_K))`` for the components of ``F`` whose shift nobody knows."""
-        network, found = self.secrets.problem.network, []
+        network, found = self.talking, []
         for K in groups(network, self.honest & self.woken):
-            ends = np.isin(network.edges, K)
-            if not np.isin(network.edges[ends.any(axis=1)], list(self.corrupt)).any():
-                found.append((K, 1 / (self.c**2 * float(ends.any(axis=1).sum()))))
+            at = np.asarray(np.isin(network.edges, K).any(axis=1))
+            if not np.isin(network.edges[at], list(self.corrupt)).any():
+                found.append((K, 1 / squares(self.c, network, at)))
         return found
 
 

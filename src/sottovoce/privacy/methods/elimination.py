@@ -19,6 +19,8 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ...errors import InvalidInput
+from ...pdmm.overlay import Overlay, laid_on
+from ...pdmm.penalties import Penalty
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule
 from ..moments.exact_moments import AffineRun
@@ -63,25 +65,26 @@ class Elimination(Heard):
         corrupt: frozenset[int],
         sees_all: bool,
         theta: float,
-        c: float,
+        c: Penalty,
         seed: int | None = None,
         pads: Array | None = None,
+        overlay: Overlay | None = None,
     ) -> None:
-        """``pads`` is the factor ``F`` of ``z(0) = sigma F zeta``, ``zeta ~ N(0, I)``; None is ``F = I``."""
+        """``pads`` is the factor ``F`` of ``z(0) = sigma F zeta``, ``zeta ~ N(0, I)``; None is ``F = I``. It has the
+        rows of all edges of the network, with messages or without."""
         problem = secrets.problem
-        network, rows, N = problem.network, int(problem.rows[-1]), int(problem.columns[-1])
+        rows, N = int(problem.rows[-1]), int(problem.columns[-1])
         F = np.eye(rows) if pads is None else pads
         unknowns = N + F.shape[1]
-        q = np.eye(N, unknowns)
-        start = np.hstack([np.zeros((rows, N)), F])
-        super().__init__(problem, schedule, start, q, theta=theta, c=c, seed=seed)
+        every = np.hstack([np.zeros((rows, N)), F])  # pad of the network
+        q, start, played = laid_on(problem, overlay, np.eye(N, unknowns), every)
+        super().__init__(played, schedule, start, q, theta=theta, c=c, seed=seed)
         self.secrets, self.corrupt = secrets, corrupt
         self.start, self.W = start.copy(), np.eye(unknowns)
-        bad = np.isin(np.arange(network.n), list(corrupt))
-        touched = np.repeat(bad[network.holders] | bad[network.indices], np.diff(problem.rows))
-        self.seen = touched | sees_all
+        bad = np.isin(np.arange(secrets.n), list(corrupt))
+        self.seen = _at(bad, played) | sees_all
         self.learn(self.W[entries(np.flatnonzero(bad), secrets.width)])
-        self.learn(self.start[touched])
+        self.learn(every[_at(bad, problem)] @ self.W)
 
     def learn(self, functionals: Array) -> None:
         """Drop the directions that these functionals (rows over the unknowns that are left) reveal."""
@@ -135,6 +138,12 @@ class Elimination(Heard):
     def leaks(self, variance: float) -> Leaks:
         """What the view played so far gives away, for pads of this variance (divided by the number of runs)."""
         return self.unseen.leaks(variance)
+
+
+def _at(chosen: npt.NDArray[np.bool_], problem: Problem) -> npt.NDArray[np.bool_]:
+    """Which entries of ``z`` lie on an edge of these nodes."""
+    ends = problem.network.half_edges
+    return np.repeat(chosen[ends].any(axis=1), np.diff(problem.rows))
 
 
 def first_sweep(run: Elimination, most: int) -> None:

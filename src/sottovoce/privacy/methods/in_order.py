@@ -146,7 +146,8 @@ class ClosedForm:
         case, woken = asked.case, asked.case.woken()
         # Where the coalition knows every x, c cancels.
         c = 1.0 if asked.corrupt and woken.all() else case.setting.c
-        return Viewed(OpenView(case.secrets, asked.corrupt, woken, c, asked.public), "closed form", "exact")
+        view = OpenView(case.secrets, asked.corrupt, woken, c, asked.public, case.setting.overlay)
+        return Viewed(view, "closed form", "exact")
 
 
 class Published:
@@ -171,7 +172,8 @@ class OpenBound:
         if correlated or case.method == "elimination":
             raise Unsupported(f"{asked.unknowns:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
         c = 1.0 if asked.corrupt else case.setting.c
-        return Viewed(OpenView(secrets, asked.corrupt, np.ones(secrets.n, dtype=bool), c), MORE, "upper bound")
+        everybody, overlay = np.ones(secrets.n, dtype=bool), case.setting.overlay
+        return Viewed(OpenView(secrets, asked.corrupt, everybody, c, overlay=overlay), MORE, "upper bound")
 
 
 class OwnEdges:
@@ -200,7 +202,7 @@ class ByElimination:
         if setting.iterations is not None:
             view.play(setting.iterations)
         else:
-            first_sweep(view, SWEEP * setting.schedule.round(case.secrets.problem.network))
+            first_sweep(view, SWEEP * setting.schedule.round(setting.problem.network))
         return Viewed(view, "linear-Gaussian elimination", "exact" if asked.sees_all else "upper bound")
 
 

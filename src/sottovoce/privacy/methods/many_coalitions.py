@@ -25,17 +25,18 @@ STACK = 300_000  # entries of the matrices that are held at once
 
 
 def whole_transcripts(
-    secrets: Secrets, coalitions: Sequence[frozenset[int]], variance: float, c: float
+    secrets: Secrets, coalitions: Sequence[frozenset[int]], variance: float, strength: float
 ) -> Iterator[Leaks]:
-    """What each coalition learns once all have woken, taps included; of ``c`` only the empty one takes notice."""
+    """What each coalition learns once all have woken, taps included; of ``strength``, the sum of ``c^2`` over the edges
+    with messages, only the empty one takes notice."""
     each = max(1, STACK // secrets.n**2)
     for start in range(0, len(coalitions), each):
-        found = _stacked(secrets, coalitions[start : start + each], variance, c)
+        found = _stacked(secrets, coalitions[start : start + each], variance, strength)
         for leakage, floor, excess, std in zip(found.leakage, found.floor, found.excess, found.std, strict=True):
             yield Leaks(leakage, floor, excess, std)
 
 
-def _stacked(secrets: Secrets, coalitions: Sequence[frozenset[int]], variance: float, c: float) -> Leaks:
+def _stacked(secrets: Secrets, coalitions: Sequence[frozenset[int]], variance: float, strength: float) -> Leaks:
     network, n, D = secrets.problem.network, secrets.n, secrets.Q**2 * secrets.K
     diagonal = np.arange(n)
     honest = np.ones((len(coalitions), n), dtype=bool)
@@ -55,7 +56,7 @@ def _stacked(secrets: Secrets, coalitions: Sequence[frozenset[int]], variance: f
     edges = network.adjacency.toarray() * (honest[:, :, None] & honest[:, None, :])
     N = (variance / 2) * -edges.astype(np.float64)
     N[:, diagonal, diagonal] = (variance / 2) * edges.sum(axis=2)
-    N[~told[:, 0]] += variance / (2 * c**2 * network.m) * np.outer(secrets.Q, secrets.Q)  # the shift of all x
+    N[~told[:, 0]] += variance / (2 * strength) * np.outer(secrets.Q, secrets.Q)  # the shift of all x
     # Given the answer 1'Y is constant over each group, so that a matrix that acts on it alone changes nothing.
     level = (np.where(honest, D, 0.0).sum(axis=1) + np.trace(N, axis1=1, axis2=2)) / honest.sum(axis=1)
     regular = same * np.where(told, level[:, None], 0.0)[:, :, None]

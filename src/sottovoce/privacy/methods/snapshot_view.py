@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import InvalidInput
+from ...pdmm.overlay import Overlay, unfolded
+from ...pdmm.penalties import Penalty
 from ...pdmm.schedules import Schedule
 from ..moments.exact_moments import LinearRun, play
 from ..moments.information import honest_rows
@@ -23,9 +25,10 @@ class SnapshotView:
         *,
         corrupt: frozenset[int],
         theta: float,
-        c: float,
+        c: Penalty,
         iteration: int,
         seed: int | None = None,
+        overlay: Overlay | None = None,
     ) -> None:
         if not corrupt:
             raise InvalidInput(
@@ -33,16 +36,20 @@ class SnapshotView:
                 "Name corrupt nodes, or audit the transcript."
             )
         self.answer = Answer(secrets, corrupt)
-        run = LinearRun(secrets.problem, schedule, theta=theta, c=c, seed=seed)
+        problem = secrets.problem
+        run = LinearRun(problem, schedule, theta=theta, c=c, overlay=overlay, seed=seed)
         for _ in play(run, iteration, max(1, iteration)):
             pass
         x, z, w, n = run.fresh(), run.stacked_z(), secrets.width, secrets.n
+        pads, q = np.eye(run.rows, z.shape[1]), np.eye(run.N, z.shape[1], run.rows)
+        if overlay is not None:
+            z = unfolded(problem, overlay, z, pads)
         Q = secrets.hessian(np.arange(n)).toarray()
         self.maps = []
         for i in self.answer.honest:
             own = slice(i * w, (i + 1) * w)
-            honest = set(secrets.problem.network.around(i).tolist()) - corrupt
-            Y = Q[own, own] @ x[own] + run.q[own] + honest_rows(secrets.problem, int(i), honest) @ z
+            honest = set(problem.network.around(i).tolist()) - corrupt
+            Y = Q[own, own] @ x[own] + q[own] + honest_rows(problem, int(i), honest) @ z
             from_q = Y[:, run.rows : run.rows + run.N]
             self.maps.append((Y[:, : run.rows], -from_q @ Q))  # q = -Q s
 

@@ -73,7 +73,7 @@ def every_leak(case: Case, t: int) -> Iterator[tuple[Adversary, tuple[Leaks, str
         return
     if case.published:  # which changes nothing for a coalition
         yield listening[0], case.leaks(listening.pop(0))
-    found = whole_transcripts(case.secrets, [a.corrupt for a in listening], case.variance, stacked.c)
+    found = whole_transcripts(case.secrets, [a.corrupt for a in listening], case.variance, stacked.strength)
     for adversary, leaks in zip(listening, found, strict=True):
         yield adversary, (leaks, "closed form", "exact")
 
@@ -131,7 +131,7 @@ def _bounded(case: Case, t: int) -> Report:
     exposed = np.isinf(leakage)
     share = seen_by_coalitions(secrets, t) if t else np.zeros(secrets.n)
     if case.channels == "open":
-        share = np.maximum(share, seen_by_taps(secrets, case.setting.c))
+        share = np.maximum(share, seen_by_taps(secrets, case.setting.strength))
     with np.errstate(divide="ignore"):
         beyond = -0.5 * secrets.copies * np.log1p(-np.minimum(share / case.variance, 1.0))
     # How much of the leakage is the floor depends on the coalition; the excess is at most all of it.
@@ -163,12 +163,13 @@ def seen_by_coalitions(secrets: Secrets, t: int) -> Array:
         return np.asarray(2 * D * _path_energy(D) * (1 + D / _least(secrets, D, t)))
 
 
-def seen_by_taps(secrets: Secrets, c: float) -> Array:
-    """The same for taps without a corrupt node, which do not know a shift of variance ``sigma^2/(2 c^2 m)``.
+def seen_by_taps(secrets: Secrets, strength: float) -> Array:
+    """The same for taps without a corrupt node, which do not know a shift of variance ``sigma^2/(2 strength)``,
+    ``strength`` the sum of ``c^2`` over the edges with messages.
 
     A current that leaves in proportion to ``Q``, and what is left of it, ``1 / sum Q``, against the shift.
     """
-    shift = c**2 * secrets.problem.network.m / secrets.Q.sum() ** 2
+    shift = strength / secrets.Q.sum() ** 2
     return np.asarray(2 * secrets.Q**2 * secrets.K * (_path_energy(secrets.Q) + shift))
 
 

@@ -21,7 +21,8 @@ from scipy import sparse
 from ...costs.base import Array, QuadraticForm
 from ...errors import InvalidInput, Unsupported
 from ...pdmm.masks import GaussianMask
-from ...pdmm.penalties import by_half_edge
+from ...pdmm.overlay import Overlay, laid_on
+from ...pdmm.penalties import Penalty, by_half_edge, checked_penalty
 from ...pdmm.problem import Problem
 from ...pdmm.reference import Party, Reference, Run
 from ...pdmm.schedules import Schedule, key_of
@@ -39,7 +40,7 @@ def quadratic_of(problem: Problem) -> QuadraticForm:
     return problem.quadratic
 
 
-def inverse_penalised(problem: Problem, c: float, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
+def inverse_penalised(problem: Problem, c: Penalty, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
     """``(Q_i + c sum_j A_ij'A_ij)^{-1}`` of every node, ``(n, d, d)``; a step is ``x = -(Q + c C'C)^{-1} (q + g)``."""
     Q = quadratic_of(problem).Q
     d = problem.dim
@@ -47,9 +48,11 @@ def inverse_penalised(problem: Problem, c: float, dtype: npt.DTypeLike = np.floa
     penalties = [problem.penalty(c, i) for i in range(problem.network.n)]
     full = np.array([rho[0] if rho.ndim == 3 else rho[0] * np.eye(d) for rho in penalties])
     if problem.consensus:  # c d_i without an intermediate rounding
-        rho = problem.network.degrees.astype(dtype) * np.asarray(c, dtype=dtype)
+        network = problem.network
         if isinstance(c, np.ndarray):
-            rho = np.add.reduceat(by_half_edge(c, problem.network).astype(dtype), problem.network.indptr[:-1])
+            rho = np.add.reduceat(by_half_edge(c, network).astype(dtype), network.indptr[:-1])
+        else:
+            rho = network.degrees.astype(dtype) * np.asarray(c, dtype=dtype)
         full = np.multiply.outer(rho, np.eye(d))
     H = blocks.astype(dtype) + full
     inverse = np.linalg.inv(H.astype(np.float64)).astype(dtype)
@@ -69,10 +72,11 @@ class AffineRun(Reference):
         q: npt.NDArray[Any],
         *,
         theta: float,
-        c: float,
+        c: Penalty,
         seed: int | None = None,
     ) -> None:
-        check_run(theta=theta, c=c)
+        check_run(theta=theta)
+        c = checked_penalty(c, problem.network)
         self.blocks = inverse_penalised(problem, c, q.dtype)
         inverse = sparse.csr_array(sparse.block_diag(list(self.blocks)))
         self.q = q
@@ -99,8 +103,9 @@ class LinearRun(AffineRun):
     ----------
     problem
         Network and quadratic costs.
-    schedule, theta, c, seed
-        How the run goes; a seed fixes the sequence of a random schedule.
+    schedule, theta, c, overlay, seed
+        How the run goes; a seed fixes the sequence of a random schedule. With an overlay ``z(k)`` is that of its edges,
+        and ``z(0)`` that of all edges of the network.
     dtype
         ``np.longdouble`` for what decays by many orders of magnitude.
 
@@ -120,7 +125,8 @@ class LinearRun(AffineRun):
         schedule: Schedule,
         *,
         theta: float,
-        c: float,
+        c: Penalty,
+        overlay: Overlay | None = None,
         seed: int | None = None,
         dtype: npt.DTypeLike = np.float64,
     ) -> None:
@@ -129,9 +135,10 @@ class LinearRun(AffineRun):
         q[:, rows : rows + N] = np.eye(N)
         start = np.zeros((rows, rows + N + 1), dtype=dtype)
         start[:, :rows] = np.eye(rows)
-        super().__init__(problem, schedule, start, q, theta=theta, c=c, seed=seed)
-        self.b = np.zeros((rows, rows + N + 1), dtype=dtype)
-        self.b[:, -1] = np.broadcast_to(problem.b[:, 0], rows)
+        q, start, played = laid_on(problem, overlay, q, start)
+        super().__init__(played, schedule, start, q, theta=theta, c=c, seed=seed)
+        self.b = np.zeros((len(start), rows + N + 1), dtype=dtype)
+        self.b[:, -1] = np.broadcast_to(played.b[:, 0], len(start))
         self.rows, self.N = rows, N
 
     @property
@@ -193,7 +200,7 @@ def sequence_variances(
     schedule: Schedule,
     *,
     theta: float,
-    c: float,
+    c: Penalty,
     variance: float,
     iterations: int,
     every: int = 1,
@@ -303,7 +310,7 @@ def monte_carlo(
     schedule: Schedule,
     *,
     theta: float,
-    c: float,
+    c: Penalty,
     variance: float,
     draws: int,
     iterations: int,
@@ -363,12 +370,11 @@ def _sampled(stacked: Array, subspace: Subspace, draws: int) -> list[float]:
     return found
 
 
-def check_run(theta: float = 1.0, mu: float = 1.0, c: float = 1.0, variance: float = 1.0) -> None:
+def check_run(theta: float = 1.0, mu: float = 1.0, variance: float = 1.0) -> None:
     """Refuse what is no such number."""
     if not 0 < theta <= 1:
         raise InvalidInput(f"theta must be in (0, 1]; got {theta}. Use theta=1 for PDMM, 0.5 for ADMM.")
     if not 0 < mu <= 1:
         raise InvalidInput(f"mu must be in (0, 1], the probability that an entry is updated; got {mu}.")
-    for name, value in (("c", c), ("variance", variance)):
-        if not 0 < value < np.inf:
-            raise InvalidInput(f"{name} must be a positive number; got {value}.")
+    if not 0 < variance < np.inf:
+        raise InvalidInput(f"variance must be a positive number; got {variance}.")

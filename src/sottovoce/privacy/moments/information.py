@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...errors import InvalidInput, MissingExtra, Unsupported
 from ...network import Network, names
+from ...pdmm.penalties import Penalty
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule
 from .exact_moments import LinearRun, play, quadratic_of
@@ -71,7 +72,7 @@ def snapshot_information(
     node: Hashable,
     honest: Iterable[Hashable],
     theta: float,
-    c: float,
+    c: Penalty,
     variance: float,
     secret_variance: float = 1.0,
     iterations: int,

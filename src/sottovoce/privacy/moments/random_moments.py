@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ...costs.base import Array
 from ...errors import Unsupported
+from ...pdmm.penalties import Penalty, checked_penalty
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule
 from ...pdmm.settings import positive_integer
@@ -45,8 +46,9 @@ class RandomMoments:
     (8, 8)
     """
 
-    def __init__(self, problem: Problem, schedule: Schedule, *, theta: float, c: float, variance: float) -> None:
-        check_run(theta=theta, c=c, variance=variance)
+    def __init__(self, problem: Problem, schedule: Schedule, *, theta: float, c: Penalty, variance: float) -> None:
+        check_run(theta=theta, variance=variance)
+        c = checked_penalty(c, problem.network)
         schedule = schedule.on(problem.network)
         self.problem, self.schedule, self.theta, self.c = problem, schedule, theta, c
         schedule.check(problem.network)
@@ -54,12 +56,13 @@ class RandomMoments:
         self.Sigma = variance * np.eye(int(problem.rows[-1]))
         self.C, self.P = problem.C, problem.P
         self.X = -sparse.csr_array(sparse.block_diag(list(inverse_penalised(problem, c))) @ self.C.T)
-        self.push = 2 * c * self.C[self.P]
+        twice_c = sparse.diags_array(np.broadcast_to(2 * problem.along(c), (len(self.P), 1))[:, 0])
+        self.push = sparse.csr_array(twice_c @ self.C[self.P])
         self.iteration = 0
         writer = np.repeat(network.indices, np.diff(problem.rows))
         self.written = [np.flatnonzero(writer == i) for i in range(network.n)]
         self.held = [self.P[rows] for rows in self.written]
-        S = sparse.csr_array(sparse.eye_array(len(writer)) + 2 * c * (self.C @ self.X))
+        S = sparse.csr_array(sparse.eye_array(len(writer)) + twice_c @ (self.C @ self.X))
         self.local = [S[held][:, held].toarray().T for held in self.held]  # what i writes, from what it holds
         if schedule.law is None:
             raise Unsupported(f"no exact moments for {type(schedule).__name__}; a trace has sequence_variances.")
@@ -80,7 +83,8 @@ class RandomMoments:
 
     def advance(self, count: int) -> None:
         network, form = self.problem.network, quadratic_of(self.problem)
-        if self.law.of == "one node" and self.problem.consensus and self.problem.dim == 1:
+        alike = self.problem.consensus and self.problem.dim == 1 and isinstance(self.c, float)
+        if self.law.of == "one node" and alike:
             from ._moment_kernels import advance
 
             gain = 1 / (form.Q + self.c * network.degrees)
@@ -127,7 +131,7 @@ def random_variances(
     schedule: Schedule,
     *,
     theta: float,
-    c: float,
+    c: Penalty,
     variance: float,
     iterations: int,
     every: int = 1,

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ...errors import InvalidFile
 from ...files.toml_table import Table, TomlFile, finite, nearest, shown
 from ..keys.identity import check_name
+from .routes import read_penalty
+
+Wake = Literal["eager", "turns"] | float  # see ``waiting.py``; a float is of a Poisson clock
 
 CHANNELS = ("encrypted", "open")
-# At theta = 1 parties that happen to wake in lockstep keep part of their pads in z for ever (theory: Subspaces): x is
-# right, but frozen numbers never satisfy the rule that ends the run.
+# At theta = 1, on routes with cycles, parties that happen to wake in lockstep keep part of their pads in z for ever
+# (theory: Subspaces): x is right, but frozen numbers never satisfy the rule that ends the run.
 THETA, TOL = 0.8, 1e-10
 PACE = 0.25  # seconds: a million rows of a few columns are summed in less
 RUN_NAME = 128  # characters
@@ -48,13 +51,11 @@ def read_settings(run: Table) -> dict[str, Any]:
     name = run.string("name")
     if len(name) > RUN_NAME or not name.isprintable():
         raise run.refuse("name", f"must be at most {RUN_NAME} printable characters; got {shown(name)}.")
-    theta, tol, c = run.number("theta", THETA), run.number("tol", TOL), run.number("c", None)
+    theta, tol, c = run.number("theta", THETA), run.number("tol", TOL), read_penalty(run)
     if not 0 < theta <= 1:
         raise run.refuse("theta", f"must be in (0, 1]; got {theta:g}. Use 1 for PDMM, 0.5 for ADMM.")
     if not 0 < tol < 1:
         raise run.refuse("tol", f"must be a number between 0 and 1, such as {TOL:g}; got {tol:g}.")
-    if c is not None and c <= 0:
-        raise run.refuse("c", f"must be a positive number; got {c:g}.")
     return {"name": name, "channels": run.choice("channels", CHANNELS, CHANNELS[0]), "theta": theta, "tol": tol, "c": c}
 
 
@@ -63,13 +64,15 @@ def read_name(table: Table) -> str:
     return table.call(check_name, table.string("name"), at="name")
 
 
-def read_wake(table: Table) -> Literal["eager"] | float:
+def read_wake(table: Table) -> Wake:
     """When a party wakes."""
     wake = table.get("wake", "eager")
-    if wake == "eager":
-        return "eager"
+    if wake in ("eager", "turns"):
+        return cast("Wake", wake)
     if not finite(wake) or wake <= 0:
-        raise table.refuse("wake", f'must be "eager", or a positive number of wakes per second; got {shown(wake)}.')
+        raise table.refuse(
+            "wake", f'must be "eager", "turns", or a positive number of wakes per second; got {shown(wake)}.'
+        )
     return float(wake)
 
 

@@ -22,14 +22,16 @@ from ..keys.identity import check_certificate, check_name, digits, load, public_
 from ..keys.public_keys import check_key
 from ..protocol.frames import MAX_PARAMETERS, MAX_PARTIES
 from ..protocol.link import canonical, digest
+from ..protocol.route import Route
 from .data_limits import Limits
-from .in_common import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
+from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
+from .routes import KEYS, Edges, Routes, check_neighbours, read_routes
 
 PARTY_KEYS = (
     "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
 )  # fmt: skip
-RUN_KEYS = ("name", "id", "parties", "keys", "channels", "c", "theta", "tol", *KINDS)
+RUN_KEYS = ("name", "id", "parties", "keys", "channels", "tol", *KEYS, *KINDS)
 NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
 RUN_ID = re.compile("[0-9a-f]{32}")
 SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket
@@ -67,14 +69,16 @@ class NodeConfig:
         A CSV file, and what separates its cells.
     journal, result, record : Path
         Where the state of the run goes, the answer, and a recording of the run (or None).
-    wake : "eager" or float
-        As soon as neighbours have spoken, or mean wakes per second of a Poisson clock.
+    wake : "eager", "turns" or float
+        As soon as neighbours have spoken, once each of them has, or mean wakes per second of a Poisson clock.
     pace : float
         Seconds. First messages wait for a multiple of it, so that their time does not tell how many rows there are.
     run_name, run_id : str
         What people call the run, and what was drawn for it: pads hang on it, and names are used twice.
-    channels, c, theta, tol
+    channels, tol
         Of the run, as the plan says.
+    routes : Routes
+        All edges of the network, and those that messages use, with ``c`` and ``theta``.
     question : Question
         The statistic or cost, and the mask.
     neighbours : tuple of Neighbour
@@ -111,16 +115,15 @@ class NodeConfig:
     delimiter: str
     journal: Path
     result: Path
-    wake: Literal["eager"] | float
+    wake: Wake
     pace: float
     record: Path | None
     metrics: str | None
     run_name: str
     run_id: str
     channels: Literal["encrypted", "open"]
-    c: float
-    theta: float
     tol: float
+    routes: Routes
     question: Question
     neighbours: tuple[Neighbour, ...]
 
@@ -133,6 +136,26 @@ class NodeConfig:
     def index(self) -> int:
         """``i``."""
         return self.names.index(self.name)
+
+    @property
+    def edges(self) -> Edges:
+        """Of the network; pads lie on all of them."""
+        return self.routes.edges
+
+    @property
+    def route(self) -> Route:
+        """What messages use."""
+        return self.routes.route
+
+    @property
+    def fallback_route(self) -> Route | None:
+        """What they use once a link of the route has been dead for ``fallback_after`` seconds; None: that is all."""
+        return self.routes.fallback
+
+    @property
+    def fallback_after(self) -> float:
+        """Seconds."""
+        return self.routes.after
 
     @property
     def statistic(self) -> Spec | None:
@@ -157,9 +180,8 @@ class NodeConfig:
             "parties": list(self.names),
             "keys": list(self.keys),
             "channels": self.channels,
-            "c": self.c,
-            "theta": self.theta,
             "tol": self.tol,
+            **self.routes.to_dict(self.names),
             **self.question.to_dict(),
         }
 
@@ -242,7 +264,10 @@ def read_node_file(path: str | Path) -> NodeConfig:
     run.refuse_unknown(RUN_KEYS)
     settings = read_settings(run)
     if settings["c"] is None:
-        raise run.refuse("c", "is missing: all parties use one positive number. sottovoce plan finds a good one.")
+        raise run.refuse(
+            "c",
+            "is missing: a positive number, or one for each edge. sottovoce plan finds good ones.",
+        )
     names = _names(run)
     name, base = read_name(party), file.path.parent
     if name not in names:
@@ -265,9 +290,8 @@ def read_node_file(path: str | Path) -> NodeConfig:
         run_name=settings["name"],
         run_id=_run_id(run),
         channels=settings["channels"],
-        c=settings["c"],
-        theta=settings["theta"],
         tol=settings["tol"],
+        routes=read_routes(run, names, settings["c"], settings["theta"]),
         question=_question(file, len(names)),
         neighbours=_neighbours(file, name, names),
     )
@@ -278,6 +302,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
         )
     _check_files(party, config)
     _check_identity(party, config)
+    check_neighbours(file.path, name, [other.name for other in config.neighbours], config.edges, names)
     return config
 
 

@@ -11,26 +11,23 @@ import tempfile
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from ...data.problem_file import KEYS, read_network
 from ...errors import InvalidFile, InvalidInput, Unsupported
-from ...files.toml_table import Table, TomlFile, read_text
+from ...files.toml_table import TomlFile, read_text
 from ...network import Network
-from ...pdmm.common_problems import averaging
-from ...pdmm.schedules import Asynchronous
-from ...pdmm.tune import tune
 from ...privacy.answers.statement import statement
 from ...privacy.answers.statement_page import Page, to_html
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
-from .in_common import array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .plan_audit import Prospect, assess
+from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
+from .plan_audit import Prospect, assess, planned
+from .planned_routes import plan_routes
 from .question import KINDS, Question, one_of_them, read_mask, read_question
+from .routes import Routes
 
 TABLES = ("run", "network", *KINDS, "mask", "audit", "party")
-RUN_KEYS = ("name", "channels", "theta", "tol", "c", "wake", "pace")
+RUN_KEYS = ("name", "channels", "theta", "tol", "c", "overlay", "fallback", "wake", "pace")
 PARTY_KEYS = ("name", "address", "data", "certificate")
 AUDIT_KEYS = ("max_corrupt", "prior", "least_rows")
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
@@ -57,7 +54,9 @@ class Plan:
     path : Path
         The file.
     settings : dict
-        ``name``, ``channels``, ``theta``, ``tol`` and ``c`` of the run.
+        ``name``, ``channels`` and ``tol`` of the run.
+    routes : Routes
+        Over which edges messages go, with ``c`` and ``theta``.
     wake, pace
         When parties wake, and the seconds that first messages wait for.
     network : Network
@@ -93,7 +92,8 @@ class Plan:
 
     path: Path
     settings: dict[str, Any]
-    wake: Literal["eager"] | float
+    routes: Routes
+    wake: Wake
     pace: float
     network: Network
     question: Question
@@ -107,7 +107,8 @@ class Plan:
     @cached_property
     def prospect(self) -> Prospect:
         """What the run will give away; with ``delta`` it has the question under the calibrated mask."""
-        chosen = {key: self.settings[key] for key in ("channels", "theta", "tol", "c")}
+        chosen = {key: self.settings[key] for key in ("channels", "tol")}
+        chosen |= planned(self.network, self.routes)
         return assess(
             self.network, self.question, max_corrupt=self.max_corrupt, prior=self.prior, delta=self.delta, **chosen
         )
@@ -188,26 +189,16 @@ def read_plan(path: str | Path) -> Plan:
         if question.statistic is None:
             raise audit.refuse("least_rows", "has no meaning for a cost, whose numbers hang on nobody else's rows.")
         question = replace(question, least_rows=int(audit.integer("least_rows", least=1)))
-    settings = _settings(run, question, network)
+    settings = read_settings(run)
+    routes = plan_routes(run, question, network, settings)
+    settings = {key: settings[key] for key in ("name", "channels", "tol")}
     notes = []
     if "prior" not in audit:
         notes.append("that values have variance 1 is a default: [audit] prior gives another, in squared units of scale")
     if "c" not in run and question.cost is not None:
         notes.append("c was tuned for averaging, as the data are not known here: for this cost another may be faster")
     when = read_wake(run), read_pace(run)
-    return Plan(file.path, settings, *when, network, question, parties, most, prior, delta, tuple(notes))
-
-
-def _settings(run: Table, question: Question, network: Network) -> dict[str, Any]:
-    settings = read_settings(run)
-    if "theta" not in run and question.cost is not None and question.party_cost().cost.irregular:
-        settings["theta"] = 0.5  # converges for every cost
-    if settings["c"] is None:
-        # Data of nobody: the best c for averaging depends on the network, and hardly on the data.
-        model = averaging(network, np.random.default_rng(0).normal(size=network.n))
-        tuned = tune(model, Asynchronous(), settings["theta"], settings["tol"])
-        settings["c"] = float(f"{tuned:.3g}")
-    return settings
+    return Plan(file.path, settings, routes, *when, network, question, parties, most, prior, delta, tuple(notes))
 
 
 def _parties(file: TomlFile) -> tuple[PlannedParty, ...]:
@@ -305,7 +296,7 @@ def plan_statement(plan: Plan) -> Page:
     """What the run will give away, for the file."""
     prospect = plan.prospect
     named = f"{plan.settings['name']}: {prospect.question.kind} between {len(plan.parties)} parties"
-    chosen, size = {key: plan.settings[key] for key in ("c", "theta", "tol")}, prospect.question.size
+    chosen, size = {**plan.routes.shown(), "tol": plan.settings["tol"]}, prospect.question.size
     return statement(
         prospect.report,
         subject=named,
@@ -341,7 +332,8 @@ def _certificate(plan: Plan, party: PlannedParty) -> str:
 def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> str:
     """The text of party ``i``'s node file."""
     party, question = plan.parties[i], plan.prospect.question
-    run = {**plan.settings, "id": plan.id, "parties": [party.name for party in plan.parties]}
+    names = [party.name for party in plan.parties]
+    run = {**plan.settings, **plan.routes.to_dict(names), "id": plan.id, "parties": names}
     run["keys"] = [public_key(pem) for pem in certificates]  # to check what any of them signs
     own = {
         "name": party.name,

@@ -15,6 +15,8 @@ from ...errors import Unsupported
 from ...network import Network
 from ...pdmm.common_problems import averaging
 from ...pdmm.masks import DEVIATIONS, GaussianMask
+from ...pdmm.overlay import Overlay, settled_overlay
+from ...pdmm.penalties import Penalty
 from ...pdmm.problem import Problem
 from ...privacy import Eavesdropper, Exposure, Report, Verdict, Worst, audit, calibrate, exposure, suggest_edges
 from ...privacy.adversary import Channels
@@ -22,8 +24,14 @@ from ...privacy.answers.verdict import DELTA
 from ...privacy.methods.case import describe_mask
 from ...statistics.agreements import resolution
 from .question import Question
+from .routes import Routes
 
 LARGEST = 8  # sizes of groups that are told apart
+FEWER = "messages go over {}, and pads hide on every edge: a coalition learns what it would over all of them"
+FALLBACK = (
+    "should a link stay dead, the parties go on over all other edges from the same padded numbers: that adds nothing "
+    "to these figures, which are for both runs"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +111,9 @@ def assess(
     channels: Channels,
     theta: float,
     tol: float,
-    c: float,
+    c: Penalty,
+    overlay: Overlay | None = None,
+    fallback: Penalty | None = None,
     delta: float | None = None,
 ) -> Prospect:
     """Audit a run that has not begun, for all coalitions of at most ``max_corrupt``; with ``delta``, under the smallest
@@ -113,6 +123,10 @@ def assess(
     many entries as numbers travel, of the variance that ``question.spread`` says. The channels count as tapped: what
     encrypted ones leave depends on the order in which parties wake (theory: Encrypted channels), which nobody plans,
     and is never more.
+
+    ``c`` is that of the edges of the ``overlay``, and ``fallback`` that of a second run over the whole network, should
+    a link stay dead. Both together show what one run does over the whole network that has ``c`` on the edges of the
+    overlay and ``fallback`` on the others (tests/equivalence/test_fallback_leakage.py): that one is audited.
     """
     found, notes = exposure(network, Worst(max_corrupt), largest=LARGEST), []
     uncertified = ""
@@ -123,13 +137,19 @@ def assess(
     seen: Channels = channels if max_corrupt == 0 else "open"
     spread = question.spread(prior)
     setting: dict[str, Any] = {"channels": seen, "prior": spread, "theta": theta, "c": c}
+    if overlay is not None:
+        setting["overlay"] = overlay
+        if fallback is not None:
+            setting |= {"c": overlay.filled(c, fallback), "overlay": "all"}
+    fewer = [] if overlay is None else [FEWER.format(overlay), *([] if fallback is None else [FALLBACK])]
     problem = averaging(network, np.zeros((network.n, max(1, question.numbers))))
     if delta is not None and not found.exposed:
         question = question.under(_calibrated(problem, question, uncertified, delta, max_corrupt, setting))
     question = replace(question, size=question.meant_for(prior, delta))
     mask, bound = question.mask, DELTA if delta is None else delta
     if not isinstance(mask, GaussianMask):
-        return Prospect(question, found, _counts(network, question, found, seen), uncertified, None, bound, notes)
+        counts = _counts(network, question, found, seen)
+        return Prospect(question, found, counts, uncertified, None, bound, notes + fewer)
     if mask.grid > tol:
         notes.append(
             f"numbers are rounded to {mask.grid:.1e}, the grid of the mask, which is coarser than tol = {tol:g}: "
@@ -149,7 +169,17 @@ def assess(
         report = replace(report, prior=told, guarantee="upper bound", posterior_std=unknown)
     if question.statistic is not None:
         notes += _what_if(question, prior)
-    return Prospect(question, found, _free(report, question), "", accuracy, bound, notes)
+    return Prospect(question, found, _free(report, question), "", accuracy, bound, notes + fewer)
+
+
+def planned(network: Network, routes: Routes) -> dict[str, Any]:
+    """The arguments of ``assess`` that say over which edges messages go, and how."""
+    route, fallback = routes.route, routes.fallback
+    told: dict[str, Any] = {"theta": route.theta, "c": route.penalty}
+    if fallback is not None:
+        pairs = [(network.label(i), network.label(j)) for i, j in route.edges]
+        told |= {"overlay": settled_overlay(network, pairs), "fallback": fallback.penalty}
+    return told
 
 
 def _what_if(question: Question, prior: float) -> list[str]:

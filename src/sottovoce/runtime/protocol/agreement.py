@@ -20,7 +20,7 @@ party has no answer but one that everybody accepts: both sides of every edge bet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -73,6 +73,16 @@ class Epoch:
         return bits(self.proofs)
 
 
+@dataclass(frozen=True, eq=False)
+class Past:
+    """The last epoch on a route that was given up. Where this party has accepted it, others may have ended with it."""
+
+    number: int
+    absent: int  # the bits of parties that had left by then
+    residual: float = 0.0
+    x: Array | None = None  # where it has
+
+
 class Agreement:
     """PDMM at party ``node.i`` of ``n``, until everybody has accepted one epoch.
 
@@ -83,10 +93,18 @@ class Agreement:
     floor = 1.0  # the size of x below which tol is absolute; public, and what data have in units of ``scale``
 
     def __init__(
-        self, node: Node, n: int, sign: Callable[[int], bytes], *, tol: float, sigma: float = 0.0, size: float = 1.0
+        self,
+        node: Node,
+        n: int,
+        sign: Callable[[int], bytes],
+        *,
+        tol: float,
+        sigma: float = 0.0,
+        size: float = 1.0,
+        route: bytes = b"",
     ) -> None:
         """``sign`` an epoch that is accepted; ``sigma`` of the pads and the public ``size`` of the numbers: what honest
-        messages can come to."""
+        messages can come to. ``route``: the tag of the one on which messages travel."""
         self.node, self.n, self.sign, self.tol = node, n, sign, tol
         self.sizes = Sizes(n, max(node.c.values()), sigma, size)
         self.everybody = (1 << n) - 1  # bits
@@ -100,6 +118,8 @@ class Agreement:
         self.done = False
         self.absent = 0  # the bits of parties that have left for good
         self.paused = False  # whether epochs stand still, while the parties agree on who has left
+        self.route = route
+        self.earlier: dict[bytes, Past] = {}  # by the tags of routes that were given up in this stage
 
     # Ordinary iterations
 
@@ -163,14 +183,6 @@ class Agreement:
         self.wake()
         self.epoch = Epoch(number, self.node.x.copy(), D, dict(self.newest))
 
-    def resume(self, epoch: int) -> None:
-        """Go on without a party that has left. Epochs up to ``epoch`` froze states with it, and are void; the next one
-        is refused, so that nobody mistakes them."""
-        if self.epoch is None or self.epoch.number <= epoch:
-            self.done = False
-            self.enter(epoch + 1)
-            self.unite(no=True)
-
     def hear(self, j: int, epoch: int, r: Array) -> None:
         """A neighbour's frozen message."""
         self._check_epoch(epoch)
@@ -229,10 +241,25 @@ class Agreement:
             self.enter(number)
         return self.unite(no=no, proofs=proofs)
 
+    def verdict_elsewhere(self, route: bytes, number: int, *, no: bool, proofs: Mapping[int, bytes]) -> None:
+        """What was said of an epoch on another route. If everybody has accepted it, that is the end: it is as good as
+        any, and others may know of no other."""
+        past, i = self.earlier.get(route), self.node.i
+        if self.done or (past is not None and number < past.number):
+            return
+        accepted = past is not None and number == past.number and past.x is not None
+        if i in proofs and not accepted:
+            raise forgotten(number)
+        if past is not None and past.x is not None and not no and bits(proofs) | past.absent == self.everybody:
+            self.route, self.done = route, True
+            self.epoch = Epoch(number, past.x, {}, {}, residual=past.residual, proofs=dict(proofs))
+
     @property
     def current(self) -> int:
-        """The epoch that this party is in; 0 before the first."""
-        return 0 if self.epoch is None else self.epoch.number
+        """The epoch that this party is in, or was in on an earlier route; 0 before the first."""
+        if self.epoch is not None:
+            return self.epoch.number
+        return max((past.number for past in self.earlier.values()), default=0)
 
     def unite(self, *, no: bool, proofs: Mapping[int, bytes] = NOBODY) -> bool:
         """Add to what is known of the epoch; True where it is news to pass on."""
@@ -285,30 +312,62 @@ class Agreement:
         """All that changes, as named arrays. Pads and data are not in it: the node is made from them anew."""
         arrays = {"x": self.node.x, "counters": _pairs(self.node.newest), "sent": np.array([float(self.node.sent)])}
         arrays |= {f"D.{j}": D for j, D in self.node.D.items()}
+        arrays["route"], arrays["absent"] = np.array([float(byte) for byte in self.route]), _flag(self.absent)
+        for tag, past in self.earlier.items():
+            accepted = [] if past.x is None else [past.residual, *past.x]
+            arrays[f"earlier.{tag.hex()}"] = np.array([float(past.number), *_flag(past.absent), *accepted])
         if self.epoch is not None:
             epoch = self.epoch
             arrays["epoch"] = np.array([float(epoch.number), float(epoch.no), float(self.done)])
             arrays["epoch.proofs"] = as_array(epoch.proofs)
             arrays["epoch.x"] = epoch.x
             arrays["epoch.residual"] = np.array([] if epoch.residual is None else [epoch.residual])
-            for j in self.node.neighbours:
-                arrays |= {f"epoch.D.{j}": epoch.D[j], f"epoch.sent.{j}": epoch.sent[j]}
+            for j, D in epoch.D.items():
+                arrays |= {f"epoch.D.{j}": D, f"epoch.sent.{j}": epoch.sent[j]}
         return arrays
 
     def restore(self, arrays: Mapping[str, Array], spent: int) -> None:
-        """Go on from a saved state; counters go on above ``spent``, which may have been used since."""
+        """Go on from a saved state; counters go on above ``spent``, which may have been used since. From a state on
+        another route its last epoch is left, and where it was over, all."""
         node = self.node
         node.x, node.sent = arrays["x"].copy(), max(int(arrays["sent"][0]), spent)
-        node.newest = {int(j): int(counter) for j, counter in arrays["counters"]}
-        node.D = {j: arrays[f"D.{j}"].copy() for j in node.neighbours}
+        node.newest |= {int(j): int(counter) for j, counter in arrays["counters"] if j in node.newest}
+        for name, numbers in arrays.items():
+            if name.startswith("earlier."):
+                self.earlier[bytes.fromhex(name.removeprefix("earlier."))] = _past(numbers)
+        epoch = None
         if "epoch" in arrays:
             number, no, done = arrays["epoch"]
-            D, sent = ({j: arrays[f"epoch.{name}.{j}"].copy() for j in node.neighbours} for name in ("D", "sent"))
-            self.epoch = Epoch(int(number), arrays["epoch.x"].copy(), D, sent, no=bool(no))
-            self.epoch.proofs = from_array(arrays["epoch.proofs"])
+            frozen = [int(name.removeprefix("epoch.D.")) for name in arrays if name.startswith("epoch.D.")]
+            D, sent = ({j: arrays[f"epoch.{name}.{j}"].copy() for j in frozen} for name in ("D", "sent"))
+            epoch = Epoch(int(number), arrays["epoch.x"].copy(), D, sent, no=bool(no))
+            epoch.proofs = from_array(arrays["epoch.proofs"])
             if len(arrays["epoch.residual"]):
-                self.epoch.residual = float(arrays["epoch.residual"][0])
+                epoch.residual = float(arrays["epoch.residual"][0])
             self.done = bool(done)
+        route = bytes(int(byte) for byte in arrays["route"])
+        if route == self.route:
+            node.D = {j: arrays[f"D.{j}"].copy() for j in node.neighbours}
+        if route == self.route or self.done:
+            self.route, self.epoch = route, epoch
+        else:
+            self.earlier[route] = Past(self.current if epoch is None else epoch.number, _bit(arrays["absent"][0]))
+            if epoch is not None and epoch.residual is not None and node.i in epoch.proofs:
+                self.earlier[route] = replace(self.earlier[route], residual=epoch.residual, x=epoch.x)
+
+
+def _past(numbers: Array) -> Past:
+    number, absent, *accepted = numbers.tolist()
+    return Past(int(number), _bit(absent), *((accepted[0], np.array(accepted[1:])) if accepted else ()))
+
+
+def _flag(absent: int) -> Array:
+    """The bit of at most one party as a number that a float holds."""
+    return np.array([float(absent.bit_length())])
+
+
+def _bit(flag: float) -> int:
+    return 1 << int(flag) - 1 if flag else 0
 
 
 def _size(vectors: Iterable[Array]) -> float:

@@ -6,9 +6,11 @@ brings (``Node``, ``folded``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+from ...pdmm.node import Link
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,19 @@ class Route:
         """The neighbours to which party ``i`` talks, with the ``c`` of the edge."""
         return {a + b - i: c for (a, b), c in zip(self.edges, self.c, strict=True) if i in (a, b)}
 
+    @property
+    def penalty(self) -> float | list[float]:
+        """One number where all are the same."""
+        return self.c[0] if len(set(self.c)) == 1 else list(self.c)
+
     @cached_property
     def is_tree(self) -> bool:
         """Whether nothing that is said can come back: every edge is needed (routes are connected)."""
         return len(self.edges) == len({end for edge in self.edges for end in edge}) - 1
+
+
+def routed(i: int, edges: Mapping[int, Link], route: Route) -> tuple[dict[int, Link], list[Link], dict[int, float]]:
+    """Of a party's edges, by neighbour: those it talks over, those whose pads are folded, and ``c`` of the former. An
+    edge that is not there any more (its party was dropped) is in neither."""
+    c = {j: of_edge for j, of_edge in route.around(i).items() if j in edges}
+    return {j: edges[j] for j in c}, [edge for j, edge in edges.items() if j not in c], c

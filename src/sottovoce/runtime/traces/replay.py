@@ -24,6 +24,8 @@ from ..journal import Journal
 from ..keys.identity import load
 from ..network_agreements import NetworkAgreements, answer
 from ..plan.node_file import NodeConfig, read_node_file
+from ..protocol.route import routed
+from ..stage_node import edges
 from ..transport.in_memory import Hub
 from .trace import Began, Event, Heard, Trace, Woke, read_trace, written
 
@@ -95,7 +97,8 @@ def replay_folders(folder: str | Path) -> Replay:
         if stage >= len(brought[i]):
             raise InvalidInput(f"{by_index[i].journal} knows nothing of stage {stage}, which was recorded.")
         own, config = brought[i][stage], by_index[i]
-        return Node(i, own.cost, own.links, c=config.c, theta=config.theta, grid=own.grid)
+        links, folded, c = routed(i, own.links, config.route)
+        return Node(i, own.cost, links, c=c, theta=config.route.theta, grid=own.grid, folded=folded)
 
     return replay(recorded(configs), node_of)
 
@@ -271,7 +274,7 @@ class _Past(Agent):
     ) -> Result:
         cost = cost() if callable(cost) else cost
         grid = 0.0 if mask is None else mask.grid
-        self.brought.append(Holding(cost, self.edges(stage, cost.dim, mask), grid))
+        self.brought.append(Holding(cost, edges(self, stage, cost.dim, mask), grid))
         if self.journal.get_arrays(f"answer/{stage}") is None:
             raise _Unfinished
         return await super().agree(stage, cost, mask, tol, size)

@@ -18,7 +18,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +85,10 @@ class Recorder:
         """A party has left for good, and from here on others stand in for it."""
         self.write({"stage": stage, "left": party})
 
+    def rerouted(self, stage: int) -> None:
+        """A link stays dead, and from here on messages go over the whole network."""
+        self.write({"stage": stage, "rerouted": True})
+
     def mark(self) -> dict[str, Array]:
         """To be saved with a state: where in the trace it belongs."""
         return {"trace": np.array([float(self.lines)])}
@@ -108,11 +112,12 @@ class RecordedNode(Node):
         cost: Cost,
         links: Mapping[int, Link],
         *,
-        c: float,
+        c: float | Mapping[int, float],
         theta: float,
         grid: float = 0.0,
+        folded: Iterable[Link] = (),
     ) -> None:
-        super().__init__(i, cost, links, c=c, theta=theta, grid=grid)
+        super().__init__(i, cost, links, c=c, theta=theta, grid=grid, folded=folded)
         self.recorder, self.stage = recorder, stage
 
     def wake(self) -> list[Message]:
@@ -210,7 +215,7 @@ def read_trace(path: str | Path) -> Trace:
         neighbours = {str(name): int(index) for name, index in header["neighbours"].items()}
         run = dict(header["run"])
         known = run["channels"] in ("open", "encrypted") and len(run["parties"]) > 1
-        if not (known and run["c"] > 0 and run["theta"] > 0):
+        if not (known and np.min(run["c"]) > 0 and run["theta"] > 0):
             raise ValueError
     except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise InvalidFile(f"{path}: this is no trace of this version. A party writes one with record = ...") from None
@@ -219,10 +224,10 @@ def read_trace(path: str | Path) -> Trace:
 
 
 def _event(path: Path, k: int, line: bytes, neighbours: Mapping[str, int]) -> Event:
-    where, gone = f"{path}, line {k + 2}", None
+    where, gone, rerouted = f"{path}, line {k + 2}", None, False
     try:
         entry = json.loads(line)
-        stage, gone = int(entry["stage"]), entry.get("left")
+        stage, gone, rerouted = int(entry["stage"]), entry.get("left"), "rerouted" in entry
         if "wake" in entry:
             return Woke(stage, int(entry["wake"]), {neighbours[name]: str(r) for name, r in entry["sent"].items()})
         if "heard" in entry:
@@ -235,6 +240,10 @@ def _event(path: Path, k: int, line: bytes, neighbours: Mapping[str, int]) -> Ev
         if gone is not None:
             raise InvalidFile(
                 f"{where}: {gone!r:.80} left this run for good. What the others made of it then is not replayed."
+            ) from None
+        if rerouted:
+            raise InvalidFile(
+                f"{where}: a link stayed dead, and the run went on over the whole network. That is not replayed."
             ) from None
         raise InvalidFile(f"{where}: this is no line of a trace.") from None
     if after is None:

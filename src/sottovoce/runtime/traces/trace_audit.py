@@ -24,6 +24,8 @@ from ...network import Network
 from ...pdmm.common_problems import averaging
 from ...pdmm.masks import GaussianMask
 from ...pdmm.node import Message, nodes_of
+from ...pdmm.overlay import laid_on, settled_overlay
+from ...pdmm.penalties import Penalty
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Synchronous
 from ...privacy import Adversary, Coalition, Eavesdropper, Report, Transcript
@@ -137,31 +139,34 @@ class _View:
         secrets = secrets_of(averaging(network, np.zeros(n)), prior)
         if secrets.width > 1:
             raise InvalidInput("prior must be that of one number per party.")
-        self.c, self.theta = float(run["c"]), float(run["theta"])
-        setting = Setting(secrets.problem, Synchronous(), self.theta, self.c, 0, Transcript())
-        self.case = Case(secrets, GaussianMask(self.variance), run["channels"], setting)
-        sees_all = adversary.sees_all(run["channels"])
-        self.known = Elimination(
-            secrets, Synchronous(), corrupt=adversary.corrupt, sees_all=sees_all, theta=self.theta, c=self.c
-        )
+        # Pads lie on all edges, messages go over those of the run's overlay, each with its penalty.
+        overlay = settled_overlay(network, run.get("overlay", "all"))
+        talking = network if overlay is None else overlay.network
+        self.spoken = {(int(i), int(j)): h for h, (i, j) in enumerate(talking.half_edges)}
+        theta, c = float(run["theta"]), _penalty(run, talking)
         units = np.eye(unknowns)
-        model = Problem(network, Quadratic.many(secrets.Q, units[:n]))
-        self.nodes = nodes_of(model, c=self.c, theta=self.theta, z0=units[n:])
+        q, start, played = laid_on(secrets.problem, overlay, units[:n], units[n:])
+        setting = Setting(played, Synchronous(), theta, c, 0, Transcript(), overlay)
+        self.case = Case(secrets, GaussianMask(self.variance), run["channels"], setting)
+        how: dict[str, Any] = {"corrupt": adversary.corrupt, "sees_all": adversary.sees_all(run["channels"])}
+        self.known = Elimination(secrets, Synchronous(), theta=theta, c=c, overlay=overlay, **how)
+        self.nodes = nodes_of(Problem(talking, Quadratic.many(secrets.Q, q)), c=c, theta=theta, z0=start)
         begun = {trace.index for trace in self.traces for event in trace.events if event.stage == stage}
         corrupt = set(adversary.corrupt)
         # Whose escrow a corrupt party keeps; of two parties nobody can leave, and there is none.
         self.guarded = [
             node.i for node in self.nodes
-            if n > 2 and node.i in begun - corrupt and corrupt & set(guardians(node.neighbours))
+            if n > 2 and node.i in begun - corrupt and corrupt & set(guardians(network.around(node.i).tolist()))
         ]  # fmt: skip
 
     def modulo(self, p: int) -> FieldRun:
         """What the coalition's own edges showed, over a prime field."""
         run = self.case.encrypted(self.known.corrupt).modulo(p)
         nodes: list[Any] = [_FieldNode(run, i) for i in range(len(self.traces))]
-        for trace, _, said in play(self.traces, lambda i, _: nodes[i], only=self.stage):
+        for trace, event, said in play(self.traces, lambda i, _: nodes[i], only=self.stage):
             run.woken[trace.index] = True
-            heard = [message.r for message in said if run.seen[self.place[message.receiver, message.sender]]]
+            sent = [message for message in said if message.receiver in event.sent]
+            heard = [message.r for message in sent if run.seen[self.spoken[message.receiver, message.sender]]]
             if heard:
                 run.learned.add(np.array(heard))
         if self.guarded:
@@ -178,7 +183,8 @@ class _View:
         for trace, event, said in play(self.traces, lambda i, _: self.nodes[i], only=self.stage):
             self.known.woken[trace.index] = True
             for message in said:
-                if self.known.seen[self.place[message.receiver, message.sender]]:
+                seen = self.known.seen[self.spoken[message.receiver, message.sender]]
+                if seen and message.receiver in event.sent:  # what has not changed is not said again
                     yield message.r, event.sent[message.receiver]
 
 
@@ -189,6 +195,7 @@ class _FieldNode:
         network, self.i, self.run = run.problem.network, i, run
         held = range(network.indptr[i], network.indptr[i + 1])
         self.signs = {int(network.indices[h]): int(run.signs[h]) for h in held}
+        self.twice_c = {int(network.indices[h]): int(run.twice_c[h, 0]) for h in held}
         pads = {int(network.indices[h]): (run.start[h], run.start[network.twin[h]]) for h in held}
         self.w = run.q[i] + sum(self.signs[j] * own for j, (own, _) in pads.items())
         self.e = {j: own - written for j, (own, written) in pads.items()}
@@ -197,7 +204,8 @@ class _FieldNode:
 
     @property
     def estate(self) -> Array:
-        return np.asarray((self.w - sum(self.signs[j] * e for j, e in self.e.items())) % self.run.p)
+        half, p = self.run.p // 2 + 1, self.run.p  # which is 1/2
+        return np.asarray((self.w - sum(self.signs[j] * (half * (e % p) % p) for j, e in self.e.items())) % p)
 
     def wake(self) -> list[Message]:
         run = self.run
@@ -205,7 +213,7 @@ class _FieldNode:
         self.x = x = run.fresh(g[None, :], run.inverse[self.i : self.i + 1])[0]
         self.sent += 1
         return [
-            Message(self.i, j, self.sent, (self.D[j] + self.e[j] + run.twice_c * (sign * x % run.p)) % run.p)
+            Message(self.i, j, self.sent, (self.D[j] + self.e[j] + self.twice_c[j] * (sign * x % run.p)) % run.p)
             for j, sign in self.signs.items()
         ]
 
@@ -216,6 +224,15 @@ class _FieldNode:
         self.newest[j] = message.counter
         self.D[j] = self.run.mixed(self.D[j], message.r)
         return True
+
+
+def _penalty(run: Mapping[str, Any], network: Network) -> Penalty:
+    """``c`` of a run: a number, or one per edge, in the order in which the run has them."""
+    if not isinstance(run["c"], list):
+        return float(run["c"])
+    pairs = run.get("overlay", run.get("edges", []))
+    each = {frozenset(map(network.index, pair)): float(c) for pair, c in zip(pairs, run["c"], strict=True)}
+    return np.array([each[frozenset(edge)] for edge in network.edges.tolist()])
 
 
 def _variance(traces: list[Trace], stage: int) -> float:
