@@ -167,4 +167,4 @@ def test_what_has_no_certificate_is_attacked_on_the_edges_that_it_uses(rng, over
     report = audit(sv.least_squares(HOUSE, rows), sv.GaussianMask(100.0), overlay=overlay, seed=1, theta=1.0)
     assert report.guarantee == "none"
     assert "recovered 5 of 5 matrices" in report.flags["regression"]
-    assert ("over a tree of depth 1 with the root" in report.view) == (overlay == "tree")
+    assert ("over a tree of depth 2 with the root 0" in report.view) == (overlay == "tree")

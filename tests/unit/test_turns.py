@@ -142,10 +142,12 @@ def test_turns_of_two_colours_take_half_the_rounds_of_everybody_at_once():
 
 @pytest.mark.parametrize("schedule", TURNS)
 @pytest.mark.parametrize("channels", ["open", "encrypted"])
-def test_an_audit_of_turns_is_that_of_their_trace(problem, schedule, channels):
+@pytest.mark.parametrize("overlay", ["all", "tree"])
+def test_an_audit_of_turns_is_that_of_their_trace(problem, schedule, channels, overlay):
     n = problem.network.n
     sequence = schedule.nodes(problem.network, key_of(SEED), 0, 3 * n)
-    asked = {"mask": sv.GaussianMask(25.0), "c": 0.4, "theta": 1.0, "corrupt": {0}, "channels": channels, "seed": SEED}
+    asked = {"mask": sv.GaussianMask(25.0), "c": 0.4, "theta": 1.0, "corrupt": {0}, "seed": SEED}
+    asked |= {"channels": channels, "overlay": overlay}
     for k in (1, n // 2, 3 * n):
         seen = asked | {"seen": sv.privacy.Transcript(k)}
         one = sv.privacy.audit(problem, schedule=schedule, **seen)

@@ -1,7 +1,6 @@
 """Schedules in which everybody wakes once per round: fewer messages than where wakes are left to chance.
 
-Nobody speaks twice before others have answered, which is what wastes messages of ``Asynchronous`` (theory: Fewer
-messages).
+Nobody speaks twice before others have answered, which is what wastes messages of ``Asynchronous``.
 """
 
 from __future__ import annotations
