@@ -41,7 +41,7 @@ def audit_cost(
     """One agreement; ``given`` are ``corrupt``, ``against``, ``channels`` and ``hessians`` of ``privacy.audit``."""
     mask = solved.options.get("mask")
     needed: CalibratedMask | str | None = None
-    setting = {name: solved.options[name] for name in ("schedule", "theta", "c", "seed")}
+    setting = {name: solved.options[name] for name in ("schedule", "theta", "c", "overlay", "seed")}
     report = audit(solved.problem, mask, seen=seen, prior=prior, **setting, **given)
     if delta is not None:
         setting |= {name: given[name] for name in ("channels", "hessians")}
@@ -55,6 +55,7 @@ def audit_cost(
         "schedule": type(setting["schedule"]).__name__,
         "theta": tuned if auto and setting["theta"] is None else settled_theta(solved.problem, setting["theta"]),
         "c": tuned if auto else shown(setting["c"]),
+        "messages over": str(setting["overlay"] or "all edges"),
     }
     return Audited(
         solved.cost.kind,
@@ -81,6 +82,6 @@ def audit_statistic(
     report = found.audit_total(seen=seen, schedule=schedule, seed=file.simulation.seed, **given)
     last = found.runs[-1]
     parameters = {"schedule": type(schedule).__name__, "theta": last.theta, "c": shown(last.c)}
-    parameters |= {"agreements": len(found.runs)}
+    parameters |= {"messages over": str(last.overlay or "all edges"), "agreements": len(found.runs)}
     notes = () if delta is None else (PLANNED,)
     return Audited(file.spec.type, file.parties, file.spec.revealed, parameters, report, notes=notes)

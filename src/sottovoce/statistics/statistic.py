@@ -102,8 +102,11 @@ class Statistic:
                 "a party of a network holds no contributions but its own, so it cannot audit a run. What leaks depends "
                 "on the network and the mask: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=...)."
             )
-        pairs = zip(self.problems, self.masks, strict=True)
-        return tuple(audit(_secrets_of(problem, mask), mask=mask, **arguments) for problem, mask in pairs)
+        made = zip(self.problems, self.masks, self.runs, strict=True)
+        return tuple(
+            audit(_secrets_of(problem, mask), mask=mask, **{"overlay": run.overlay, **arguments})
+            for problem, mask, run in made
+        )
 
     def audit_total(self, **arguments: Any) -> Report:
         """What all agreements together gave away, at most: ``privacy.total`` of this statistic alone."""
