@@ -155,6 +155,22 @@ def test_schedule_theta_c_and_seed_are_those_of_the_file(
             assert changed.to_dict()["leakage"] != expected["leakage"]
 
 
+@pytest.mark.parametrize("channels", ["open", "encrypted"])
+def test_overlay_is_that_of_the_file(problem: Path, channels: str) -> None:
+    problem.write_text(FILE.replace("c = 0.8\n", 'overlay = "tree"\n'))
+    file = read_problem_file(problem)
+    own: dict[str, Any] = {"schedule": sv.Asynchronous(), "theta": 0.7, "seed": 4, "overlay": "tree"}
+    setting: dict[str, Any] = {"corrupt": {1}, "channels": channels, "seen": Transcript(9)}
+    expected = audit(file.problem, mask=sv.GaussianMask(VARIANCE), **own, **setting).to_dict()
+    out = found(problem, "--corrupt", "Bo", "--channels", channels, "--iterations", 9)
+    assert {name: out[name] for name in expected} == expected
+    assert "over a tree of depth 2 with the root Cem" in out["view"]
+    page = problem.with_suffix(".md")
+    assert sottovoce("audit", problem, "--delta", "1", "--statement", page).exit_code in (0, 1)
+    assert "2 to 4 by edge, matched to the tree" in page.read_text()
+    assert "messages over" in page.read_text()
+
+
 def test_seed_takes_precedence(problem: Path) -> None:
     views = [found(problem, "--corrupt", 1, "--iterations", 4, *seed) for seed in ([], ["--seed", 4], ["--seed", 9])]
     assert views[0] == views[1] != views[2]

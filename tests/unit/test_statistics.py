@@ -249,6 +249,20 @@ def test_what_was_agreed_on_is_there_for_an_audit(network):
         assert json.loads(json.dumps(result.to_dict()))["status"] == "converged"
 
 
+def test_an_audit_is_of_the_run_that_was_made(network, rng):
+    """Taps see the more of a shift of all ``x``, the larger the penalties of the run are."""
+    values = [rng.normal(size=3) for _ in range(N)]
+    for overlay in ("tree", "all"):
+        result = sv.private_mean(network, values, seed=1, mask=sv.GaussianMask(1e6), overlay=overlay)
+        *_, report = result.audit()
+        run, problem = result.runs[-1], result.problems[-1]
+        assert ("over a tree" in report.view) == (overlay == "tree")
+        expected = sv.privacy.audit(
+            sv.averaging(network, problem.groups[0][1].s[:, :-1]), result.masks[-1], c=run.c, overlay=overlay
+        )
+        np.testing.assert_allclose(report.leakage, expected.leakage, rtol=1e-9)
+
+
 def test_a_seed_repeats_everything_and_no_pads(network):
     for name in every_statistic(network):
         one, two = (every_statistic(network, seed=3, schedule=sv.Asynchronous())[name]() for _ in range(2))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..data.problem_file import ProblemFile
 from ..errors import InvalidInput, NotConverged, Unsupported
+from ..pdmm.overlay import Overlay, matched
 from ..pdmm.penalties import is_auto, shown
 from ..pdmm.settings import settled_theta
 from ..privacy import CalibratedMask, Report, Snapshot, Transcript, Worst, audit, calibrate
@@ -50,12 +51,16 @@ def audit_cost(
             needed = calibrate(solved.problem, delta=delta, against=against, prior=prior, **setting)
         except Unsupported as reason:
             needed = str(reason)
-    tuned, auto = "tuned by pilot runs", is_auto(setting["c"])
+    overlay, auto, tuned = setting["overlay"], is_auto(setting["c"]), "tuned by pilot runs"
+    two_sweeps = matched(solved.problem, overlay) if auto and overlay is not None else None
+    if two_sweeps is not None:
+        tuned = f"{shown(two_sweeps)}, matched to the tree"
+    pair = auto and setting["theta"] is None and two_sweeps is None
     parameters = {
         "schedule": type(setting["schedule"]).__name__,
-        "theta": tuned if auto and setting["theta"] is None else settled_theta(solved.problem, setting["theta"]),
+        "theta": tuned if pair else settled_theta(solved.problem, setting["theta"]),
         "c": tuned if auto else shown(setting["c"]),
-        "messages over": str(setting["overlay"] or "all edges"),
+        **_over(overlay),
     }
     return Audited(
         solved.cost.kind,
@@ -67,6 +72,10 @@ def audit_cost(
         needed,
         needed is None or enough(mask, seen.runs, needed),
     )
+
+
+def _over(overlay: Overlay | None) -> dict[str, str]:
+    return {} if overlay is None else {"messages over": str(overlay)}
 
 
 def audit_statistic(
@@ -82,6 +91,6 @@ def audit_statistic(
     report = found.audit_total(seen=seen, schedule=schedule, seed=file.simulation.seed, **given)
     last = found.runs[-1]
     parameters = {"schedule": type(schedule).__name__, "theta": last.theta, "c": shown(last.c)}
-    parameters |= {"messages over": str(last.overlay or "all edges"), "agreements": len(found.runs)}
+    parameters |= {**_over(last.overlay), "agreements": len(found.runs)}
     notes = () if delta is None else (PLANNED,)
     return Audited(file.spec.type, file.parties, file.spec.revealed, parameters, report, notes=notes)

@@ -93,7 +93,8 @@ class Statistic:
         """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``.
 
         The secrets are what a party contributes; over one honest component their sum is all that is disclosed. Without
-        ``prior`` each agreement takes its own from what was contributed. ``audit_total`` adds the reports up.
+        ``prior`` each agreement takes its own from what was contributed; ``c``, ``theta`` and ``overlay`` are those of
+        its run unless given. ``audit_total`` adds the reports up.
         """
         from ..privacy.audit import audit
 
@@ -102,10 +103,13 @@ class Statistic:
                 "a party of a network holds no contributions but its own, so it cannot audit a run. What leaks depends "
                 "on the network and the mask: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=...)."
             )
-        made = zip(self.problems, self.masks, self.runs, strict=True)
+
+        def how(run: Result) -> dict[str, Any]:  # over other edges these penalties mean nothing
+            return {} if "overlay" in arguments else {"c": run.c, "theta": run.theta, "overlay": run.overlay}
+
         return tuple(
-            audit(_secrets_of(problem, mask), mask=mask, **{"overlay": run.overlay, **arguments})
-            for problem, mask, run in made
+            audit(_secrets_of(problem, mask), mask=mask, **(how(run) | arguments))
+            for run, problem, mask in zip(self.runs, self.problems, self.masks, strict=True)
         )
 
     def audit_total(self, **arguments: Any) -> Report:

@@ -112,7 +112,7 @@ def setting_of(
         c, theta = two_sweeps, 1.0 if theta is None else theta
     asked: Penalty | Literal["auto"] = "auto"
     if not is_auto(c):
-        asked = checked_penalty(c if on is None else on.of_overlay(c), played.network)
+        asked = checked_penalty(c, problem.network) if on is None else on.of_overlay(c)
     if theta is not None or not isinstance(asked, str):
         theta = settled_theta(problem, theta)
     return Setting(played, schedule, theta, asked, seed, seen, on)

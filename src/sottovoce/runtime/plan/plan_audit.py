@@ -13,10 +13,9 @@ from ...costs.base import Array
 from ...data.cost_table import HIDDEN
 from ...errors import Unsupported
 from ...network import Network
-from ...network.trees import within
 from ...pdmm.common_problems import averaging
 from ...pdmm.masks import DEVIATIONS, GaussianMask
-from ...pdmm.overlay import Overlay
+from ...pdmm.overlay import Overlay, settled_overlay
 from ...pdmm.penalties import Penalty
 from ...pdmm.problem import Problem
 from ...privacy import Eavesdropper, Exposure, Report, Verdict, Worst, audit, calibrate, exposure, suggest_edges
@@ -178,8 +177,8 @@ def planned(network: Network, routes: Routes) -> dict[str, Any]:
     route, fallback = routes.route, routes.fallback
     told: dict[str, Any] = {"theta": route.theta, "c": route.penalty}
     if fallback is not None:
-        overlay = Overlay(network, within(network, np.array(route.edges)))
-        told |= {"overlay": overlay, "fallback": fallback.penalty}
+        pairs = [(network.label(i), network.label(j)) for i, j in route.edges]
+        told |= {"overlay": settled_overlay(network, pairs), "fallback": fallback.penalty}
     return told
 
 
