@@ -87,7 +87,7 @@ def test_a_result_says_its_overlay(tmp_path):
     assert everything.overlay is None
     assert everything.to_dict()["overlay"] == {"type": "all"}
     assert tree.overlay.tree.root == 0
-    assert "24 messages over a tree of depth 2 with the root Ada" in tree.summary() + tree._repr_html_()
+    assert "24 messages over a spanning tree, 3 of 4 edges (depth 2, root Ada)" in tree.summary() + tree._repr_html_()
     edges = [[0, 1], [0, 3], [1, 2]]
     told = json.loads(json.dumps(tree.to_dict()))
     assert told["overlay"] == {"type": "tree", "root": 0, "depth": 2, "edges": edges}
@@ -270,3 +270,19 @@ def test_statistics_go_over_a_tree(network, rng):
         for statistic in (by_tree, by_edges):
             # tol = 1e-9 on contributions below 10, and rounding at 1e4.
             np.testing.assert_allclose(getattr(statistic, name), expected[name], atol=1e-7)
+
+
+def test_an_audit_of_a_statistic_is_of_its_overlay(network, rng):
+    """Over encrypted channels it matters: a corrupt leaf hears one neighbour."""
+    rows = [rng.normal(size=(5, 2)) for _ in range(N)]
+    leaf = int(np.flatnonzero(network.spanning_tree().network.degrees == 1)[0])
+    found = sv.private_mean(network, rows, mask=sv.GaussianMask(1e2), seed=1)
+    asked = {"corrupt": {leaf}, "channels": "encrypted", "prior": 1.0}
+    tree, again, everything = (
+        found.audit(**asked, **more)[-1].leakage for more in ({}, {"overlay": "tree"}, {"overlay": "all"})
+    )
+    np.testing.assert_array_equal(tree, again)
+    assert np.nanmax(np.abs(tree - everything)) > 1e-3
+    opened = {"corrupt": {leaf}, "prior": 1.0}
+    over_tree, over_all = (found.audit(**opened, overlay=overlay)[-1].leakage for overlay in ("tree", "all"))
+    np.testing.assert_allclose(over_tree, over_all, rtol=0, atol=1e-12)

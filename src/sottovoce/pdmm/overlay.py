@@ -48,9 +48,10 @@ class Overlay:
         return f"Overlay({self})"
 
     def __str__(self) -> str:
-        if self.tree is not None:
-            return f"a tree of depth {self.tree.depth} with the root {self.whole.name(self.tree.root)}"
-        return f"{self.network.m} of {self.whole.m} edges"
+        edges, tree = f"{self.network.m} of {self.whole.m} edges", self.tree
+        if tree is None:
+            return edges
+        return f"a spanning tree, {edges} (depth {tree.depth}, root {self.whole.name(tree.root)})"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; nodes by their numbers."""
@@ -67,18 +68,22 @@ class Overlay:
         """``kept`` over the stacked ``z`` of a problem on ``whole``."""
         return np.repeat(self.kept, np.diff(problem.rows))
 
+    @property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Which edges of ``whole`` have messages."""
+        return np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])
+
     def filled(self, c: Penalty, rest: Penalty) -> Array:
         """For each edge of ``whole`` its ``c``, or that of ``rest`` where it is none of the overlay's."""
-        here = np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])
         found = np.broadcast_to(np.asarray(rest, dtype=np.float64), self.whole.m).copy()
-        found[here] = c
+        found[self.used] = c
         return found
 
     def of_overlay(self, c: Any) -> Penalty:
         """``checked_penalty``; of a number for each edge of ``whole``, those of the overlay."""
         if isinstance(c, Sized) and np.iterable(c) and len(c) == self.whole.m != self.network.m:
             of_whole = np.broadcast_to(checked_penalty(c, self.whole), self.whole.m)
-            return of_whole[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
+            return of_whole[self.used]
         return checked_penalty(c, self.network)
 
 
