@@ -170,7 +170,7 @@ MAKERS = [getattr(sv, name) for name in sv.__all__
           if name.startswith("private_") or getattr(sv, name).__annotations__.get("return") == "Problem"]  # fmt: skip
 GOOD_OF_ALL: dict[str, Any] = {"s": [1.0, 2.0, 3.0], "weights": None, "bins": [0.0, 1.0]}
 PUBLIC = {"network", "ridge", "intercept", "names", "scale", "ddof", "mask", "schedule", "seed", "tol", "max_iter",
-          "max_rounds", "progress", "bins", "columns", "target", "features"}  # fmt: skip
+          "max_rounds", "progress", "bins", "columns", "target", "features", "overlay"}  # fmt: skip
 
 
 def of_all(make: Callable[..., Any], name: str) -> Any:
