@@ -193,6 +193,15 @@ def test_other_costs_have_the_answer_of_all_edges(network, family, mask, rng):
     np.testing.assert_allclose(tree.x, everything.x, atol=1e-7)
 
 
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("how", [{"batch": 3}, {"arithmetic": "plain"}, {"arithmetic": "collapsed"}])
+def test_two_sweeps_however_pads_are_kept(network, engine, how):
+    s = np.arange(8.0)
+    result = sv.solve(sv.averaging(network, s), overlay="tree", mask=sv.GaussianMask(1e6), seed=1, engine=engine, **how)
+    assert result.iterations == 2 * network.spanning_tree().depth + 1
+    np.testing.assert_allclose(result.x, np.broadcast_to(s.mean(), result.x.shape), atol=1e-11)  # eps sigma is 2e-13
+
+
 @pytest.mark.parametrize("overlay", ["tree", "list"])
 def test_a_batch_has_the_answer_of_each_draw(network, overlay, rng):
     problem = sv.Problem(network, costs(rng)["lasso"])
