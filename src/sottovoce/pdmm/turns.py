@@ -1,6 +1,7 @@
 """Schedules in which everybody wakes once per round: fewer messages than where wakes are left to chance.
 
-Nobody speaks twice before others have answered, which is what wastes messages of ``Asynchronous``.
+Nobody speaks twice before others have answered, which is what wastes messages of ``Asynchronous``
+(theory: Turns).
 """
 
 from __future__ import annotations
