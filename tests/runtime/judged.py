@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -15,6 +16,7 @@ import numpy as np
 import sottovoce as sv
 from sottovoce.pdmm.node import nodes_of
 from sottovoce.runtime.protocol.agreement import EPS, ROUNDING, Agreement
+from sottovoce.runtime.protocol.route import Route
 
 C = 0.4
 CURVATURE = 2.0  # of ||x - s||^2
@@ -68,7 +70,10 @@ class Run:
         seed: int = 0,
         rule: type[Agreement] = Agreement,
         saves: bool = True,
+        matched: bool = False,
+        turns: bool = False,
     ) -> None:
+        """``matched``: the network is a tree, and has the penalties of one."""
         rng = np.random.default_rng(seed)
         self.network, self.adversary, self.theta, self.tol, self.rule, self.saves = (
             network,
@@ -80,12 +85,19 @@ class Run:
         )
         self.s = rng.normal(size=(network.n, dim))
         self.problem = sv.averaging(network, self.s)
-        self.sigma = sigma
+        self.sigma, self.turns = sigma, turns
+        c = network.spanning_tree().matched(np.full(network.n, CURVATURE)) if matched else np.full(network.m, C)
+        self.route = Route.over([(int(i), int(j)) for i, j in network.edges], c.tolist(), theta)
+        self.c = {
+            edge: of_edge
+            for (i, j), of_edge in zip(self.route.edges, self.route.c, strict=True)
+            for edge in ((i, j), (j, i))
+        }
         self.z0 = sigma * rng.normal(size=(2 * network.m, dim))
         self.parties = [self.party(i) for i in range(network.n)]
         self.saved: list[dict[str, np.ndarray] | None] = [None] * network.n
         self.told: dict[tuple[str, int, int], Any] = {}
-        self.chance = random.Random(seed)
+        self.chance, self.posted = random.Random(seed), Counter[str]()
         self.events: list[tuple[float, int, Callable[[], None]]] = []
         self.order = count()
         self.now, self.finished, self.crashed = 0.0, 0, 0
@@ -96,8 +108,9 @@ class Run:
         self.at(adversary.ends, self.tell_everything)
 
     def party(self, i: int) -> Agreement:
-        node = nodes_of(self.problem, c=C, theta=self.theta, z0=self.z0)[i]
-        return self.rule(node, self.network.n, lambda epoch: signature(i, epoch), tol=self.tol, sigma=self.sigma)
+        node = nodes_of(self.problem, c=list(self.route.c), theta=self.theta, z0=self.z0)[i]
+        sign, options = (lambda epoch: signature(i, epoch)), {"route": self.route, "turns": self.turns}
+        return self.rule(node, self.network.n, sign, tol=self.tol, sigma=self.sigma, **options)
 
     def at(self, time: float, event: Callable[[], None]) -> None:
         heapq.heappush(self.events, (time, next(self.order), event))
@@ -121,10 +134,10 @@ class Run:
         party = self.parties[i]
         if not party.done:
             with self.change(i):
+                if not party.calm:
+                    party.wake()
                 if party.calm:
                     party.propose()
-                else:
-                    party.wake()
             if self.chance.random() < 0.1:  # now and then a state is saved without need
                 self.saved[i] = party.state()
         over = self.now >= self.adversary.ends
@@ -171,9 +184,16 @@ class Run:
             if again or self.told.get((kind, i, j)) != key:
                 self.told[kind, i, j] = key
                 mail = Mail(kind, i, j, number, content)
+                self.posted[kind] += 1
                 over = self.now >= self.adversary.ends
                 for delay in [STEP] if over else self.adversary.delays(mail, self.now):
                     self.at(self.now + delay, lambda mail=mail: self.deliver(mail))
+
+    @property
+    def epoch(self) -> int:
+        """Of everybody, once they are done."""
+        (number,) = {party.epoch.number for party in self.parties}
+        return number
 
     # The judge
 
@@ -185,19 +205,20 @@ class Run:
         largest = max(np.abs(r).max() for epoch in epochs for r in (*epoch.sent.values(), *epoch.D.values()))
         rounding = ROUNDING * EPS * max(largest, np.abs(self.z0).max())
         size = max(1.0, np.abs(x).max())
-        tau = max(self.tol * size * min(C, 2 * CURVATURE / network.degrees.min()), rounding)
+        smallest = min(self.route.c)
+        tau = max(self.tol * size * min(max(self.route.c), 2 * CURVATURE / network.degrees.min()), rounding)
         dual = {}
         for h, (i, j) in enumerate(network.half_edges):
-            dual[i, j] = self.z0[h] + epochs[i].D[j] + C * sign(i, j) * x[i]
+            dual[i, j] = self.z0[h] + epochs[i].D[j] + self.c[i, j] * sign(i, j) * x[i]
         for i in range(network.n):
             gradient = CURVATURE * (x[i] - self.s[i])
             pull = sum(sign(i, j) * dual[i, j] for j in network.neighbours(i).tolist())
             require(np.abs(gradient + pull).max() <= network.degrees[i] * rounding, "not stationary")
         for i, j in network.half_edges:
-            require(np.abs(x[i] - x[j]).max() <= tau / C + rounding, "neighbours differ")
+            require(np.abs(x[i] - x[j]).max() <= tau / self.c[i, j] + rounding, "neighbours differ")
             require(np.abs(dual[i, j] - dual[j, i]).max() <= tau + rounding, "duals differ")
         # Gradients sum to the differences of the duals; then along at most n - 1 edges to anybody's x.
-        promised = network.m * tau / (CURVATURE * network.n) + (network.n - 1) * tau / C
+        promised = network.m * tau / (CURVATURE * network.n) + (network.n - 1) * tau / smallest
         require(np.abs(x - self.s.mean(axis=0)).max() <= promised + network.n * rounding, "not the answer")
 
 
@@ -230,11 +251,11 @@ def state_of(party: Agreement) -> tuple[int, bool, int]:
 
 def said(party: Agreement, j: int) -> Iterator[tuple[str, int, Any]]:
     """What a neighbour could be told, as ``Party.news_for`` has it."""
+    if not party.done and j in party.telling.said:
+        yield "value", *party.telling.said[j]
     if party.epoch is not None:
-        yield "verdict", party.epoch.number, (party.epoch.no, party.epoch.proofs)
         yield "snapshot", party.epoch.number, party.epoch.sent[j]
-    if party.newest and not party.done:
-        yield "value", party.node.sent, party.newest[j]
+        yield "verdict", party.epoch.number, (party.epoch.no, party.epoch.proofs)
 
 
 def signature(i: int, epoch: int) -> bytes:

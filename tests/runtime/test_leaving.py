@@ -351,7 +351,7 @@ def test_no_epoch_mixes_states_from_before_and_after():
     assert agreement.epoch.ok == 0b110  # what others say is passed on all the same
     agreement.paused, agreement.absent = False, 0b100
     state = agreement.state() | {"absent": np.zeros(1)}
-    agreement = Agreement(node, 3, partial(signature, 0), tol=1e-6, route=b"r" * 16)
+    agreement = Agreement(node, 3, partial(signature, 0), tol=1e-6, tag=b"r" * 16)
     agreement.absent = 0b100
     agreement.restore(state, 9)
     assert (agreement.epoch, agreement.current, agreement.done) == (None, 1, False)

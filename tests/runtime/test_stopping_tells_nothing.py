@@ -105,14 +105,14 @@ class Overheard:
             if party.done:
                 continue
             undecided = party.epoch is not None and not party.epoch.no
-            calm = party.calm
-            if len(party.moved) == len(party.node.neighbours) and not party.wait and not undecided:
-                known = *party.last.values(), *party.newest.values()
-                self.learn(i, "calm", max(party.moved.values()), calm, party.node.x, known)
-            if calm:
-                party.propose()
-            else:
+            if not party.calm:
+                news = bool(party.news)
                 party.wake()
+                if party.met and news and not party.wait and not undecided:
+                    known = *party.last.values(), *party.newest.values()
+                    self.learn(i, "calm", party.change, party.moves <= 1, party.node.x, known)
+            if party.calm:
+                party.propose()
             self.heard_of(i)
             if self.dice.random() < 0.5:
                 while self.mail:
@@ -131,13 +131,13 @@ class Overheard:
             if accepts or epoch.residual > 1:  # else it was refused by another one before, and this party says nothing
                 self.learn(i, "ok", rho, accepts, epoch.x, frozen)
         for j in party.node.neighbours:
+            if j in party.telling.said and not party.done:
+                value = party.telling.said[j]
+                self.post(("value", i, j), value[0], lambda to, v=value: to.done or to.receive(i, *v))
             if epoch is not None:
                 self.post(("snapshot", i, j), epoch.number, lambda to, e=epoch, j=j: to.hear(i, e.number, e.sent[j]))
                 said = epoch.number, epoch.no, epoch.proofs
                 self.post(("verdict", i, j), said, lambda to, v=said: to.verdict(v[0], no=v[1], proofs=v[2]))
-            if party.newest and not party.done:
-                value = party.node.sent, party.newest[j]
-                self.post(("value", i, j), value[0], lambda to, v=value: to.done or to.receive(i, *v))
 
     def post(self, which: tuple[str, int, int], content: Any, deliver: Callable[[Agreement], Any]) -> None:
         if self.told.get(which) != content:

@@ -274,8 +274,8 @@ class World:
         def moved_words(own: EdgeSecrets, stage: int, count: int, bits: int) -> np.ndarray:
             return (words(own, stage, count, bits) + self.shift(own, stage, np.uint64(0))) & np.uint64(2**bits - 1)
 
-        def noted(cost: Any, links: Any, grid: float) -> Any:
-            found = collapsed(cost, links, grid)
+        def noted(cost: Any, links: Any, grid: float, folded: Any = ()) -> Any:
+            found = collapsed(cost, links, grid, folded)
             self.collapsed.append((cost.quadratic.q.copy(), found.q.copy()))
             return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..data.problem_file import ProblemFile
 from ..errors import InvalidInput, NotConverged, Unsupported
-from ..pdmm.overlay import Overlay, matched
+from ..pdmm.overlay import matched
 from ..pdmm.penalties import is_auto, shown
 from ..pdmm.settings import settled_theta
 from ..privacy import CalibratedMask, Report, Snapshot, Transcript, Worst, audit, calibrate
@@ -60,7 +60,7 @@ def audit_cost(
         "schedule": type(setting["schedule"]).__name__,
         "theta": tuned if pair else settled_theta(solved.problem, setting["theta"]),
         "c": tuned if auto else shown(setting["c"]),
-        **_over(overlay),
+        "messages over": str(setting["overlay"] or "all edges"),
     }
     return Audited(
         solved.cost.kind,
@@ -72,10 +72,6 @@ def audit_cost(
         needed,
         needed is None or enough(mask, seen.runs, needed),
     )
-
-
-def _over(overlay: Overlay | None) -> dict[str, str]:
-    return {} if overlay is None else {"messages over": str(overlay)}
 
 
 def audit_statistic(
@@ -91,6 +87,6 @@ def audit_statistic(
     report = found.audit_total(seen=seen, schedule=schedule, seed=file.simulation.seed, **given)
     last = found.runs[-1]
     parameters = {"schedule": type(schedule).__name__, "theta": last.theta, "c": shown(last.c)}
-    parameters |= {**_over(last.overlay), "agreements": len(found.runs)}
+    parameters |= {"messages over": str(last.overlay or "all edges"), "agreements": len(found.runs)}
     notes = () if delta is None else (PLANNED,)
     return Audited(file.spec.type, file.parties, file.spec.revealed, parameters, report, notes=notes)

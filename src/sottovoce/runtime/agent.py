@@ -94,7 +94,7 @@ class Agent:
         self.fallback = Fallback(self, identity)
         self.party = Party(
             config.index, config.parties, links, acceptances, self.save, departure=self.departure,
-            lost=self.fallback.lost,
+            lost=self.fallback.lost, route=self.fallback.now[0],
         )  # fmt: skip
         self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
@@ -173,7 +173,9 @@ class Agent:
             return
         self.lose_patience()
         self.turn.set()
-        if changed:
+        if changed and self.party.sides:
+            self.tell()
+        elif changed:
             self.tell_soon()
 
     def lose_patience(self) -> None:
@@ -262,11 +264,15 @@ class Agent:
         await self.met.wait()
         cost = cost() if callable(cost) else cost
         state, decision = self.journal.get_arrays(f"stage/{stage}"), self.decided
-        way, route = self.fallback.begin(stage, state)
-        node = stage_node.node(self, stage, cost, mask, way, route)
-        sigma = 0.0 if mask is None else mask.sigma * self.fallback.rerouting.largest(route)
-        sign = partial(self.party.acceptances.sign, stage, route=route)
-        agreement = Agreement(node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, route=route)
+        route, tag = self.fallback.begin(stage, state)
+        node = stage_node.node(self, stage, cost, mask, route, tag)
+        sigma = 0.0 if mask is None else mask.sigma * self.fallback.rerouting.largest(tag)
+        sign = partial(self.party.acceptances.sign, stage, route=tag)
+        agreement = Agreement(
+            node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, route=route, tag=tag,
+            folded=len(self.config.edges) - (0 if tag else len(route.edges)),
+            turns=self.config.wake == "turns" and not tag,
+        )  # fmt: skip
         self.departure.adapt(stage, agreement)
         spent = self._spent(stage)
         if state is not None:
@@ -275,18 +281,19 @@ class Agent:
             node.sent = spent
         await self.public_time(self.since)
         await self.still_hopeful()
-        if self.decided is not decision or self.fallback.begin(stage, state)[1] != route:
+        if self.decided is not decision or self.fallback.begin(stage, state)[1] != tag:
             raise Changed
         if self.recorder is not None:
             self.recorder.began(stage, node.sent, mask, state)
             if decision is not None:
                 self.recorder.left(stage, decision.leaver)
-            elif route:
+            elif tag:
                 self.recorder.rerouted(stage)
         self.reserved = spent
         log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
         agreement.paused = self.departure.undecided
-        self.fallback.note(stage, route)
+        self.fallback.take(stage, route)
+        self.fallback.note(stage, tag)
         self.party.begin(stage, agreement)
         self.fallback.look()
         self.lose_patience()
@@ -336,28 +343,32 @@ class Agent:
 
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
+        if agreement.telling.always:
+            await self.wait(agreement)
         while not agreement.done and self.party.agreement is agreement:
             if agreement.hopeless is not None:
                 self.fail(agreement.hopeless)
             await self.still_hopeful()
-            if agreement.node.sent + 1 >= self.reserved:
+            if agreement.node.sent + 2 >= self.reserved:
                 self.reserved = agreement.node.sent + RESERVE
                 self.journal.put({f"spent/{self.party.stage}": self.reserved.to_bytes(8, "little")})
+            if not agreement.calm:
+                agreement.wake()
+                self.save_now_and_then()
             if agreement.calm:
                 agreement.propose()
                 self.save()
-            else:
-                agreement.wake()
-                self.save_now_and_then()
             self.tell()
             await self.wait(agreement)
 
     async def wait(self, agreement: Agreement) -> None:
         """Until it is time to wake: after a random time, or once all neighbours have spoken."""
-        if self.config.wake == "eager":
+        if agreement.telling.always:
+            await self.waiting.until_turn(agreement)
+        elif isinstance(self.config.wake, str):  # also with turns, on a route that was not planned
             await self.waiting.until_due(agreement)
         else:
-            await asyncio.sleep(self.poisson.expovariate(float(self.config.wake)))
+            await asyncio.sleep(self.poisson.expovariate(self.config.wake))
 
     # The disk
 

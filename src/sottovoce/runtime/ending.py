@@ -23,6 +23,8 @@ async def linger(agent: Agent, seconds: float = LINGER) -> None:
     """Stay until the neighbours have heard the end, for those that were away."""
     loop = asyncio.get_running_loop()
     until, unaware = loop.time() + seconds, agent.party.unaware
+    agent.party.ending = True
+    agent.tell()
     while loop.time() < until and agent.party.waited_for:
         if agent.party.unaware != unaware:
             unaware = agent.party.unaware

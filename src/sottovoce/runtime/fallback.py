@@ -35,6 +35,7 @@ class Fallback:
         self.used = self.lost.dead  # when the stage under way began, or went on
         self.down: dict[str, float] = {}  # since when neighbours are away
         self.timer: asyncio.TimerHandle | None = None
+        self.ended = False
 
     # Routes
 
@@ -49,6 +50,17 @@ class Fallback:
         """The one that ``begin`` has chosen."""
         return self.rerouting.without(self.used, self.agent.departure.leaver(stage))
 
+    @property
+    def now(self) -> tuple[Route, bytes]:
+        """By what is known."""
+        return self.rerouting.without(self.lost.dead, self.agent.departure.leaver(self.agent.config.question.stages))
+
+    def take(self, stage: int, route: Route) -> None:
+        """Talk over a route; and where the last acceptances of a stage are missing, as somebody has left, over all."""
+        departure = self.agent.departure
+        all_links = departure.decision is not None and departure.leaver(stage) is None
+        self.agent.party.take(None if all_links else route)
+
     def mark(self) -> dict[str, Array]:
         """To be saved with a state."""
         return {"dead": np.array(sorted(self.used), dtype=float).reshape(-1, 2)}
@@ -58,10 +70,12 @@ class Fallback:
         self.lost.news = False
         agent, agreement = self.agent, self.agent.party.agreement
         stage = agent.party.stage
-        if agreement is None or agreement.done or agent.departure.settles(stage):
-            return  # the next one begins on the new route
-        _, tag = self.rerouting.without(self.lost.dead, agent.departure.leaver(stage))
-        if tag != agreement.route:
+        if agent.departure.settles(stage):
+            return
+        route, tag = self.rerouting.without(self.lost.dead, agent.departure.leaver(stage))
+        if agreement is None or agreement.done:  # those who wait for the end may be told over other links
+            self.take(stage, route)
+        elif tag != agreement.tag:
             agent.save()
             agent.party.set_aside()
             agent.mark()
@@ -89,7 +103,7 @@ class Fallback:
         agent, loop = self.agent, asyncio.get_running_loop()
         if self.timer is not None:
             self.timer.cancel()
-        if agent.parting or not agent.met.is_set():
+        if self.ended or agent.parting or not agent.met.is_set():
             return
         around = self.rerouting.without(self.lost.dead, agent.departure.leaver(agent.party.stage))[0]
         waited_for = around.around(agent.config.index)
@@ -114,6 +128,12 @@ class Fallback:
         if signed:
             self.act()
             agent.tell()
+
+    def stop(self) -> None:
+        """The party has ended, and misses nobody."""
+        self.ended = True
+        if self.timer is not None:
+            self.timer.cancel()
 
     # What is told to the outside
 

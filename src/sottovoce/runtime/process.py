@@ -172,6 +172,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
         finally:
             for task in (work, halt):
                 task.cancel()
+            agent.fallback.stop()
             if agent.result is None:
                 if not agent.parting:
                     say_goodbye(agent, "stopped before the end")

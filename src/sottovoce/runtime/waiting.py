@@ -1,4 +1,5 @@
-"""When an eager party wakes: once all its neighbours have spoken.
+"""When a party wakes. One that takes turns: once all its neighbours have spoken since it did (in the beginning those of
+smaller number), and not before. An eager one too, or as soon as somebody can be told something for the first time.
 
 Where some have and others do not, it waits for them, each time longer: they may be away, not have begun, or be on a
 busy machine, and to wake without them is work for everybody that brings little. So it is to wake while it has accepted
@@ -31,7 +32,7 @@ class Waiting:
         with suppress(TimeoutError):
             while not self.due(agreement):
                 self.turn.clear()
-                if agreement.news and not agreement.accepted:
+                if agreement.news and agreement.telling.open and not agreement.accepted:
                     until = min(until, loop.time() + self.patience)
                 async with asyncio.timeout_at(until):
                     await self.turn.wait()
@@ -41,7 +42,21 @@ class Waiting:
 
     def due(self, agreement: Agreement) -> bool:
         """Whether there is something to do at once."""
-        if agreement.done or agreement.hopeless is not None or self.party.agreement is not agreement:
+        if self.ended(agreement):
             return True
-        expected = {link.index for name, link in self.party.links.items() if name not in self.party.gone}
-        return bool(agreement.news) and agreement.news >= expected and not agreement.accepted
+        if agreement.accepted:
+            return False
+        expected = {self.party.links[name].index for name in self.party.talks - self.party.gone}
+        return agreement.telling.urgent or (bool(agreement.news) and agreement.news >= expected)
+
+    async def until_turn(self, agreement: Agreement) -> None:
+        """Until it is this party's turn: nothing but hearing of the others makes it so."""
+        i = agreement.node.i
+        first = {j for j in agreement.node.neighbours if j > i} if not agreement.wakes else set()
+        while not self.ended(agreement) and not agreement.news | first >= set(agreement.node.neighbours):
+            self.turn.clear()
+            await self.turn.wait()
+
+    def ended(self, agreement: Agreement) -> bool:
+        """Whether it is not this agreement that matters now."""
+        return agreement.done or agreement.hopeless is not None or self.party.agreement is not agreement

@@ -103,13 +103,9 @@ class Statistic:
                 "a party of a network holds no contributions but its own, so it cannot audit a run. What leaks depends "
                 "on the network and the mask: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=...)."
             )
-
-        def how(run: Result) -> dict[str, Any]:  # over other edges these penalties mean nothing
-            return {} if "overlay" in arguments else {"c": run.c, "theta": run.theta, "overlay": run.overlay}
-
+        played = zip(self.runs, self.problems, self.masks, strict=True)
         return tuple(
-            audit(_secrets_of(problem, mask), mask=mask, **(how(run) | arguments))
-            for run, problem, mask in zip(self.runs, self.problems, self.masks, strict=True)
+            audit(_secrets_of(problem, mask), mask=mask, **_as(run, arguments)) for run, problem, mask in played
         )
 
     def audit_total(self, **arguments: Any) -> Report:
@@ -168,6 +164,12 @@ class Statistic:
     def __repr__(self) -> str:
         facts = f", {self._facts()}" if self.status is Status.CONVERGED else ""
         return f"{type(self).__name__}({self.status.value}{facts})"
+
+
+def _as(run: Result, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an audit of this run; ``c`` is that of its overlay, and of no other."""
+    own = {"overlay": run.overlay, "c": run.c, "theta": run.theta}
+    return arguments if "overlay" in arguments else own | arguments
 
 
 def _secrets_of(problem: Problem, mask: GaussianMask | ModularMask) -> Problem:

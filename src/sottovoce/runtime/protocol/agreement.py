@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from types import MappingProxyType
 
 import numpy as np
@@ -30,9 +31,11 @@ from ...errors import PeerError
 from ...pdmm.node import Message, Node
 from .acceptances import as_array, bits, from_array
 from .message_bounds import Sizes
+from .past import Past, bit, flag
+from .route import Route
+from .telling import EPS, ROUNDING, Telling
 
-EPS = float(np.finfo(float).eps)
-ROUNDING = 16  # roundings of the largest number of a message, below which nothing can be certified
+IDLE = 8  # wakes with nothing new, after which it is time to ask the others all the same
 PATIENCE = 64  # wakes, at most, between an epoch that failed and the next attempt of the same party
 NOBODY: Mapping[int, bytes] = MappingProxyType({})
 JUMP = 2**20  # epochs by which others can be ahead; a run has a few
@@ -73,16 +76,6 @@ class Epoch:
         return bits(self.proofs)
 
 
-@dataclass(frozen=True, eq=False)
-class Past:
-    """The last epoch on a route that was given up. Where this party has accepted it, others may have ended with it."""
-
-    number: int
-    absent: int  # the bits of parties that had left by then
-    residual: float = 0.0
-    x: Array | None = None  # where it has
-
-
 class Agreement:
     """PDMM at party ``node.i`` of ``n``, until everybody has accepted one epoch.
 
@@ -101,24 +94,35 @@ class Agreement:
         tol: float,
         sigma: float = 0.0,
         size: float = 1.0,
-        route: bytes = b"",
+        route: Route | None = None,
+        tag: bytes = b"",
+        folded: int = 0,
+        turns: bool = False,
     ) -> None:
-        """``sign`` an epoch that is accepted; ``sigma`` of the pads and the public ``size`` of the numbers: what honest
-        messages can come to. ``route``: the tag of the one on which messages travel."""
+        """``sign`` an epoch that is accepted; ``sigma`` of the pads, the public ``size`` of the numbers, and how many
+        edges of the network have no messages: what honest messages can come to. ``route`` is what they go over, with
+        its ``tag``; with ``turns`` everybody waits to hear everybody."""
         self.node, self.n, self.sign, self.tol = node, n, sign, tol
-        self.sizes = Sizes(n, max(node.c.values()), sigma, size)
+        self.sizes = Sizes(n, max(node.c.values()), sigma, size, folded)
+        # On a route that was not planned nobody waits to speak: a neighbour may be beyond this stage, and not know.
+        self.telling = Telling(node.i, node.neighbours, None if tag else route, always=turns)
         self.everybody = (1 << n) - 1  # bits
         self.hopeless: Contradiction | None = None  # why this party cannot go on
-        self.newest: dict[int, Array] = {}  # what was last sent to each neighbour
-        self.moved: dict[int, float] = {}  # by how much each neighbour's last message differed from the one before
-        self.last: dict[int, Array] = {}
+        self.newest: dict[int, Array] = {}  # what the last wake had to say to each neighbour
+        self.last: dict[int, Array] = {}  # what each has said
         self.news: set[int] = set()  # neighbours heard since the last wake
+        self.change = np.inf  # by how much the last wake that had heard something changed what was told
+        self.settled: set[int] = set()  # neighbours whose news have changed nothing since
+        self.idle = 0  # wakes since there was news
+        # Of an epoch that this party will enter once it has heard everybody: before that it could only refuse it.
+        self.pending: dict[int, tuple[int, Array]] = {}
+        self.early: tuple[int, Mapping[int, bytes]] = 0, NOBODY
         self.epoch: Epoch | None = None
         self.wakes = self.wait = 0
         self.done = False
         self.absent = 0  # the bits of parties that have left for good
         self.paused = False  # whether epochs stand still, while the parties agree on who has left
-        self.route = route
+        self.tag = tag
         self.earlier: dict[bytes, Past] = {}  # by the tags of routes that were given up in this stage
 
     # Ordinary iterations
@@ -126,6 +130,8 @@ class Agreement:
     def wake(self) -> None:
         """Compute, and have something new to say to every neighbour (eqs. 2 and 3)."""
         self.newest = {message.receiver: message.r for message in self.node.wake()}
+        self._notice(self.telling.changes(self.newest))
+        self.telling.take(self.node.sent, self.newest)
         if not _size(self.newest.values()) <= self.sizes.largest:
             self.hopeless = Contradiction(
                 "the numbers of this party are so large in units of scale that its neighbours refuse them. Agree on a "
@@ -135,16 +141,27 @@ class Agreement:
         self.wakes += 1
         self.wait = max(0, self.wait - 1)
 
+    def _notice(self, change: float) -> None:
+        """Whether there is still something to compute."""
+        self.idle = 0 if self.news else self.idle + 1
+        if self.news or self.idle >= IDLE:
+            self.change = change
+        if self.moves > 1:
+            self.settled.clear()
+        else:
+            self.settled |= self.news if self.idle < IDLE else self.telling.heard
+
     def receive(self, j: int, counter: int, r: Array) -> bool:
         """A neighbour's message (eq. 5); False where it is old news."""
         self._check_size(r)
-        if not self.node.receive(Message(j, self.node.i, counter, r)):
-            return False
-        before = self.last.get(j)
-        self.moved[j] = np.inf if before is None else float(np.abs(r - before).max(initial=0.0))
-        self.last[j] = r
-        self.news.add(j)
-        return True
+        fresh = self.node.receive(Message(j, self.node.i, counter, r))
+        if fresh or j not in self.telling.heard:
+            self.news.add(j)
+            self.last[j] = r
+        self.telling.heard.add(j)
+        if (self.pending or self.early[0]) and self.met:
+            self._catch_up()
+        return fresh
 
     # Stopping
 
@@ -156,17 +173,21 @@ class Agreement:
 
     @property
     def moves(self) -> float:
-        """By how much the neighbours' last messages differed from those before, in units of what is asked for."""
-        tau = self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
-        return max(self.moved.values()) / tau
+        """By how much what was told has changed, in units of what is asked for."""
+        return self.change / self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
 
     @property
     def calm(self) -> bool:
-        """Whether the last message of every neighbour was nearly the one before: time to ask the others."""
-        if self.done or self.paused or len(self.moved) < len(self.node.neighbours) or self.wait > 0:
+        """Whether what each neighbour has said changes nothing here: time to ask the others."""
+        if self.done or self.paused or self.pending or self.wait > 0:
             return False
         undecided = self.epoch is not None and not self.epoch.no
-        return not undecided and self.moves <= 1
+        return not undecided and self.settled >= set(self.node.neighbours)
+
+    @property
+    def met(self) -> bool:
+        """Whether every neighbour was heard."""
+        return self.telling.heard >= set(self.node.neighbours)
 
     @property
     def accepted(self) -> bool:
@@ -188,6 +209,9 @@ class Agreement:
         self._check_epoch(epoch)
         self._check_size(r)
         if epoch > self.current and not self.done and not self.paused:
+            if not self.met:
+                self.pending[j] = max(self.pending.get(j, (0, r)), (epoch, r), key=itemgetter(0))
+                return
             self.enter(epoch)
         if self.epoch is None or epoch != self.epoch.number:
             return
@@ -198,6 +222,15 @@ class Agreement:
             )
         self.epoch.heard[j] = r
         self.judge()
+
+    def _catch_up(self) -> None:
+        """Enter the epoch in which the others wait."""
+        pending, self.pending = self.pending, {}
+        for j, (epoch, r) in sorted(pending.items(), key=lambda said: -said[1][0]):
+            self.hear(j, epoch, r)
+        (number, proofs), self.early = self.early, (0, NOBODY)
+        if number:
+            self.verdict(number, no=False, proofs=proofs)
 
     def judge(self) -> None:
         """Say ok or no, once all neighbours' frozen messages are here."""
@@ -238,20 +271,24 @@ class Agreement:
         if number > self.current:
             if self.paused:
                 return False
+            if not no and not self.met:
+                known = self.early[1] if self.early[0] == number else NOBODY
+                self.early = max(self.early, (number, {**known, **proofs}), key=itemgetter(0))
+                return False
             self.enter(number)
         return self.unite(no=no, proofs=proofs)
 
-    def verdict_elsewhere(self, route: bytes, number: int, *, no: bool, proofs: Mapping[int, bytes]) -> None:
+    def verdict_elsewhere(self, tag: bytes, number: int, *, no: bool, proofs: Mapping[int, bytes]) -> None:
         """What was said of an epoch on another route. If everybody has accepted it, that is the end: it is as good as
         any, and others may know of no other."""
-        past, i = self.earlier.get(route), self.node.i
+        past, i = self.earlier.get(tag), self.node.i
         if self.done or (past is not None and number < past.number):
             return
         accepted = past is not None and number == past.number and past.x is not None
         if i in proofs and not accepted:
             raise forgotten(number)
         if past is not None and past.x is not None and not no and bits(proofs) | past.absent == self.everybody:
-            self.route, self.done = route, True
+            self.tag, self.done = tag, True
             self.epoch = Epoch(number, past.x, {}, {}, residual=past.residual, proofs=dict(proofs))
 
     @property
@@ -302,8 +339,6 @@ class Agreement:
         """How far the newest messages are from a fixed point, in units of what is asked for: 1 is good enough."""
         if self.done and self.epoch is not None and self.epoch.residual is not None:
             return self.epoch.residual
-        if len(self.moved) < len(self.node.neighbours):
-            return float("inf")
         return self.moves
 
     # To survive a crash
@@ -312,10 +347,9 @@ class Agreement:
         """All that changes, as named arrays. Pads and data are not in it: the node is made from them anew."""
         arrays = {"x": self.node.x, "counters": _pairs(self.node.newest), "sent": np.array([float(self.node.sent)])}
         arrays |= {f"D.{j}": D for j, D in self.node.D.items()}
-        arrays["route"], arrays["absent"] = np.array([float(byte) for byte in self.route]), _flag(self.absent)
-        for tag, past in self.earlier.items():
-            accepted = [] if past.x is None else [past.residual, *past.x]
-            arrays[f"earlier.{tag.hex()}"] = np.array([float(past.number), *_flag(past.absent), *accepted])
+        arrays["route"], arrays["absent"] = np.array([float(byte) for byte in self.tag]), flag(self.absent)
+        for of, past in self.earlier.items():
+            arrays[f"earlier.{of.hex()}"] = past.as_array()
         if self.epoch is not None:
             epoch = self.epoch
             arrays["epoch"] = np.array([float(epoch.number), float(epoch.no), float(self.done)])
@@ -334,7 +368,7 @@ class Agreement:
         node.newest |= {int(j): int(counter) for j, counter in arrays["counters"] if j in node.newest}
         for name, numbers in arrays.items():
             if name.startswith("earlier."):
-                self.earlier[bytes.fromhex(name.removeprefix("earlier."))] = _past(numbers)
+                self.earlier[bytes.fromhex(name.removeprefix("earlier."))] = Past.from_array(numbers)
         epoch = None
         if "epoch" in arrays:
             number, no, done = arrays["epoch"]
@@ -345,29 +379,15 @@ class Agreement:
             if len(arrays["epoch.residual"]):
                 epoch.residual = float(arrays["epoch.residual"][0])
             self.done = bool(done)
-        route = bytes(int(byte) for byte in arrays["route"])
-        if route == self.route:
+        tag = bytes(int(byte) for byte in arrays["route"])
+        if tag == self.tag:
             node.D = {j: arrays[f"D.{j}"].copy() for j in node.neighbours}
-        if route == self.route or self.done:
-            self.route, self.epoch = route, epoch
+        if tag == self.tag or self.done:
+            self.tag, self.epoch = tag, epoch
         else:
-            self.earlier[route] = Past(self.current if epoch is None else epoch.number, _bit(arrays["absent"][0]))
+            self.earlier[tag] = Past(self.current if epoch is None else epoch.number, bit(arrays["absent"][0]))
             if epoch is not None and epoch.residual is not None and node.i in epoch.proofs:
-                self.earlier[route] = replace(self.earlier[route], residual=epoch.residual, x=epoch.x)
-
-
-def _past(numbers: Array) -> Past:
-    number, absent, *accepted = numbers.tolist()
-    return Past(int(number), _bit(absent), *((accepted[0], np.array(accepted[1:])) if accepted else ()))
-
-
-def _flag(absent: int) -> Array:
-    """The bit of at most one party as a number that a float holds."""
-    return np.array([float(absent.bit_length())])
-
-
-def _bit(flag: float) -> int:
-    return 1 << int(flag) - 1 if flag else 0
+                self.earlier[tag] = replace(self.earlier[tag], residual=epoch.residual, x=epoch.x)
 
 
 def _size(vectors: Iterable[Array]) -> float:

@@ -131,7 +131,7 @@ class Departure:
         if agreement is not None:
             over += agreement.done
             if agreement.epoch is not None and not agreement.done:
-                epoch, accepted, route = agreement.epoch.number, set(agreement.epoch.proofs), agreement.route
+                epoch, accepted, route = agreement.epoch.number, set(agreement.epoch.proofs), agreement.tag
         elif (saved := self.journal.get_arrays(f"stage/{over}")) is not None and "epoch" in saved:
             # After a restart, before the stage goes on here.
             number, _, done = saved["epoch"]

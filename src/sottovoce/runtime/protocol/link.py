@@ -116,7 +116,8 @@ class Link:
     # What goes out
 
     def next_frame(self, news: News) -> bytes | None:
-        """The next frame, or None: the tag of the pads, verdicts, the snapshot, the value, each once, the newest."""
+        """The next frame, or None: the tag of the pads, the value, the snapshot, verdicts, each once, the newest. In
+        this order, as who enters an epoch should have heard what others froze in it."""
         if not self.ready:
             return None
         if self.parts:
@@ -129,15 +130,12 @@ class Link:
                 return self._sealed(lost)
         if news.pads is not None and self._once("pads", news.pads):
             return self._sealed(news.pads)
-        for verdict in news.verdicts:
-            if (news_of_it := self._unsaid(verdict)) is not None:
-                return self._sealed(news_of_it)
         if news.escrow is not None and self._once("escrow", news.escrow[0]):  # before the first value
             stage, estate = news.escrow
             sealed = seal(self.secrets.escrow_key(stage, self.me.name), stage, estate)
             self.parts.extend(self._sealed(part) for part in sealed)
             return self.parts.popleft()
-        for kind, frame in (("snapshot", Snapshot), ("value", Value)):
+        for kind, frame in (("value", Value), ("snapshot", Snapshot)):
             said = news.snapshot if kind == "snapshot" else news.value
             if said is not None and self._once(kind, said[:2]):
                 stage, number, r = said
@@ -145,6 +143,9 @@ class Link:
                 bodies = (frame(stage, number, k, len(pieces), piece, news.route) for k, piece in enumerate(pieces))
                 self.parts.extend(self._sealed(body) for body in bodies)
                 return self.parts.popleft()
+        for verdict in news.verdicts:
+            if (news_of_it := self._unsaid(verdict)) is not None:
+                return self._sealed(news_of_it)
         if self.farewell is not None and self._once("goodbye", self.farewell):
             return self._sealed(Goodbye(self.farewell))
         return None

@@ -24,7 +24,9 @@ that is beyond it itself stops with a sentence; from another one such a number i
 
 *At the end* less is possible. What ``D`` comes to is a projection of the pads, so each number of it is Gaussian, with
 ``sigma`` at most, and below ``10 sigma``; the duals add ``2 n S``, the flow through an edge. ``FEW`` times that is
-left. Whoever sees larger numbers then has no use for them: they were rounded to what they are, and ``x`` with them.
+left. Edges without messages add their pads to what travels: those of a subtree to the rest, ``sigma`` times the root of
+how many there are, at most. Whoever sees larger numbers then has no use for them: they were rounded to what they are,
+and ``x`` with them.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ class Sizes:
     c: float
     sigma: float = 0.0
     size: float = 1.0
+    folded: int = 0  # edges of the network without messages
 
     @property
     def largest(self) -> float:
@@ -54,6 +57,6 @@ class Sizes:
     def settled(self, x: float, w: float, degree: int) -> float:
         """What no number exceeds once the iteration has settled, as far as a party can tell that has the answer ``x``
         and the collapsed ``w``, in their largest entries. Pads alone make ``w`` no larger than ``10 sigma sqrt(d)``."""
-        own = max(0.0, w - TAIL * self.sigma * math.sqrt(degree))
+        own = max(0.0, w - TAIL * self.sigma * math.sqrt(degree + self.folded))
         contribution = max(self.size, x, own)
-        return FEW * (TAIL * self.sigma + 2 * self.n * (1 + self.c) * contribution)
+        return FEW * (TAIL * self.sigma * math.sqrt(1 + self.folded) + 2 * self.n * (1 + self.c) * contribution)

@@ -14,18 +14,19 @@ from dataclasses import dataclass, field
 
 from ...errors import PeerError
 from .acceptances import Acceptances, bits
-from .agreement import NOBODY, ROLLED_BACK, Agreement, Contradiction, Final, forgotten
-from .escrow import guardians
+from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, forgotten
 from .frames import Goodbye, Leave, Lost, Pads, Progress, Verdict
 from .leaving_state import Departure
 from .link import Complete, Link, News
 from .lost_links import LostLinks
-from .stages import Counts, Ended, Held
+from .route import Route
+from .stages import Counts, Ended, Held, later, progress_of
+from .what_is_new import news_for
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
 HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
 NOTHING = Progress()
-SAID = ("verdict", "snapshot", "value")  # in the order of ``Link.next_frame``
+SAID = ("value", "snapshot", "verdict")  # in the order of ``Link.next_frame``
 
 
 @dataclass(eq=False)
@@ -54,6 +55,19 @@ class Party:
     lost: LostLinks | None = None  # None: the route cannot change
     gone: set[str] = field(default_factory=set)  # neighbours that have, and are not listened to
     absent: int = 0  # the bits of those without whom a stage ends
+    route: Route | None = None  # what values, snapshots and verdicts go over; None: all links
+    ending: bool = False  # whether the run is over here, and neighbours should know that this party knows
+
+    def __post_init__(self) -> None:
+        self.take(self.route)
+
+    def take(self, route: Route | None) -> None:
+        """From now on values, snapshots and verdicts go over this route."""
+        self.route, around = route, None if route is None else route.around(self.index)
+        self.talks = {name for name, link in self.links.items() if around is None or link.index in around}
+        self.sides: dict[str, set[int]] = {}  # of a tree, by neighbour: who is on this side of the edge
+        if route is not None and route.is_tree:
+            self.sides = {name: route.side(self.index, self.links[name].index) for name in self.talks}
 
     @property
     def everybody(self) -> int:
@@ -69,7 +83,8 @@ class Party:
     @property
     def unaware(self) -> set[str]:
         """Neighbours that may not know yet how the last stage ended. One that gave up may come back for it."""
-        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.finished - self.gone
+        told_by_others = self.gone if self.lost is None else self.gone | self.lost.severed
+        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.finished - told_by_others
 
     @property
     def waited_for(self) -> set[str]:
@@ -90,7 +105,7 @@ class Party:
         there."""
         over = max(self.ended, default=None) if neighbour not in self.gone else None
         accepted = NOTHING if over is None else Progress(over, 0, self.ended[over].epoch)
-        return _later(accepted, self.heard.get(neighbour, NOTHING))
+        return later(accepted, self.heard.get(neighbour, NOTHING))
 
     def skip(self, stage: int, epoch: int, proofs: Mapping[int, bytes], route: bytes = b"") -> None:
         """A stage that was over before a restart."""
@@ -108,12 +123,12 @@ class Party:
                 self._compare_pads(link)
         held, self.held = self.held, {}
         for name, said in held.items():
-            for kind, what in zip(reversed(SAID), (said.value, said.snapshot, said.verdict), strict=True):
+            for kind, what in zip(SAID, (said.value, said.snapshot, said.verdict), strict=True):
                 # What does not fit is refused when it is said again.
                 if what is not None and (isinstance(what, Verdict) or len(what.data) == len(agreement.node.x)):
                     with self._noted(name, kind):
                         self._judged(self.links[name], what)
-                        self._note(name, _progress(what))
+                        self._note(name, progress_of(what))
         self.save()
 
     @contextmanager
@@ -144,7 +159,7 @@ class Party:
         assert self.agreement is not None
         epoch = self.agreement.epoch
         assert epoch is not None
-        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.proofs, self.agreement.route)
+        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.proofs, self.agreement.tag)
 
     # What comes in
 
@@ -190,7 +205,7 @@ class Party:
         except Contradiction as error:
             raise self._contradicted(neighbour, kind, error) from None
         if said.stage <= self.stage:  # what is held for later may not fit
-            self._note(neighbour, _progress(said))
+            self._note(neighbour, progress_of(said))
         self.contradictions.pop((neighbour, "goodbye"), None)
         self.contradictions.pop((neighbour, "leave"), None)
         if said.stage == self.stage:  # and all that it says before this, after every connect
@@ -217,7 +232,7 @@ class Party:
 
     def _note(self, neighbour: str, heard: Progress) -> None:
         """So much can never be unsaid."""
-        self.heard[neighbour] = _later(self.heard.get(neighbour, NOTHING), heard)
+        self.heard[neighbour] = later(self.heard.get(neighbour, NOTHING), heard)
 
     def _compare_pads(self, link: Link) -> None:
         """Before a value of the stage counts: pads that differ in one step would be an error that nobody notices."""
@@ -254,6 +269,9 @@ class Party:
             raise PeerError(f"{neighbour} is in stage {said.stage}, which was never here.")
         if self.agreement is None or said.stage > self.stage:
             return self._hold(link, said)
+        strange = neighbour not in self.talks and not isinstance(said, Verdict)  # whatever route they may be on
+        if strange and said.route == self.agreement.tag:
+            raise PeerError(f"{neighbour} speaks over an edge that has no messages in this run.")
         return self._judged(link, said)
 
     def _judged(self, link: Link, said: Complete | Verdict) -> bool:
@@ -261,16 +279,14 @@ class Party:
         assert self.agreement is not None
         if isinstance(said, Verdict):
             return self._verdict(link, said)
-        if said.route != self.agreement.route:  # it is old, or will be said again
+        if said.route != self.agreement.tag or link.name not in self.talks:  # it is old, or will be said again
             return False
-        if link.index not in self.agreement.node.neighbours:
-            raise PeerError(f"a {said.kind} of {link.name}, which is no neighbour on the route.")
         self._check_length(said)
+        before = self._epoch()
         if said.kind == "value":
             self.counts.old += not self.agreement.receive(link.index, said.number, said.data)
-            return False
-        before = self._epoch()
-        self.agreement.hear(link.index, said.number, said.data)
+        else:
+            self.agreement.hear(link.index, said.number, said.data)
         return self._saved(before)
 
     def _ends(self, link: Link, stage: int) -> None:
@@ -284,7 +300,7 @@ class Party:
         before = self._epoch()
         self._check_signatures(link, said)
         shown = link.shown[said.stage] = said.after(link.shown.get(said.stage))
-        if shown.route == self.agreement.route:
+        if shown.route == self.agreement.tag:
             self.agreement.verdict(shown.epoch, no=shown.no, proofs=shown.acceptances)
         else:
             self.agreement.verdict_elsewhere(shown.route, shown.epoch, no=shown.no, proofs=shown.acceptances)
@@ -298,7 +314,7 @@ class Party:
             known |= shown.acceptances
         agreement = self.agreement
         epoch = None if agreement is None else agreement.epoch
-        if agreement is not None and epoch is not None and said.about == (self.stage, epoch.number, agreement.route):
+        if agreement is not None and epoch is not None and said.about == (self.stage, epoch.number, agreement.tag):
             known |= epoch.proofs
         for index, signature in said.acceptances.items():
             if known.get(index) == signature:
@@ -364,39 +380,4 @@ class Party:
 
     def news_for(self, link: Link) -> News:
         """All that this neighbour could be told now."""
-        news = News() if self.departure is None else News(leaves=self.departure.statements)
-        news.losts = [] if self.lost is None else self.lost.statements.values()
-        if link.name in self.gone:
-            return news
-        agreement = self.agreement
-        over = self.stage if agreement is None else None  # a neighbour may stay until it knows that this party knows
-        for ended in (self.ended[stage] for stage in self.ended if stage in (link.lags, over)):
-            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, ended.proofs, ended.route))
-        if agreement is not None:
-            news.pads = Pads(self.stage, link.pads[self.stage])
-        if agreement is not None and agreement.hopeless is None:
-            news.route = agreement.route
-            if agreement.epoch is not None:
-                epoch, proofs = agreement.epoch, NOBODY if agreement.epoch.no else agreement.epoch.proofs
-                news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, proofs, agreement.route))
-                if link.index in epoch.sent:
-                    news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
-            kept = not link.secrets.forgotten(self.stage)  # after it nobody has to be stood in for
-            if kept and self.departure is not None and link.index in guardians(of.index for of in self.padded):
-                news.escrow = self.departure.escrow(self.stage, agreement.node)
-            if link.index in agreement.newest and not agreement.done:
-                news.value = (self.stage, agreement.node.sent, agreement.newest[link.index])
-        return news
-
-
-def _progress(said: Complete | Verdict) -> Progress:
-    if isinstance(said, Verdict):
-        return Progress(said.stage, 0, said.epoch)
-    return Progress(said.stage, said.number, 0) if said.kind == "value" else Progress(said.stage, 0, said.number)
-
-
-def _later(a: Progress, b: Progress) -> Progress:
-    """The newest of both."""
-    if a.stage != b.stage:
-        return max(a, b)
-    return Progress(a.stage, max(a.counter, b.counter), max(a.epoch, b.epoch))
+        return news_for(self, link)

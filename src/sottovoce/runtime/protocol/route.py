@@ -42,6 +42,44 @@ class Route:
         """Whether nothing that is said can come back: every edge is needed (routes are connected)."""
         return len(self.edges) == len({end for edge in self.edges for end in edge}) - 1
 
+    @cached_property
+    def root(self) -> int:
+        """Of a tree: its centre, the smaller number of two, which is the root of ``Network.spanning_tree``."""
+        around = self._neighbours
+        left = {i: len(others) for i, others in around.items()}
+        leaves = [i for i, degree in left.items() if degree == 1]
+        while len(left) > 2:
+            inner = []
+            for leaf in leaves:
+                del left[leaf]
+                for j in around[leaf]:
+                    if j in left:
+                        left[j] -= 1
+                        inner += [j] if left[j] == 1 else []
+            leaves = inner
+        return min(left)
+
+    def parent(self, i: int) -> int | None:
+        """Of a tree: the neighbour of ``i`` that is nearer to the root."""
+        return next((j for j in self._neighbours[i] if i != self.root and self.root not in self.side(i, j)), None)
+
+    def side(self, i: int, j: int) -> set[int]:
+        """Of a tree: all parties from which ``j`` is reached through ``i``, its neighbour."""
+        found, front = {i}, [i]
+        while front:
+            new = [k for k in self._neighbours[front.pop()] if k not in found and k != j]
+            found.update(new)
+            front += new
+        return found
+
+    @cached_property
+    def _neighbours(self) -> dict[int, list[int]]:
+        around: dict[int, list[int]] = {}
+        for a, b in self.edges:
+            around.setdefault(a, []).append(b)
+            around.setdefault(b, []).append(a)
+        return around
+
 
 def routed(i: int, edges: Mapping[int, Link], route: Route) -> tuple[dict[int, Link], list[Link], dict[int, float]]:
     """Of a party's edges, by neighbour: those it talks over, those whose pads are folded, and ``c`` of the former. An
