@@ -12,7 +12,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import rational as oracle
-from situations import TOLERANCE, Situation, holds, longer
+from situations import TOLERANCE, Situation, holds, longer, matched
 
 import sottovoce as sv
 from sottovoce.pdmm.schedules import key_of
@@ -52,6 +52,13 @@ def situation_of(rng: np.random.Generator) -> tuple[Situation, bool]:
     a = [F(2)] * n if equal else [F(int(p), int(q)) for p, q in rng.integers(1, 4, size=(n, 2))]
     model = oracle.Model(network, a, c, theta, F(int(rng.choice([1, 10, 1000]))), oracle.diagonal([F(1)] * n))
     corrupt = rng.choice(n, int(rng.integers(1, min(3, n - 1))), replace=False)
+    if kind < 4 and rng.random() < 0.4:  # messages over fewer edges, matched to a tree or not
+        used, c_each = matched(model)
+        if rng.random() < 0.5:
+            rest = [tuple(edge) for edge in network.edges.tolist() if tuple(edge) not in used and rng.random() < 0.3]
+            used = sorted([*used, *rest])
+            c_each = [F(int(p), int(q)) for p, q in rng.integers(1, 8, size=(len(used), 2))]
+        model = model.on(used, c_each)
     return Situation(model, schedule, iterations, frozenset(corrupt.tolist()), int(rng.integers(1000))), whole
 
 
@@ -67,7 +74,8 @@ def against_fractions(seed: int) -> str:
         whole = not np.array_equal(before, values, equal_nan=True)
     holds(report, values)
     kind = "whole" if "whole" in report.view else "prefix"
-    return f"fractions, {kind}: {report.guarantee}"
+    overlay = "" if situation.model.used is None else " over an overlay"
+    return f"fractions, {kind}{overlay}: {report.guarantee}"
 
 
 # Up to 60 nodes: ranks by other code

@@ -113,7 +113,7 @@ def test_whole_encrypted_transcripts(schedule, iterations, theta, seed):
     long = replace(long, model=long.model.on(used, c))
     report = long.audit(channels="encrypted", iterations=None)
     holds(report, long.expected("encrypted"))
-    assert report.view.startswith("the whole transcript over a tree of depth")
+    assert report.view.startswith("the whole transcript over a spanning tree")
 
 
 def test_one_pad_of_an_edge_with_messages_is_overwritten_unread():

@@ -164,7 +164,7 @@ def test_overlay_is_that_of_the_file(problem: Path, channels: str) -> None:
     expected = audit(file.problem, mask=sv.GaussianMask(VARIANCE), **own, **setting).to_dict()
     out = found(problem, "--corrupt", "Bo", "--channels", channels, "--iterations", 9)
     assert {name: out[name] for name in expected} == expected
-    assert "over a tree of depth 2 with the root Cem" in out["view"]
+    assert "over a spanning tree, 5 of 7 edges (depth 2, root Cem)" in out["view"]
     page = problem.with_suffix(".md")
     assert sottovoce("audit", problem, "--delta", "1", "--statement", page).exit_code in (0, 1)
     assert "2 to 4 by edge, matched to the tree" in page.read_text()

@@ -87,7 +87,7 @@ def test_a_result_says_its_overlay(tmp_path):
     assert everything.overlay is None
     assert everything.to_dict()["overlay"] == {"type": "all"}
     assert tree.overlay.tree.root == 0
-    assert "24 messages over a tree of depth 2 with the root Ada" in tree.summary() + tree._repr_html_()
+    assert "24 messages over a spanning tree, 3 of 4 edges (depth 2, root Ada)" in tree.summary() + tree._repr_html_()
     edges = [[0, 1], [0, 3], [1, 2]]
     told = json.loads(json.dumps(tree.to_dict()))
     assert told["overlay"] == {"type": "tree", "root": 0, "depth": 2, "edges": edges}

@@ -83,6 +83,22 @@ def test_bounds_for_too_many_coalitions_take_penalties(monkeypatch, overlay):
     assert audit(PROBLEM, mask, against=Worst(1), c=c, overlay=overlay).excess.max() <= 0.01
 
 
+@pytest.mark.parametrize("channels", ["open", "encrypted"])
+def test_the_worst_coalition_over_a_tree_is_the_worst_of_all(channels):
+    how = {
+        "mask": sv.GaussianMask(100.0),
+        "overlay": "tree",
+        "channels": channels,
+        "schedule": sv.Asynchronous(),
+        "seed": 2,
+    }
+    worst = audit(PROBLEM, against=Worst(1), **how)
+    each = [audit(PROBLEM, corrupt=corrupt, **how) for corrupt in ((), *({i} for i in range(5)))]
+    for name in ("leakage", "excess"):
+        most = np.nanmax([getattr(report, name) for report in each], axis=0)
+        np.testing.assert_allclose(getattr(worst, name), most, rtol=1e-12)
+
+
 # Bad input
 
 
@@ -167,4 +183,4 @@ def test_what_has_no_certificate_is_attacked_on_the_edges_that_it_uses(rng, over
     report = audit(sv.least_squares(HOUSE, rows), sv.GaussianMask(100.0), overlay=overlay, seed=1, theta=1.0)
     assert report.guarantee == "none"
     assert "recovered 5 of 5 matrices" in report.flags["regression"]
-    assert ("over a tree of depth 2 with the root 0" in report.view) == (overlay == "tree")
+    assert ("over a spanning tree, 4 of 7 edges" in report.view) == (overlay == "tree")

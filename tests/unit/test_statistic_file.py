@@ -128,7 +128,7 @@ def test_overlay_is_a_tree_unless_told(tmp_path: Path, more: str, kind: str) -> 
         assert answer["c"] == [2.0, 2.0]
         assert answer["messages"] == 2 * 3 * 4  # two agreements, three rounds, two edges and both ways
     table = " ".join(sottovoce("solve", write(tmp_path, "mean", more=more)).stdout.split())
-    assert ("over a tree of depth 1 with the root a" in table) == (kind == "tree")
+    assert ("over a spanning tree, 2 of 3 edges (depth 1, root a)" in table) == (kind == "tree")
 
 
 def test_the_data_of_a_file_are_not_shown(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_an_audit_is_of_the_run_that_was_made(network, rng):
         result = sv.private_mean(network, values, seed=1, mask=sv.GaussianMask(1e6), overlay=overlay)
         *_, report = result.audit()
         run, problem = result.runs[-1], result.problems[-1]
-        assert ("over a tree" in report.view) == (overlay == "tree")
+        assert ("over a spanning tree" in report.view) == (overlay == "tree")
         expected = sv.privacy.audit(
             sv.averaging(network, problem.groups[0][1].s[:, :-1]), result.masks[-1], c=run.c, overlay=overlay
         )

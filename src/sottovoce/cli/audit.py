@@ -74,7 +74,7 @@ def audit(
 ) -> int | None:
     """Measure what a run of the problem gives away about each party, and to whom.
 
-    Network, data, mask, schedule, theta and c are those of the file; without [mask] a [cost] is not hidden, and a
+    Network, data, mask, schedule, theta, c and overlay are those of the file; without [mask] a [cost] is not hidden, a
     [statistic] by variance 1e8. The agreements of a [statistic] are played first, and counted together.
 
     \b

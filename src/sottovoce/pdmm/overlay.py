@@ -48,9 +48,10 @@ class Overlay:
         return f"Overlay({self})"
 
     def __str__(self) -> str:
-        if self.tree is not None:
-            return f"a tree of depth {self.tree.depth} with the root {self.whole.name(self.tree.root)}"
-        return f"{self.network.m} of {self.whole.m} edges"
+        edges, tree = f"{self.network.m} of {self.whole.m} edges", self.tree
+        if tree is None:
+            return edges
+        return f"a spanning tree, {edges} (depth {tree.depth}, root {self.whole.name(tree.root)})"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; nodes by their numbers."""

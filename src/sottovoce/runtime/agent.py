@@ -270,7 +270,8 @@ class Agent:
         sign = partial(self.party.acceptances.sign, stage, route=tag)
         agreement = Agreement(
             node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, route=route, tag=tag,
-            folded=len(self.config.edges) - (0 if tag else len(route.edges)), turns=self.config.wake == "turns",
+            folded=len(self.config.edges) - (0 if tag else len(route.edges)),
+            turns=self.config.wake == "turns" and not tag,
         )  # fmt: skip
         self.departure.adapt(stage, agreement)
         spent = self._spent(stage)
@@ -342,7 +343,7 @@ class Agent:
 
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
-        if self.config.wake == "turns":
+        if agreement.telling.always:
             await self.wait(agreement)
         while not agreement.done and self.party.agreement is agreement:
             if agreement.hopeless is not None:
@@ -362,12 +363,12 @@ class Agent:
 
     async def wait(self, agreement: Agreement) -> None:
         """Until it is time to wake: after a random time, or once all neighbours have spoken."""
-        if self.config.wake == "eager":
-            await self.waiting.until_due(agreement)
-        elif self.config.wake == "turns":
+        if agreement.telling.always:
             await self.waiting.until_turn(agreement)
+        elif isinstance(self.config.wake, str):  # also with turns, on a route that was not planned
+            await self.waiting.until_due(agreement)
         else:
-            await asyncio.sleep(self.poisson.expovariate(float(self.config.wake)))
+            await asyncio.sleep(self.poisson.expovariate(self.config.wake))
 
     # The disk
 

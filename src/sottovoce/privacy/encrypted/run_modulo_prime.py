@@ -46,7 +46,7 @@ class FieldRun(Reference):
         masked: bool = True,
         overlay: Overlay | None = None,
     ) -> None:
-        self.whole, self.overlay, w, self.p = secrets.problem, overlay, secrets.width, p
+        self.whole, w, self.p = secrets.problem, secrets.width, p
         problem = secrets.problem if overlay is None else over(secrets.problem, overlay)
         network, self.width = problem.network, w
         honest = ~np.isin(np.arange(network.n), list(corrupt))
@@ -62,7 +62,9 @@ class FieldRun(Reference):
         self.q[self.own, np.arange(len(self.own))] = 1
         start: Residues = np.zeros((2 * network.m * w, unknowns), dtype=np.int64)
         start[self.pads, len(self.own) + np.arange(len(self.pads))] = 1
-        settings = Settings(schedule=schedule, key=key_of(seed), c=c, theta=theta, batch=unknowns, z0=start)
+        settings = Settings(
+            schedule=schedule, key=key_of(seed), c=c, theta=theta, overlay=overlay, batch=unknowns, z0=start
+        )
         super().__init__(problem, settings)
         self.start = start
         self.honest, self.woken = honest, np.zeros(network.n, dtype=bool)

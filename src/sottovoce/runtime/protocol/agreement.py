@@ -104,7 +104,8 @@ class Agreement:
         its ``tag``; with ``turns`` everybody waits to hear everybody."""
         self.node, self.n, self.sign, self.tol = node, n, sign, tol
         self.sizes = Sizes(n, max(node.c.values()), sigma, size, folded)
-        self.telling = Telling(node.i, node.neighbours, route, always=turns)
+        # On a route that was not planned nobody waits to speak: a neighbour may be beyond this stage, and not know.
+        self.telling = Telling(node.i, node.neighbours, None if tag else route, always=turns)
         self.everybody = (1 << n) - 1  # bits
         self.hopeless: Contradiction | None = None  # why this party cannot go on
         self.newest: dict[int, Array] = {}  # what the last wake had to say to each neighbour

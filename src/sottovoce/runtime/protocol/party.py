@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from ...errors import PeerError
 from .acceptances import Acceptances, bits
-from .agreement import NOBODY, ROLLED_BACK, Agreement, Contradiction, Final, forgotten
-from .escrow import guardians
+from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, forgotten
 from .frames import Goodbye, Leave, Lost, Pads, Progress, Verdict
 from .leaving_state import Departure
 from .link import Complete, Link, News
 from .lost_links import LostLinks
 from .route import Route
 from .stages import Counts, Ended, Held, later, progress_of
+from .what_is_new import news_for
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
 HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
@@ -83,7 +83,8 @@ class Party:
     @property
     def unaware(self) -> set[str]:
         """Neighbours that may not know yet how the last stage ended. One that gave up may come back for it."""
-        return {name for name in self.talks if self.over.get(name, -1) < self.stage} - self.finished - self.gone
+        told_by_others = self.gone if self.lost is None else self.gone | self.lost.severed
+        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.finished - told_by_others
 
     @property
     def waited_for(self) -> set[str]:
@@ -379,41 +380,4 @@ class Party:
 
     def news_for(self, link: Link) -> News:
         """All that this neighbour could be told now."""
-        news = News() if self.departure is None else News(leaves=self.departure.statements)
-        news.losts = [] if self.lost is None else self.lost.statements.values()
-        if link.name in self.gone:
-            return news
-        agreement, talks = self.agreement, link.name in self.talks
-        over = self.stage if agreement is None and talks else None  # it may stay until it knows that this party knows
-        for ended in (self.ended[stage] for stage in self.ended if stage in (link.lags, over)):
-            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, ended.proofs, ended.route))
-        if agreement is not None:
-            news.pads = Pads(self.stage, link.pads[self.stage])
-        if agreement is not None and agreement.hopeless is None:
-            kept = not link.secrets.forgotten(self.stage)  # after it nobody has to be stood in for
-            around = (other.index for other in self.links.values())  # whether there are messages or not
-            if kept and self.departure is not None and link.index in guardians(around):
-                news.escrow = self.departure.escrow(self.stage, agreement.node)
-            if talks:
-                self._news_of(agreement, link, news)
-        return news
-
-    def _news_of(self, agreement: Agreement, link: Link, news: News) -> None:
-        epoch, said = agreement.epoch, agreement.telling.said.get(link.index)
-        news.route = agreement.tag
-        if said is not None and not agreement.done:
-            news.value = (self.stage, *said)
-        if epoch is None:
-            return
-        if link.index in epoch.sent:
-            news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
-        proofs = NOBODY if epoch.no else self._gathered(link, epoch.proofs)
-        if epoch.no or proofs:
-            news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, proofs, agreement.tag))
-
-    def _gathered(self, link: Link, proofs: Mapping[int, bytes]) -> Mapping[int, bytes]:
-        """The acceptances to pass on. Over a tree those of one side of the edge go together, once all are here."""
-        if self.ending or link.name not in self.sides:
-            return proofs
-        side = [i for i in self.sides[link.name] if not self.absent >> i & 1]
-        return {i: proofs[i] for i in side} if all(i in proofs for i in side) else NOBODY
+        return news_for(self, link)
