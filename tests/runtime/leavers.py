@@ -38,12 +38,15 @@ class Stage:
     faults: Faults | None = None
     rows: int | None = None  # of every party; None: some
     channels: str = "encrypted"
+    overlay: str = "all"
     agents: dict[str, Agent] = field(default_factory=dict)
     tasks: dict[str, asyncio.Task[int]] = field(default_factory=dict)
     refused: dict[str, Exception] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.trial = prepare(self.folder, self.network, self.kind, channels=self.channels, rows=self.rows)
+        self.trial = prepare(
+            self.folder, self.network, self.kind, channels=self.channels, rows=self.rows, overlay=self.overlay
+        )
         self.configs = Cluster(self.trial.folder).configs
 
     def play(self, plot: Callable[[Stage], Awaitable[None]]) -> dict[str, dict[str, Any]]:

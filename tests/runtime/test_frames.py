@@ -19,6 +19,8 @@ from sottovoce.runtime.protocol.frames import (
     Assembly,
     Goodbye,
     Hello,
+    Leave,
+    Lost,
     Opening,
     Pads,
     Snapshot,
@@ -32,14 +34,15 @@ from sottovoce.runtime.protocol.frames import (
 KEY = bytes(range(32))
 NAMES = {"sender": "ann", "receiver": "bob"}
 
-hello = Hello(2, "ann", "bob", bytes(32), '{"c":0.4}', b"k" * 32, b"s" * 70, 1, 2000, 3, 1, 1999, 4, b"h" * 32)
+hello = Hello(3, "ann", "bob", bytes(32), '{"c":0.4}', b"k" * 32, b"s" * 70, 1, 2000, 3, 1, 1999, 4, b"h" * 32)
 opening = Opening(b"n" * 32)
 pads = Pads(2, b"t" * 16)
 value = Value(2, 7, 0, 1, np.array([1.5, -2e300, 0.0]))
 snapshot = Snapshot(2, 3, 0, 1, np.array([1.5, -2e300, 0.0]))
 verdict = Verdict(0, 9, False, {0: b"signed", 300: b"s" * 72})
 goodbye = Goodbye("finished")
-EVERY = [opening, hello, value, snapshot, verdict, goodbye, pads]
+lost = Lost("ann", "bob", b"s" * 70)
+EVERY = [opening, hello, value, snapshot, verdict, goodbye, pads, lost]
 IDS = [type(body).__name__ for body in EVERY]
 
 counters = st.integers(1, 2**53 - 1)
@@ -47,6 +50,7 @@ numbers = st.integers(0, 2**53 - 1)
 stages = st.integers(0, 2**32 - 1)
 vectors = arrays(np.float64, st.integers(1, 40), elements=st.floats(allow_nan=False, allow_infinity=False))
 indices, signatures = st.integers(0, 2**16 - 1), st.binary(min_size=1, max_size=72)
+routes = st.sampled_from([b"", b"r" * 16])
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", fullmatch=True)
 bodies = st.one_of(
     st.builds(
@@ -56,10 +60,12 @@ bodies = st.one_of(
     ),
     st.builds(Opening, st.binary(min_size=32, max_size=32)),
     st.builds(Pads, stages, st.binary(min_size=16, max_size=16)),
-    st.builds(Value, stages, counters, st.just(0), st.just(1), vectors),
-    st.builds(Snapshot, stages, counters, st.just(0), st.just(1), vectors),
-    st.builds(Value, stages, counters, st.just(4), st.just(5), vectors),
-    st.builds(Verdict, stages, counters, st.booleans(), st.dictionaries(indices, signatures, max_size=5)),
+    st.builds(Value, stages, counters, st.just(0), st.just(1), vectors, routes),
+    st.builds(Snapshot, stages, counters, st.just(0), st.just(1), vectors, routes),
+    st.builds(Value, stages, counters, st.just(4), st.just(5), vectors, routes),
+    st.builds(Verdict, stages, counters, st.booleans(), st.dictionaries(indices, signatures, max_size=5), routes),
+    st.builds(Leave, names, names, stages, stages, stages, numbers, st.booleans(), st.booleans(), signatures, routes),
+    st.builds(Lost, names, names, signatures),
     st.builds(Goodbye, st.text(st.characters(categories=["L", "N", "P"]), max_size=200)),
 )  # fmt: skip
 
@@ -227,7 +233,7 @@ def test_a_frame_has_a_largest_length(beyond):
     """A frame that is in order but for its length: an unknown field, which is ignored, fills it up."""
     body = b"\x10\x01\x20\x01\x2a\x08" + bytes(8)  # a value: counter 1, one chunk, the number 0
     fill = frames.MAX_FRAME + beyond - len(body) - 8  # less two tags, and two lengths of three bytes
-    frame = b"\x12" + varint(len(body) + 4 + fill) + body + b"\x32" + varint(fill) + bytes(fill)
+    frame = b"\x12" + varint(len(body) + 4 + fill) + body + b"\x42" + varint(fill) + bytes(fill)
     assert len(frame) == frames.MAX_FRAME + beyond
     if beyond:
         with pytest.raises(PeerError, match=f"a frame of {len(frame)} bytes; at most {frames.MAX_FRAME} are allowed"):

@@ -339,6 +339,7 @@ def test_no_epoch_mixes_states_from_before_and_after():
     node = sv.nodes_of(sv.averaging(sv.Network.complete(3), [1.0, 2.0, 6.0]), c=0.4, theta=0.8)[0]
     agreement = Agreement(node, 3, partial(signature, 0), tol=1e-6)
     r = np.zeros(1)
+    agreement.telling.heard |= {1, 2}
     agreement.hear(1, 1, r)
     assert agreement.epoch.number == 1
     agreement.paused = True
@@ -350,20 +351,19 @@ def test_no_epoch_mixes_states_from_before_and_after():
     agreement.verdict(1, no=False, proofs=signed(1, 1, 2))
     assert agreement.epoch.ok == 0b110  # what others say is passed on all the same
     agreement.paused, agreement.absent = False, 0b100
-    agreement.resume(4)
-    assert (agreement.epoch.number, agreement.epoch.no, agreement.done) == (5, True, False)
-    assert not agreement.verdict(
-        4, no=False, proofs=signed(4, 0, 1)
-    )  # from before, when all but the leaver had accepted
-    agreement.verdict(5, no=False, proofs=signed(5, 1, 2))
+    state = agreement.state() | {"absent": np.zeros(1)}
+    agreement = Agreement(node, 3, partial(signature, 0), tol=1e-6, tag=b"r" * 16)
+    agreement.absent = 0b100
+    agreement.restore(state, 9)
+    assert (agreement.epoch, agreement.current, agreement.done) == (None, 1, False)
+    agreement.verdict_elsewhere(b"", 1, no=False, proofs=signed(1, 1, 2))  # from before
     assert not agreement.done
-    agreement.resume(4)  # after a restart, once more
-    assert agreement.epoch.number == 5
-    agreement.hear(1, 6, agreement.epoch.D[1])
+    agreement.propose()
+    assert agreement.epoch.number == 2
     agreement.epoch.heard |= agreement.epoch.D
     agreement.judge()
     assert agreement.epoch.ok == 0b001
-    agreement.verdict(6, no=False, proofs=signed(6, 1))
+    agreement.verdict(2, no=False, proofs=signed(2, 1))
     assert agreement.done  # without the one that left
 
 
@@ -381,20 +381,30 @@ NAMES = ("p0", "p1", "p2", "p3")
 @pytest.mark.parametrize(
     ("stages", "of", "kind", "more"),
     [
-        (2, [{}, {}, {}], "dropped", {"stage": 0, "epoch": 0}),
-        (2, [{}, {"epoch": 7}, {}], "dropped", {"epoch": 7}),
+        (2, [{}, {}, {}], "dropped", {"stage": 0}),
+        (2, [{}, {"epoch": 7}, {}], "dropped", {"stage": 0}),
         (2, [{}, {"heard": 1, "escrow": 1}, {}], "hopeless", {"begun": 1}),
         (1, [{}, {"heard": 1, "escrow": 1}, {"escrow": 1}], "adopted", {"heir": "p1", "stage": 0}),
         (1, [{}, {"heard": 1}, {}], "hopeless", {"begun": 1}),
         (2, [{"over": 1}, {"over": 1, "heard": 1}, {"over": 1}], "hopeless", {"stage": 1, "begun": 1}),
         (2, [{"over": 1}, {"over": 1, "heard": 2, "escrow": 1}, {"over": 1}], "hopeless", {"begun": 2}),
-        (2, [{"over": 1, "epoch": 3}, {"heard": 2, "epoch": 9}, {"over": 1, "escrow": 2}], "adopted", {"epoch": 3}),
+        (2, [{"over": 1, "epoch": 3}, {"heard": 2, "epoch": 9}, {"over": 1, "escrow": 2}], "adopted", {"stage": 1}),
         (2, [{"over": 2}, {"over": 1, "heard": 2, "escrow": 2}, {"over": 1}], "complete", {}),
         # All have accepted, and somebody knows that the leaver has: the stage ends by itself.
         (1, [{"epoch": 3, "accepted": True, "seen": i == 1, "escrow": 1} for i in range(3)], "complete", {}),
         (2, [{"epoch": 3, "accepted": True, "seen": i == 1} for i in range(3)], "hopeless", {"stage": 1, "begun": 1}),
         # Nobody knows, or not all have accepted: it does not.
-        (1, [{"epoch": 3, "accepted": True, "heard": 1, "escrow": 1} for i in range(3)], "adopted", {"epoch": 3}),
+        (1, [{"epoch": 3, "accepted": True, "heard": 1, "escrow": 1} for i in range(3)], "adopted", {"stage": 0}),
+        # Equal epochs of different routes are different.
+        (
+            1,
+            [
+                {"epoch": 3, "accepted": True, "seen": True, "heard": 1, "escrow": 1, "route": b"r" * 16 * (i > 1)}
+                for i in range(3)
+            ],
+            "adopted",
+            {},
+        ),
         (1, [{"epoch": 3, "accepted": i < 2, "seen": True, "heard": 1, "escrow": 1} for i in range(3)], "adopted", {}),
     ],
 )
@@ -467,7 +477,7 @@ def test_statements_are_checked_before_they_count(leavings, identities):
 @pytest.mark.parametrize(
     "fault",
     [{"leaver": ""}, {"signer": "a b"}, {"over": 2**32}, {"epoch": 2**53}, {"signature": b""},
-     {"signature": b"x" * 73}],
+     {"signature": b"x" * 73}, {"route": b"r"}],
 )  # fmt: skip
 def test_a_frame_is_bounded(leavings, fault):
     statement = leavings["bob"].sign("cat", **STAND)

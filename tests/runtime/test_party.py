@@ -222,7 +222,7 @@ def test_of_the_next_stage_the_newest_is_held(triangle):
         triangle.wake("ann")
         triangle.talk("ann", "bob")
     bob = triangle.parties["bob"]
-    assert bob.held["ann"].value[0] == 5
+    assert bob.held["ann"].value.number == 5
     triangle.enter("bob", 1)
     assert bob.agreement.node.newest[0] == 5
 

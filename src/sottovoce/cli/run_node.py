@@ -79,6 +79,11 @@ def run_node(file: Path, json: bool, quiet: bool) -> int:
                 print(answer_text(result))
                 for gone in result.get("left", []):
                     print(f"\n{gone['party']} left for good: the answer is {gone['answer']}.")
+                if fallback := result.get("fallback"):
+                    dead = ", ".join(" - ".join(link) for link in fallback["dead"])
+                    print(
+                        f"\nDead links: {dead}. Messages went over the whole network since stage {fallback['stage']}."
+                    )
                 print(f"\nAll of it is in {config.result}")
             sys.stdout.flush()
 

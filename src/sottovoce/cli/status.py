@@ -75,6 +75,8 @@ def status_facts(told: dict[str, Any]) -> dict[str, Any]:
         rows["not agreed"] = f"{', '.join(waited_for[:SHOWN])}{more}: epoch {told.get('epoch')} waits for them"
     if leaving := told.get("leaving"):
         rows[f"{leaving['party']} has left"] = f"as {', '.join(leaving['agreed'])} said. {leaving['sentence']}"
+    if lost := told.get("lost_links", []):
+        rows["lost links"] = ", ".join(f"{by} does not reach {other}" for by, other in lost[:SHOWN])
     if missed := told.get("missed", []):
         rows["missed"] = f"{', '.join(missed)}: start again, also if it has finished"
     return rows | {f"dispute {name}": why for name, why in told.get("disagreements", {}).items()}

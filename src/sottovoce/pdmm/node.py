@@ -195,30 +195,21 @@ class Node:
         self.D[j] = (1 - self.theta) * self.D[j] + self.theta * r
         return True
 
-    # Where a party leaves for good (theory: A party leaves). At a fixed point an edge adds -A_ij e_ij to the sum of all
-    # gradients and so takes its pads out of the sum of all w. Once it is cut, somebody must take them out instead: the
-    # heir.
+    # Where a party leaves for good (theory: A party leaves): the pads of its edges are folded at the other ends, as if
+    # nothing had ever been said over them. An heir brings what they hid at this end.
 
     @property
     def estate(self) -> Array | None:
-        """What an heir needs to stand in for this node: ``Q_i`` and ``w_i - sum_j A_ij' e_ij``, a function of
-        ``(w_i, e)``; None where the cost has no quadratic form."""
+        """What an heir needs to stand in for this node: ``Q_i``, and ``w_i`` as it is where nothing is said over any of
+        its edges, a function of ``(w_i, e)``; None where the cost has no quadratic form."""
         if self.form is None:
             return None
-        terms = [self.form.q[0], *(-adjoint(self.A[j], self.e[j]) for j in self.neighbours)]
+        terms = [self.form.q[0], *(-adjoint(self.A[j], self.e[j] / 2) for j in self.neighbours)]
         rest = [math.fsum(entry) for entry in np.stack(terms).T.tolist()]
         return np.concatenate([self.form.Q.ravel(), rest])
 
-    def cut(self, j: int) -> None:
-        """The edge to ``j`` is no more; its pads stay in ``w_i``."""
-        assert self.form is not None
-        self.neighbours.remove(j)
-        for of in (self.A, self.b, self.c, self.e, self.D, self.newest):
-            of.pop(j)
-        self._take(self.form)
-
     def inherit(self, estate: Array) -> None:
-        """Bring to the sum what another node brought, all of whose edges are cut."""
+        """Bring to the sum what another node brought, over none of whose edges anything is said."""
         assert self.form is not None
         d = len(self.x)
         own, other = self.form.Q, estate[:-d].reshape((1,) if len(estate) == d + 1 else (1, d, d))

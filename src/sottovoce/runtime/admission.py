@@ -57,8 +57,9 @@ class Door:
     def remember(self, stage: int, spent: int) -> None:
         """What was said and heard in the stage that was under way: neighbours compare it with what they know."""
         state = self.journal.get_arrays(f"stage/{stage}") or {}
-        sent, epoch = (int(state[name][0]) if name in state else 0 for name in ("sent", "epoch"))
-        self.party.before = Progress(stage, max(sent, spent), epoch)
+        sent = int(state["sent"][0]) if "sent" in state else 0
+        epochs = [int(array[0]) for name, array in state.items() if name == "epoch" or name.startswith("earlier.")]
+        self.party.before = Progress(stage, max(sent, spent), max(epochs, default=0))
         names = {link.index: name for name, link in self.party.links.items()}
         for index, counter in state.get("counters", ()):
             if counter > 0:

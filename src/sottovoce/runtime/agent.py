@@ -25,12 +25,11 @@ from ..costs.base import Array
 from ..errors import JournalError, PeerError
 from ..files.atomic import write_whole
 from ..pdmm.masks import GaussianMask
-from ..pdmm.node import Link as Edge
-from ..pdmm.node import Node
 from ..pdmm.result import Result, Status
-from . import operator_status, retention
+from . import operator_status, retention, stage_node
 from .admission import Door
 from .drop import act
+from .fallback import Fallback
 from .journal import Journal
 from .keys.edge_secrets import EdgeSecrets
 from .keys.identity import Identity
@@ -42,8 +41,7 @@ from .protocol.leaving import Decision
 from .protocol.leaving_state import Departure
 from .protocol.link import Link, News
 from .protocol.party import Party
-from .protocol.route import routed
-from .traces.trace import RecordedNode, Recorder
+from .traces.trace import Recorder
 from .transport.transport import Greeting, Transport
 from .waiting import Waiting
 
@@ -93,13 +91,17 @@ class Agent:
         self.missing = operator_status.Missing(self)
         self.decided: Decision | None = None  # what has been acted on
         acceptances = Acceptances(identity, config.names, config.keys, config.run_hash)
+        self.fallback = Fallback(self, identity)
         self.party = Party(
-            config.index, config.parties, links, acceptances, self.save, departure=self.departure, route=config.route
-        )
+            config.index, config.parties, links, acceptances, self.save, departure=self.departure,
+            lost=self.fallback.lost,
+        )  # fmt: skip
         self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
-            self.party.skip(self.party.stage + 1, int(over["epoch"][0]), from_array(over["proofs"]))
+            route = bytes(int(byte) for byte in over["route"])
+            self.party.skip(self.party.stage + 1, int(over["epoch"][0]), from_array(over["proofs"]), route)
+        self.party.take(self.fallback.route(self.party.stage)[0])
         self.party.over = dict.fromkeys(retention.told(journal), self.party.stage)
         self.door = Door(self.party, journal, self.fail, self.mark)
         self.door.remember(self.party.stage + 1, self._spent(self.party.stage + 1))
@@ -143,6 +145,7 @@ class Agent:
     def disconnected(self, neighbour: str, reason: str) -> None:
         log.info("disconnected", extra={"neighbour": neighbour, "reason": reason})
         self.missing.begin([neighbour])
+        self.fallback.away(neighbour)
         self.party.links[neighbour].forget()
         self.turn.set()
 
@@ -154,6 +157,8 @@ class Agent:
             changed = self.party.received(neighbour, frame)
             if self.departure.news:
                 act(self)
+            if self.fallback.lost.news:
+                self.fallback.act()
         except Final as error:
             log.error("%s", error, extra={"neighbour": neighbour})
             self.fail(error)
@@ -169,7 +174,7 @@ class Agent:
             return
         self.lose_patience()
         self.turn.set()
-        if changed and self.config.route.is_tree:
+        if changed and self.party.passing.sides:  # of which acceptances are told together
             self.tell()
         elif changed:
             self.tell_soon()
@@ -259,16 +264,17 @@ class Agent:
         self.departure.check()
         await self.met.wait()
         cost = cost() if callable(cost) else cost
-        decision, node = self.decided, self.node(stage, cost, mask)
-        sigma = 0.0 if mask is None else mask.sigma
-        sign = partial(self.party.acceptances.sign, stage)
-        route, folded = self.config.route, len(self.config.edges) - len(self.config.route.edges)
+        state, decision = self.journal.get_arrays(f"stage/{stage}"), self.decided
+        route, tag = self.fallback.begin(stage, state)
+        node = stage_node.node(self, stage, cost, mask, route, tag)
+        sigma = 0.0 if mask is None else mask.sigma * self.fallback.rerouting.largest(tag)
+        sign = partial(self.party.acceptances.sign, stage, route=tag)
+        folded, turns = self.fallback.rerouting.folded(route, tag), self.config.wake == "turns"
         agreement = Agreement(
-            node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, route=route, folded=folded,
-            turns=self.config.wake == "turns",
+            node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, tag=tag, route=route, folded=folded,
+            turns=turns,
         )  # fmt: skip
         self.departure.adapt(stage, agreement)
-        state = self.journal.get_arrays(f"stage/{stage}")
         spent = self._spent(stage)
         if state is not None:
             agreement.restore(state, spent)
@@ -276,17 +282,21 @@ class Agent:
             node.sent = spent
         await self.public_time(self.since)
         await self.still_hopeful()
-        if self.decided is not decision:
+        if self.decided is not decision or self.fallback.begin(stage, state)[1] != tag:
             raise Changed
         if self.recorder is not None:
             self.recorder.began(stage, node.sent, mask, state)
             if decision is not None:
                 self.recorder.left(stage, decision.leaver)
+            elif tag:
+                self.recorder.rerouted(stage)
         self.reserved = spent
         log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
         agreement.paused = self.departure.undecided
-        self.departure.resume(stage, agreement)
+        self.fallback.note(stage, tag)
+        self.party.take(route)
         self.party.begin(stage, agreement)
+        self.fallback.look()
         self.lose_patience()
         await self.drive(agreement)
         if not agreement.done:
@@ -299,6 +309,7 @@ class Agent:
         numbers = {"epoch": agreement.epoch.number, "wakes": agreement.wakes, "residual": agreement.residual * tol}
         scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
         answer = {"x": agreement.x, "proofs": as_array(agreement.epoch.proofs), **scalars}
+        answer["route"] = agreement.state()["route"]
         others = self.departure.outdated(stage)
         retention.stage_over(self.journal, self.secrets, stage, answer, others, keep=self.recorder is not None)
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})
@@ -325,26 +336,6 @@ class Agent:
             c=np.array(self.config.route.c), theta=self.config.route.theta,
             seed=None, secret=True, arithmetic="collapsed",
         )  # fmt: skip
-
-    def node(self, stage: int, cost: Cost, mask: GaussianMask | None) -> Node:
-        """The party of the simulator, with pads from the secrets of its edges."""
-        make: Callable[..., Node] = Node if self.recorder is None else partial(RecordedNode, self.recorder, stage)
-        edges, grid = self.edges(stage, cost.dim, mask), 0.0 if mask is None else mask.grid
-        links, folded, c = routed(self.config.index, edges, self.config.route)
-        return make(self.config.index, cost, links, c=c, theta=self.config.route.theta, grid=grid, folded=folded)
-
-    def edges(self, stage: int, dim: int, mask: GaussianMask | None) -> dict[int, Edge]:
-        """What this party knows of its edges in a stage; secret."""
-        edges, zero = {}, np.zeros(dim)
-        for link in self.party.padded:
-            held = written = zero
-            if mask is not None:
-                held = link.secrets.pads(stage, self.config.name, dim, mask)
-                written = link.secrets.pads(stage, link.name, dim, mask)
-                both = (held, written) if self.config.name < link.name else (written, held)
-                link.pad(stage, b"".join(pads.astype("<f8").tobytes() for pads in both))
-            edges[link.index] = Edge(1.0 if self.config.index > link.index else -1.0, zero, held, written)
-        return edges
 
     async def still_hopeful(self) -> None:
         """Go no further where something is broken: what is on the disk is what others will judge this party by."""
@@ -387,7 +378,7 @@ class Agent:
         agreement = self.party.agreement
         if agreement is not None and self.party.stage not in self.party.ended:  # of what is over nothing is kept
             began = time.monotonic()
-            mark = {} if self.recorder is None else self.recorder.mark()
+            mark = self.fallback.mark() | ({} if self.recorder is None else self.recorder.mark())
             self.unwritten = True
             state = agreement.state()
             if not all(np.isfinite(array).all() for array in state.values()):

@@ -41,6 +41,7 @@ def status(agent: Agent) -> dict[str, Any]:
         "neighbours": {name: agent.transport.state(name) for name in agent.party.links},
         "missed": sorted(agent.missing.missed),
         "leaving": agent.departure.status(),
+        "lost_links": [[said.by, said.other] for said in agent.fallback.lost.statements.values()],
         "disagreements": agent.door.disagreements | {name: str(said) for (name, _), said in contradictions.items()},
     }
 

@@ -152,6 +152,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
         await transport.start(agent)
         agent.mark()
         agent.missing.begin(agent.party.links)
+        agent.fallback.away(*agent.party.links)
         status = await _status_server(config.socket, agent)
         metrics = _metrics(config.metrics, agent)
         log.info("party started", extra={"party": config.name, "run": config.run_name, "listen": config.listen})
@@ -177,6 +178,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
                 with suppress(JournalError):  # which may be the reason to stop
                     agent.save()
             await transport.stop()
+            agent.fallback.stop()
             status.close()
             with suppress(OSError):
                 config.socket.unlink()
@@ -221,6 +223,7 @@ async def _work(agent: Agent, own: Array | PartyCost, tell: Tell) -> None:
             "run": agent.config.run_name,
             **told,
             **agent.departure.result(),
+            **agent.fallback.result(),
             "messages_sent": counts.sent,
             "messages_received": counts.received,
             "bytes_sent": counts.bytes_sent,

@@ -24,6 +24,7 @@ from ..files.atomic import write_whole
 from .journal import Journal
 from .keys.edge_secrets import EDGE, EdgeSecrets
 from .plan.node_file import NodeConfig
+from .protocol.lost_links import LOST
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ def bury(journal: Journal, *, keep: bool) -> None:
     if keep:
         log.info("record is set: the journal keeps its keys and states for the replay. Delete it as soon as you can")
         return
-    journal.put({OVER: b""}, journal.under(EDGE, TOLD, "heard/"))
+    journal.put({OVER: b""}, journal.under(EDGE, TOLD, "heard/", LOST))
     journal.sweep()
     log.info("all neighbours know the end; the keys of this run are deleted")
 

@@ -2,7 +2,7 @@
 
 Verdicts are flooded, and a party hears of most others through strangers. A bit that says "p7 accepts" could be set by
 anybody on the way; a party next to a liar could then end in an epoch that others, further away, refuse. So every party
-signs its acceptance, of one epoch of one stage of one run, and everybody checks it with the key that the run lists.
+signs its acceptance, of one epoch of one stage on one route, and everybody checks it with the key that the run lists.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ class Acceptances:
     def __init__(self, me: Identity, names: Sequence[str], keys: Sequence[str], parameters_hash: bytes) -> None:
         self.me, self.names, self.keys, self.hash = me, names, keys, parameters_hash
 
-    def sign(self, stage: int, epoch: int) -> bytes:
+    def sign(self, stage: int, epoch: int, *, route: bytes = b"") -> bytes:
         """This party accepts. To be written down before anybody hears of it."""
-        return self.me.sign(self.signed_part(self.me.name, stage, epoch))
+        return self.me.sign(self.signed_part(self.me.name, stage, epoch, route))
 
-    def genuine(self, index: int, stage: int, epoch: int, signature: bytes) -> bool:
+    def genuine(self, index: int, stage: int, epoch: int, signature: bytes, route: bytes = b"") -> bool:
         """Whether the party with this index has accepted."""
-        return signed_by(self.keys[index], self.signed_part(self.names[index], stage, epoch), signature)
+        return signed_by(self.keys[index], self.signed_part(self.names[index], stage, epoch, route), signature)
 
-    def signed_part(self, name: str, stage: int, epoch: int) -> bytes:
-        """Who accepts which epoch of which stage, and the run, each part with its length."""
-        return with_lengths(b"sottovoce accept", self.hash, *(str(part).encode() for part in (name, stage, epoch)))
+    def signed_part(self, name: str, stage: int, epoch: int, route: bytes = b"") -> bytes:
+        """Who accepts which epoch of which stage, on which route, and the run, each part with its length."""
+        parts = [str(part).encode() for part in (name, stage, epoch)]
+        return with_lengths(b"sottovoce accept", self.hash, *parts, route)
 
 
 def bits(indices: Iterable[int]) -> int:

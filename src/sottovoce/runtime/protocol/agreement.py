@@ -20,7 +20,7 @@ party has no answer but one that everybody accepts: both sides of every edge bet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -34,7 +34,6 @@ from .message_bounds import Sizes
 from .route import Route
 from .telling import EPS, ROUNDING, Telling
 
-IDLE = 8  # wakes with nothing new, after which it is time to ask the others all the same
 PATIENCE = 64  # wakes, at most, between an epoch that failed and the next attempt of the same party
 NOBODY: Mapping[int, bytes] = MappingProxyType({})
 JUMP = 2**20  # epochs by which others can be ahead; a run has a few
@@ -75,6 +74,16 @@ class Epoch:
         return bits(self.proofs)
 
 
+@dataclass(frozen=True, eq=False)
+class Past:
+    """The last epoch on a route that was given up. Where this party has accepted it, others may have ended with it."""
+
+    number: int
+    absent: int  # the bits of parties that had left by then
+    residual: float = 0.0
+    x: Array | None = None  # where it has
+
+
 class Agreement:
     """PDMM at party ``node.i`` of ``n``, until everybody has accepted one epoch.
 
@@ -93,13 +102,14 @@ class Agreement:
         tol: float,
         sigma: float = 0.0,
         size: float = 1.0,
+        tag: bytes = b"",
         route: Route | None = None,
         folded: int = 0,
         turns: bool = False,
     ) -> None:
         """``sign`` an epoch that is accepted; ``sigma`` of the pads, the public ``size`` of the numbers, and how many
-        edges of the network have no messages: what honest messages can come to. ``route`` is what they go over; with
-        ``turns`` everybody waits to hear everybody."""
+        edges are ``folded``: what honest messages can come to. ``tag``, ``route``: on which they travel; with ``turns``
+        everybody waits to hear everybody."""
         self.node, self.n, self.sign, self.tol = node, n, sign, tol
         self.sizes = Sizes(n, max(node.c.values()), sigma, size, folded)
         self.telling = Telling(node.i, node.neighbours, route, always=turns)
@@ -108,9 +118,6 @@ class Agreement:
         self.newest: dict[int, Array] = {}  # what the last wake had to say to each neighbour
         self.last: dict[int, Array] = {}  # what each has said
         self.news: set[int] = set()  # neighbours heard since the last wake
-        self.change = np.inf  # by how much the last wake that had heard something changed what was told
-        self.settled: set[int] = set()  # neighbours whose news have changed nothing since
-        self.idle = 0  # wakes since there was news
         # Of an epoch that this party will enter once it has heard everybody: before that it could only refuse it.
         self.pending: dict[int, tuple[int, Array]] = {}
         self.early: tuple[int, Mapping[int, bytes]] = 0, NOBODY
@@ -119,14 +126,16 @@ class Agreement:
         self.done = False
         self.absent = 0  # the bits of parties that have left for good
         self.paused = False  # whether epochs stand still, while the parties agree on who has left
+        self.tag = tag
+        self.earlier: dict[bytes, Past] = {}  # by the tags of routes that were given up in this stage
 
     # Ordinary iterations
 
     def wake(self) -> None:
         """Compute, and have something new to say to every neighbour (eqs. 2 and 3)."""
         self.newest = {message.receiver: message.r for message in self.node.wake()}
-        self._notice(self.telling.changes(self.newest))
-        self.telling.take(self.node.sent, self.newest)
+        tau = self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
+        self.telling.take(self.node.sent, self.newest, self.news, tau)
         if not _size(self.newest.values()) <= self.sizes.largest:
             self.hopeless = Contradiction(
                 "the numbers of this party are so large in units of scale that its neighbours refuse them. Agree on a "
@@ -135,16 +144,6 @@ class Agreement:
         self.news.clear()
         self.wakes += 1
         self.wait = max(0, self.wait - 1)
-
-    def _notice(self, change: float) -> None:
-        """Whether there is still something to compute."""
-        self.idle = 0 if self.news else self.idle + 1
-        if self.news or self.idle >= IDLE:
-            self.change = change
-        if self.moves > 1:
-            self.settled.clear()
-        else:
-            self.settled |= self.news if self.idle < IDLE else self.telling.heard
 
     def receive(self, j: int, counter: int, r: Array) -> bool:
         """A neighbour's message (eq. 5); False where it is old news."""
@@ -167,17 +166,12 @@ class Agreement:
         return max(promised, ROUNDING * EPS * _size(messages))
 
     @property
-    def moves(self) -> float:
-        """By how much what was told has changed, in units of what is asked for."""
-        return self.change / self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
-
-    @property
     def calm(self) -> bool:
         """Whether what each neighbour has said changes nothing here: time to ask the others."""
         if self.done or self.paused or self.pending or self.wait > 0:
             return False
         undecided = self.epoch is not None and not self.epoch.no
-        return not undecided and self.settled >= set(self.node.neighbours)
+        return not undecided and self.telling.settled >= set(self.node.neighbours)
 
     @property
     def met(self) -> bool:
@@ -198,14 +192,6 @@ class Agreement:
         D = {j: v.copy() for j, v in self.node.D.items()}
         self.wake()
         self.epoch = Epoch(number, self.node.x.copy(), D, dict(self.newest))
-
-    def resume(self, epoch: int) -> None:
-        """Go on without a party that has left. Epochs up to ``epoch`` froze states with it, and are void; the next one
-        is refused, so that nobody mistakes them."""
-        if self.epoch is None or self.epoch.number <= epoch:
-            self.done = False
-            self.enter(epoch + 1)
-            self.unite(no=True)
 
     def hear(self, j: int, epoch: int, r: Array) -> None:
         """A neighbour's frozen message."""
@@ -281,10 +267,25 @@ class Agreement:
             self.enter(number)
         return self.unite(no=no, proofs=proofs)
 
+    def verdict_elsewhere(self, tag: bytes, number: int, *, no: bool, proofs: Mapping[int, bytes]) -> None:
+        """What was said of an epoch on another route. If everybody has accepted it, that is the end: it is as good as
+        any, and others may know of no other."""
+        past, i = self.earlier.get(tag), self.node.i
+        if self.done or (past is not None and number < past.number):
+            return
+        accepted = past is not None and number == past.number and past.x is not None
+        if i in proofs and not accepted:
+            raise forgotten(number)
+        if past is not None and past.x is not None and not no and bits(proofs) | past.absent == self.everybody:
+            self.tag, self.done = tag, True
+            self.epoch = Epoch(number, past.x, {}, {}, residual=past.residual, proofs=dict(proofs))
+
     @property
     def current(self) -> int:
-        """The epoch that this party is in; 0 before the first."""
-        return 0 if self.epoch is None else self.epoch.number
+        """The epoch that this party is in, or was in on an earlier route; 0 before the first."""
+        if self.epoch is not None:
+            return self.epoch.number
+        return max((past.number for past in self.earlier.values()), default=0)
 
     def unite(self, *, no: bool, proofs: Mapping[int, bytes] = NOBODY) -> bool:
         """Add to what is known of the epoch; True where it is news to pass on."""
@@ -327,7 +328,7 @@ class Agreement:
         """How far the newest messages are from a fixed point, in units of what is asked for: 1 is good enough."""
         if self.done and self.epoch is not None and self.epoch.residual is not None:
             return self.epoch.residual
-        return self.moves
+        return self.telling.moves
 
     # To survive a crash
 
@@ -335,30 +336,62 @@ class Agreement:
         """All that changes, as named arrays. Pads and data are not in it: the node is made from them anew."""
         arrays = {"x": self.node.x, "counters": _pairs(self.node.newest), "sent": np.array([float(self.node.sent)])}
         arrays |= {f"D.{j}": D for j, D in self.node.D.items()}
+        arrays["route"], arrays["absent"] = np.array([float(byte) for byte in self.tag]), _flag(self.absent)
+        for of, past in self.earlier.items():
+            accepted = [] if past.x is None else [past.residual, *past.x]
+            arrays[f"earlier.{of.hex()}"] = np.array([float(past.number), *_flag(past.absent), *accepted])
         if self.epoch is not None:
             epoch = self.epoch
             arrays["epoch"] = np.array([float(epoch.number), float(epoch.no), float(self.done)])
             arrays["epoch.proofs"] = as_array(epoch.proofs)
             arrays["epoch.x"] = epoch.x
             arrays["epoch.residual"] = np.array([] if epoch.residual is None else [epoch.residual])
-            for j in self.node.neighbours:
-                arrays |= {f"epoch.D.{j}": epoch.D[j], f"epoch.sent.{j}": epoch.sent[j]}
+            for j, D in epoch.D.items():
+                arrays |= {f"epoch.D.{j}": D, f"epoch.sent.{j}": epoch.sent[j]}
         return arrays
 
     def restore(self, arrays: Mapping[str, Array], spent: int) -> None:
-        """Go on from a saved state; counters go on above ``spent``, which may have been used since."""
+        """Go on from a saved state; counters go on above ``spent``, which may have been used since. From a state on
+        another route its last epoch is left, and where it was over, all."""
         node = self.node
         node.x, node.sent = arrays["x"].copy(), max(int(arrays["sent"][0]), spent)
-        node.newest = {int(j): int(counter) for j, counter in arrays["counters"]}
-        node.D = {j: arrays[f"D.{j}"].copy() for j in node.neighbours}
+        node.newest |= {int(j): int(counter) for j, counter in arrays["counters"] if j in node.newest}
+        for name, numbers in arrays.items():
+            if name.startswith("earlier."):
+                self.earlier[bytes.fromhex(name.removeprefix("earlier."))] = _past(numbers)
+        epoch = None
         if "epoch" in arrays:
             number, no, done = arrays["epoch"]
-            D, sent = ({j: arrays[f"epoch.{name}.{j}"].copy() for j in node.neighbours} for name in ("D", "sent"))
-            self.epoch = Epoch(int(number), arrays["epoch.x"].copy(), D, sent, no=bool(no))
-            self.epoch.proofs = from_array(arrays["epoch.proofs"])
+            frozen = [int(name.removeprefix("epoch.D.")) for name in arrays if name.startswith("epoch.D.")]
+            D, sent = ({j: arrays[f"epoch.{name}.{j}"].copy() for j in frozen} for name in ("D", "sent"))
+            epoch = Epoch(int(number), arrays["epoch.x"].copy(), D, sent, no=bool(no))
+            epoch.proofs = from_array(arrays["epoch.proofs"])
             if len(arrays["epoch.residual"]):
-                self.epoch.residual = float(arrays["epoch.residual"][0])
+                epoch.residual = float(arrays["epoch.residual"][0])
             self.done = bool(done)
+        tag = bytes(int(byte) for byte in arrays["route"])
+        if tag == self.tag:
+            node.D = {j: arrays[f"D.{j}"].copy() for j in node.neighbours}
+        if tag == self.tag or self.done:
+            self.tag, self.epoch = tag, epoch
+        else:
+            self.earlier[tag] = Past(self.current if epoch is None else epoch.number, _bit(arrays["absent"][0]))
+            if epoch is not None and epoch.residual is not None and node.i in epoch.proofs:
+                self.earlier[tag] = replace(self.earlier[tag], residual=epoch.residual, x=epoch.x)
+
+
+def _past(numbers: Array) -> Past:
+    number, absent, *accepted = numbers.tolist()
+    return Past(int(number), _bit(absent), *((accepted[0], np.array(accepted[1:])) if accepted else ()))
+
+
+def _flag(absent: int) -> Array:
+    """The bit of at most one party as a number that a float holds."""
+    return np.array([float(absent.bit_length())])
+
+
+def _bit(flag: float) -> int:
+    return 1 << int(flag) - 1 if flag else 0
 
 
 def _size(vectors: Iterable[Array]) -> float:

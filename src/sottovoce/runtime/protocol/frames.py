@@ -31,7 +31,7 @@ MAX_PARTIES = 65_536
 NUMBERS = 2**53  # counters stay below, so that a float can keep them
 MAC_MARK = b"\x7a\x10"  # field 15, 16 bytes
 MAC_SIZE = len(MAC_MARK) + 16
-NONCE, TAG = 32, 16  # bytes
+NONCE, TAG = 32, 16  # bytes; tags of pads, and of routes that were not planned
 OFFER = (32, 1300)  # bytes, at least and at most; none where a hello only says that there will be no conversation
 
 
@@ -93,6 +93,7 @@ class Value(NamedTuple):
     chunk: int
     chunks: int
     data: Array
+    route: bytes = b""
 
 
 class Snapshot(NamedTuple):
@@ -103,6 +104,7 @@ class Snapshot(NamedTuple):
     chunk: int
     chunks: int
     data: Array
+    route: bytes = b""
 
 
 class Verdict(NamedTuple):
@@ -112,10 +114,16 @@ class Verdict(NamedTuple):
     epoch: int
     no: bool
     acceptances: Mapping[int, bytes]  # by index
+    route: bytes = b""
+
+    @property
+    def about(self) -> tuple[int, int, bytes]:
+        """Which epoch: of which stage, on which route."""
+        return self.stage, self.epoch, self.route
 
     def after(self, earlier: Verdict | None) -> Verdict:
         """This, together with what was said earlier of the same epoch."""
-        if earlier is None or earlier[:2] != self[:2]:
+        if earlier is None or earlier.about != self.about:
             return self
         return self._replace(no=self.no or earlier.no, acceptances={**earlier.acceptances, **self.acceptances})
 
@@ -147,11 +155,20 @@ class Leave(NamedTuple):
     accepted: bool
     seen: bool
     signature: bytes
+    route: bytes = b""
 
 
-Body = Hello | Value | Snapshot | Verdict | Goodbye | Opening | Pads | Escrow | Leave
+class Lost(NamedTuple):
+    """A party's statement that its link to another one stays dead (lost_links.py); signed, and passed on to all."""
+
+    by: str
+    other: str
+    signature: bytes
+
+
+Body = Hello | Value | Snapshot | Verdict | Goodbye | Opening | Pads | Escrow | Leave | Lost
 # In the order of their field numbers, which are 1, 2, ...; a field's tag is 8 number + 2, where 2 means "with length".
-KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye, Opening, Pads, Escrow, Leave)
+KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye, Opening, Pads, Escrow, Leave, Lost)
 BARE = (Hello, Opening)  # without a MAC: they come before there is a key
 
 
@@ -287,8 +304,8 @@ def _fault(body: Body) -> str | None:
     if isinstance(body, Pads):
         fine = 0 <= body.stage < 2**32 and len(body.tag) == TAG
         return None if fine else f"a tag of the pads of stage {body.stage}, of {len(body.tag)} bytes"
-    if isinstance(body, Leave):
-        return _leave_fault(body)
+    if isinstance(body, Leave | Lost):
+        return _statement_fault(body)
     if isinstance(body, Escrow):
         fine = 0 <= body.stage < 2**32 and 0 <= body.chunk < body.chunks <= MAX_CHUNKS
         fine = fine and 8 <= len(body.data) - SEAL <= 8 * CHUNK and (len(body.data) - SEAL) % 8 == 0
@@ -297,6 +314,8 @@ def _fault(body: Body) -> str | None:
     least = 1 if isinstance(body, Value) else 0  # the first message has counter 1 (pdmm/node.py)
     if not (0 <= body.stage < 2**32 and least <= number < NUMBERS):
         return f"a {type(body).__name__.lower()} of stage {body.stage} with number {number}: out of range"
+    if len(body.route) not in (0, TAG):
+        return f"a {type(body).__name__.lower()} on a route with a tag of {len(body.route)} bytes"
     if isinstance(body, Verdict):
         return _acceptances_fault(body.acceptances)
     return _chunk_fault(body)
@@ -324,14 +343,18 @@ def _hello_fault(hello: Hello) -> str | None:
     return None
 
 
-def _leave_fault(leave: Leave) -> str | None:
-    if not (NAME.fullmatch(leave.leaver) and NAME.fullmatch(leave.signer)):
-        return f"a leave with the names {leave.leaver!r:.64} and {leave.signer!r:.64}"
-    counts = (leave.over, leave.heard, leave.escrow)
-    if not (all(0 <= count < 2**32 for count in counts) and 0 <= leave.epoch < NUMBERS):
-        return f"a leave with the numbers {counts} and {leave.epoch}: out of range"
-    if not 1 <= len(leave.signature) <= MAX_SIGNATURE:
-        return f"a leave with a signature of {len(leave.signature)} bytes"
+def _statement_fault(said: Leave | Lost) -> str | None:
+    kind, names = type(said).__name__.lower(), said[:2]
+    if not all(NAME.fullmatch(name) for name in names):
+        return f"a {kind} with the names {names[0]!r:.64} and {names[1]!r:.64}"
+    if not 1 <= len(said.signature) <= MAX_SIGNATURE:
+        return f"a {kind} with a signature of {len(said.signature)} bytes"
+    if isinstance(said, Leave):
+        counts = (said.over, said.heard, said.escrow)
+        if not (all(0 <= count < 2**32 for count in counts) and 0 <= said.epoch < NUMBERS):
+            return f"a leave with the numbers {counts} and {said.epoch}: out of range"
+        if len(said.route) not in (0, TAG):
+            return f"a leave on a route with a tag of {len(said.route)} bytes"
     return None
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ...errors import InvalidInput, PeerError
 from ..keys.identity import Identity, with_lengths
@@ -36,12 +36,11 @@ class Departed(Contradiction):
 
 @dataclass(frozen=True)
 class Decision:
-    """What all others have agreed on. ``stage`` is the one in which they go on, and epochs up to ``epoch`` are void."""
+    """What all others have agreed on. ``stage`` is the one in which they go on, if they do, on a route without it."""
 
     kind: Kind
     leaver: str
     stage: int
-    epoch: int = 0
     heir: str | None = None
     begun: int = 0  # stages to which the leaver contributed
     stages: int = 1
@@ -70,20 +69,20 @@ def decide(statements: Collection[Leave], stages: int, names: Sequence[str]) -> 
     """What follows from the statements of all but the leaver, in a run of so many stages."""
     leaver = next(iter(statements)).leaver
     over, heard = max(said.over for said in statements), max(said.heard for said in statements)
-    epoch = max((said.epoch for said in statements if said.over == over), default=0)
-    same = all(said.over == over and said.epoch == epoch and said.accepted for said in statements)
-    if same and epoch and any(said.seen for said in statements):
-        over, epoch = over + 1, 0  # all have accepted: the stage ends as soon as everybody has heard so
+    accepted = all(said.over == over and said.epoch and said.accepted for said in statements)
+    same = len({(said.epoch, said.route) for said in statements}) == 1
+    if accepted and same and any(said.seen for said in statements):
+        over += 1  # all have accepted: the stage ends as soon as everybody has heard so
     begun = max(over, heard)
     if over >= stages:
         return Decision("complete", leaver, stages - 1, begun=stages, stages=stages)
     if begun == 0:
-        return Decision("dropped", leaver, 0, epoch, stages=stages)
+        return Decision("dropped", leaver, 0, stages=stages)
     heirs = [name for name in names if any(said.signer == name and said.escrow == over + 1 for said in statements)]
     heir = heirs[0] if heirs else None
     if begun == over + 1 == stages and heir is not None:
-        return Decision("adopted", leaver, over, epoch, heir, begun, stages)
-    return Decision("hopeless", leaver, over, epoch, None, begun, stages)
+        return Decision("adopted", leaver, over, heir, begun, stages)
+    return Decision("hopeless", leaver, over, None, begun, stages)
 
 
 class Leaving:
@@ -134,10 +133,10 @@ class Leaving:
             return self.decision.sentence
         return f"It waits for the same command at: {', '.join(self.missing)}."
 
-    def sign(self, leaver: str, *, over: int, heard: int, escrow: int, epoch: int, accepted: bool, seen: bool) -> Leave:
+    def sign(self, leaver: str, **position: Any) -> Leave:
         """This party's statement. To be written down before anybody hears of it: there is never another one."""
         self.check(leaver)
-        unsigned = Leave(leaver, self.me.name, over, heard, escrow, epoch, accepted, seen, b"\0")
+        unsigned = Leave(leaver, self.me.name, signature=b"\0", **position)
         said = unsigned._replace(signature=self.me.sign(self.signed_part(unsigned)))
         self._add(said)
         return said
@@ -145,7 +144,7 @@ class Leaving:
     def hear(self, said: Leave) -> bool:
         """Take a statement in that came from anybody; True where it is new."""
         known = self.statements.get(said.signer)
-        if known is not None and known[:-1] == said[:-1]:
+        if known is not None and known._replace(signature=said.signature) == said:
             return False
         if self.decision is not None and said.signer == self.leaver:  # who has left has no say
             return False
@@ -176,4 +175,4 @@ class Leaving:
         """All of a statement but the signature, and the run, each part with its length."""
         numbers = [str(int(number)) for number in said[2:8]]
         parts = [b"sottovoce leave", self.hash, *(text.encode() for text in (said.leaver, said.signer, *numbers))]
-        return with_lengths(*parts)
+        return with_lengths(*parts, said.route)

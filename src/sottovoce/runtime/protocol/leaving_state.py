@@ -126,25 +126,26 @@ class Departure:
 
     def position(self, leaver: str, party: Party) -> dict[str, Any]:
         """Where this party stands: the numbers of its statement."""
-        over, epoch, accepted = len(party.ended), 0, set[int]()
+        over, epoch, accepted, route = len(party.ended), 0, set[int](), b""
         agreement = None if party.stage in party.ended else party.agreement
         if agreement is not None:
             over += agreement.done
             if agreement.epoch is not None and not agreement.done:
-                epoch, accepted = agreement.epoch.number, set(agreement.epoch.proofs)
+                epoch, accepted, route = agreement.epoch.number, set(agreement.epoch.proofs), agreement.tag
         elif (saved := self.journal.get_arrays(f"stage/{over}")) is not None and "epoch" in saved:
             # After a restart, before the stage goes on here.
             number, _, done = saved["epoch"]
             over += bool(done)
             if not done:
                 epoch, accepted = int(number), set(from_array(saved["epoch.proofs"]))
+                route = bytes(int(byte) for byte in saved["route"])
         stage, estate = self.kept.get(leaver, (-1, np.zeros(0)))
         if agreement is not None and stage == party.stage and not _fits(estate, agreement):
             stage = -1
         seen = self.config.names.index(leaver) in accepted
         return {
             "over": over, "heard": self.heard.get(leaver, 0), "escrow": stage + 1, "epoch": epoch,
-            "accepted": self.config.index in accepted, "seen": seen,
+            "accepted": self.config.index in accepted, "seen": seen, "route": route,
         }  # fmt: skip
 
     # What follows
@@ -163,7 +164,7 @@ class Departure:
             raise Departed(decision.sentence)
 
     def adapt(self, stage: int, agreement: Agreement) -> None:
-        """A node that was made as if nobody had left: cut an edge, and stand in."""
+        """A node that was made without the edges of one that has left: stand in for it."""
         decision, node = self.decision, agreement.node
         agreement.paused = self.undecided
         if decision is None:
@@ -172,19 +173,21 @@ class Departure:
         agreement.absent = 1 << leaver
         if decision.kind != "adopted" or stage != decision.stage:
             return
-        if leaver in node.neighbours:
-            node.cut(leaver)
         if decision.heir == self.config.name:
             kept, estate = self.kept[decision.leaver]
             if kept != stage or not _fits(estate, agreement):
                 raise Departed(f"what {decision.leaver} has left with this party does not fit. Plan a new run.")
             node.inherit(estate)
 
-    def resume(self, stage: int, agreement: Agreement) -> None:
-        """The stage in which somebody has left goes on."""
-        decision = self.decision
-        if decision is not None and stage == decision.stage and decision.kind in ("dropped", "adopted"):
-            agreement.resume(decision.epoch)
+    def leaver(self, stage: int) -> int | None:
+        """Without whom a stage goes on."""
+        if (decision := self.decision) is None or decision.kind not in ("dropped", "adopted") or stage < decision.stage:
+            return None
+        return self.config.names.index(decision.leaver)
+
+    def settles(self, stage: int) -> bool:
+        """Whether the route of a stage must not change: parties say where they stand, or all have accepted its end."""
+        return self.undecided or (self.decision is not None and stage < self.decision.stage)
 
     def close(self) -> list[str]:
         """The run is over: nobody's escrow is needed any more, and these are the rows of all of them."""

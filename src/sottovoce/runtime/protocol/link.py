@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from .frames import (
     Goodbye,
     Hello,
     Leave,
+    Lost,
     Opening,
     Pads,
     Snapshot,
@@ -50,17 +51,20 @@ class Complete:
     stage: int
     number: int
     data: Array
+    route: bytes = b""
 
 
 @dataclass(eq=False)
 class News:
-    """What a neighbour could be told: ``(stage, counter or epoch, r)``, verdicts, and the tag of the pads."""
+    """What a neighbour could be told: ``(stage, counter or epoch, r)`` on a route, verdicts, the tag of the pads."""
 
     pads: Pads | None = None
     verdicts: list[Verdict] = field(default_factory=list)
     snapshot: tuple[int, int, Array] | None = None
     value: tuple[int, int, Array] | None = None
     leaves: list[Leave] = field(default_factory=list)  # before all else: what follows may hang on them
+    losts: Collection[Lost] = ()  # these too
+    route: bytes = b""
     escrow: tuple[int, Array] | None = None
 
 
@@ -121,6 +125,9 @@ class Link:
         for leave in news.leaves:
             if self._once(f"leave {leave.signer}", leave):
                 return self._sealed(leave)
+        for lost in news.losts:
+            if self._once(f"lost {lost.by} {lost.other}", True):
+                return self._sealed(lost)
         if news.pads is not None and self._once("pads", news.pads):
             return self._sealed(news.pads)
         if news.escrow is not None and self._once("escrow", news.escrow[0]):  # before the first value
@@ -133,7 +140,8 @@ class Link:
             if said is not None and self._once(kind, said[:2]):
                 stage, number, r = said
                 pieces = chunks(r)
-                self.parts.extend(self._sealed(frame(stage, number, k, len(pieces), p)) for k, p in enumerate(pieces))
+                bodies = (frame(stage, number, k, len(pieces), piece, news.route) for k, piece in enumerate(pieces))
+                self.parts.extend(self._sealed(body) for body in bodies)
                 return self.parts.popleft()
         for verdict in news.verdicts:
             if (news_of_it := self._unsaid(verdict)) is not None:
@@ -145,10 +153,10 @@ class Link:
     def _unsaid(self, verdict: Verdict) -> Verdict | None:
         """What of it the neighbour has not been told on this connection, as much as one frame holds."""
         told = self.said.get(verdict.stage)
-        known = told.acceptances if told is not None and told.epoch == verdict.epoch else {}
+        known = told.acceptances if told is not None and told.about == verdict.about else {}
         unknown = ((i, signature) for i, signature in verdict.acceptances.items() if i not in known)
         part = verdict._replace(acceptances=dict(islice(unknown, MAX_ACCEPTANCES)))
-        if told is not None and told[:3] == verdict[:3] and not part.acceptances:
+        if told is not None and (told.about, told.no) == (verdict.about, verdict.no) and not part.acceptances:
             return None
         self.said[verdict.stage] = part.after(told)
         return part
@@ -158,12 +166,12 @@ class Link:
         self.told[what] = content
         return new
 
-    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye | Pads | Escrow | Leave) -> bytes:
+    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye | Pads | Escrow | Leave | Lost) -> bytes:
         return encode(body, mac_key=self.mac_key, sender=self.me.name, receiver=self.name)
 
     # What comes in
 
-    def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | Pads | Leave | None:
+    def receive(self, frame: bytes) -> Complete | Verdict | Goodbye | Pads | Leave | Lost | None:
         """What a frame completes, or None. ``PeerError`` where the neighbour breaks the protocol."""
         if not self.ready:
             raise PeerError("a frame came before the hello.")
@@ -172,7 +180,7 @@ class Link:
             raise PeerError(f"the {type(body).__name__.lower()} came again.")
         if isinstance(body, Pads):
             self.their_pads = body
-        if isinstance(body, Verdict | Goodbye | Pads | Leave):
+        if isinstance(body, Verdict | Goodbye | Pads | Leave | Lost):
             return body
         if isinstance(body, Escrow):
             return self._entrusted(body)
@@ -184,7 +192,7 @@ class Link:
         if dimension is None and body.chunks > AHEAD:
             raise PeerError(f"a vector of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
         whole = self.assemblies[kind].add((body.stage, number), body.chunk, body.chunks, body.data, dimension)
-        return None if whole is None else Complete(kind, body.stage, number, whole)
+        return None if whole is None else Complete(kind, body.stage, number, whole, body.route)
 
     def _entrusted(self, body: Escrow) -> Complete | None:
         if self.secrets.forgotten(body.stage):  # it is over here; nobody has to be stood in for

@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from ...costs.base import Array
 from ...errors import PeerError
 from .acceptances import Acceptances, bits
-from .agreement import NOBODY, ROLLED_BACK, Agreement, Contradiction, Final, forgotten
+from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, forgotten
 from .escrow import guardians
-from .frames import Goodbye, Leave, Pads, Progress, Verdict
+from .frames import Goodbye, Leave, Lost, Pads, Progress, Verdict
 from .leaving_state import Departure
 from .link import Complete, Link, News
+from .lost_links import LostLinks
+from .passing_on import PassingOn
 from .route import Route
 from .stages import Counts, Ended, Held
 
@@ -52,6 +53,7 @@ class Party:
     before: Progress = NOTHING  # what this party may have said before a restart
     heard: dict[str, Progress] = field(default_factory=dict)  # the newest of each neighbour
     departure: Departure | None = None  # None: nobody can leave for good
+    lost: LostLinks | None = None  # None: the route cannot change
     gone: set[str] = field(default_factory=set)  # neighbours that have, and are not listened to
     absent: int = 0  # the bits of those without whom a stage ends
     route: Route | None = None  # what values, snapshots and verdicts go over; None: all links
@@ -62,11 +64,7 @@ class Party:
 
     def take(self, route: Route | None) -> None:
         """From now on values, snapshots and verdicts go over this route."""
-        self.route, around = route, None if route is None else route.around(self.index)
-        self.talks = {name for name, link in self.links.items() if around is None or link.index in around}
-        self.sides: dict[str, set[int]] = {}  # of a tree, by neighbour: who is on this side of the edge
-        if route is not None and route.is_tree:
-            self.sides = {name: route.side(self.index, self.links[name].index) for name in self.talks}
+        self.passing = PassingOn(self.index, self.links, route)
 
     @property
     def everybody(self) -> int:
@@ -82,7 +80,7 @@ class Party:
     @property
     def unaware(self) -> set[str]:
         """Neighbours that may not know yet how the last stage ended. One that gave up may come back for it."""
-        return {name for name in self.talks if self.over.get(name, -1) < self.stage} - self.finished - self.gone
+        return {name for name in self.links if self.over.get(name, -1) < self.stage} - self.finished - self.gone
 
     @property
     def waited_for(self) -> set[str]:
@@ -105,10 +103,10 @@ class Party:
         accepted = NOTHING if over is None else Progress(over, 0, self.ended[over].epoch)
         return _later(accepted, self.heard.get(neighbour, NOTHING))
 
-    def skip(self, stage: int, epoch: int, proofs: Mapping[int, bytes]) -> None:
+    def skip(self, stage: int, epoch: int, proofs: Mapping[int, bytes], route: bytes = b"") -> None:
         """A stage that was over before a restart."""
         self.stage, self.agreement = stage, None
-        self.ended[stage] = Ended(stage, epoch, proofs)
+        self.ended[stage] = Ended(stage, epoch, proofs, route)
         self.held.clear()  # which was about this stage, heard before it was known to be over
 
     def begin(self, stage: int, agreement: Agreement) -> None:
@@ -120,22 +118,16 @@ class Party:
             with suppress(Final):  # the agreement knows
                 self._compare_pads(link)
         held, self.held = self.held, {}
-        length = len(agreement.node.x)
         for name, said in held.items():
-            link = self.links[name]
-            # What does not fit is refused when it is said again.
-            if said.value is not None and len(said.value[1]) == length:
-                with self._noted(name, "value"):
-                    self._value(link, *said.value)
-                    self._note(name, Progress(stage, said.value[0], 0))
-            if said.snapshot is not None and len(said.snapshot[1]) == length:
-                with self._noted(name, "snapshot"):
-                    agreement.hear(link.index, *said.snapshot)
-                    self._note(name, Progress(stage, 0, said.snapshot[0]))
-            if said.verdict is not None:
-                with self._noted(name, "verdict"):
-                    self._verdict(name, said.verdict)
-                    self._note(name, Progress(stage, 0, said.verdict.epoch))
+            for kind, what in zip(SAID, (said.value, said.snapshot, said.verdict), strict=True):
+                # What does not fit is refused when it is said again.
+                # (The value of an earlier stage may have been held for another route.)
+                if what is None or what.stage != stage:
+                    continue
+                if isinstance(what, Verdict) or len(what.data) == len(agreement.node.x):
+                    with self._noted(name, kind):
+                        self._judged(self.links[name], what)
+                        self._note(name, _progress(what))
         self.save()
 
     @contextmanager
@@ -166,7 +158,7 @@ class Party:
         assert self.agreement is not None
         epoch = self.agreement.epoch
         assert epoch is not None
-        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.proofs)
+        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.proofs, self.agreement.tag)
 
     # What comes in
 
@@ -192,6 +184,8 @@ class Party:
             return False
         if isinstance(said, Leave):
             return self._told_of(neighbour, said)
+        if isinstance(said, Lost):
+            return self.lost is not None and self.lost.hear(said)
         if isinstance(said, Goodbye):
             self._left(neighbour, said.reason)
             return True
@@ -264,8 +258,6 @@ class Party:
             raise PeerError(f"a verdict names parties beyond the {self.n} of this run.")
         if self.departure is not None and said.stage <= self.stage + 1:
             self.departure.note(neighbour, said.stage)
-        if neighbour not in self.talks:
-            raise PeerError(f"{neighbour} speaks over an edge that has no messages in this run.")
         if said.stage in self.ended:
             link.lags = said.stage  # tell it how that stage ended
             if isinstance(said, Verdict):  # whose signatures do not matter: only that it has them
@@ -276,12 +268,21 @@ class Party:
             raise PeerError(f"{neighbour} is in stage {said.stage}, which was never here.")
         if self.agreement is None or said.stage > self.stage:
             return self._hold(link, said)
+        return self._judged(link, said)
+
+    def _judged(self, link: Link, said: Complete | Verdict) -> bool:
+        """Something of the stage under way; True where others should hear of what it changed."""
+        assert self.agreement is not None
         if isinstance(said, Verdict):
-            return self._verdict(neighbour, said)
+            return self._verdict(link, said)
+        if said.route != self.agreement.tag:  # it is old, or for later: it will not be said again
+            return self._hold(link, said)
+        if link.index not in self.agreement.node.neighbours:
+            raise PeerError(f"a {said.kind} of {link.name}, which is no neighbour on the route.")
         self._check_length(said)
         before = self._epoch()
         if said.kind == "value":
-            self._value(link, said.number, said.data)
+            self.counts.old += not self.agreement.receive(link.index, said.number, said.data)
         else:
             self.agreement.hear(link.index, said.number, said.data)
         return self._saved(before)
@@ -292,31 +293,31 @@ class Party:
         if not shown.no and self.everybody & ~bits(shown.acceptances) == 0:
             self.over[link.name] = max(stage, self.over.get(link.name, -1))
 
-    def _value(self, link: Link, counter: int, r: Array) -> None:
+    def _verdict(self, link: Link, said: Verdict) -> bool:
         assert self.agreement is not None
-        self.counts.old += not self.agreement.receive(link.index, counter, r)
-
-    def _verdict(self, neighbour: str, said: Verdict) -> bool:
-        assert self.agreement is not None
-        before, link = self._epoch(), self.links[neighbour]
+        before = self._epoch()
         self._check_signatures(link, said)
         shown = link.shown[said.stage] = said.after(link.shown.get(said.stage))
-        self.agreement.verdict(shown.epoch, no=shown.no, proofs=shown.acceptances)
+        if shown.route == self.agreement.tag:
+            self.agreement.verdict(shown.epoch, no=shown.no, proofs=shown.acceptances)
+        else:
+            self.agreement.verdict_elsewhere(shown.route, shown.epoch, no=shown.no, proofs=shown.acceptances)
         self._ends(link, said.stage)
         return self._saved(before)
 
     def _check_signatures(self, link: Link, said: Verdict) -> None:
         """Refuse an acceptance that its party has not signed. What is known need not be checked again."""
         known: dict[int, bytes] = {}
-        if (shown := link.shown.get(said.stage)) is not None and shown.epoch == said.epoch:
+        if (shown := link.shown.get(said.stage)) is not None and shown.about == said.about:
             known |= shown.acceptances
-        if self.agreement is not None and (said.stage, said.epoch) == (self.stage, self.agreement.current):
-            assert self.agreement.epoch is not None
-            known |= self.agreement.epoch.proofs
+        agreement = self.agreement
+        epoch = None if agreement is None else agreement.epoch
+        if agreement is not None and epoch is not None and said.about == (self.stage, epoch.number, agreement.tag):
+            known |= epoch.proofs
         for index, signature in said.acceptances.items():
             if known.get(index) == signature:
                 continue
-            if not self.acceptances.genuine(index, said.stage, said.epoch, signature):
+            if not self.acceptances.genuine(index, said.stage, said.epoch, signature, said.route):
                 who = self.acceptances.names[index]
                 raise Contradiction(f"says that {who} has accepted epoch {said.epoch}, and {who} has not signed that.")
 
@@ -353,9 +354,9 @@ class Party:
                 raise forgotten(said.epoch)
             held.verdict = said.after(held.verdict)
         elif said.kind == "value":
-            held.value = (said.number, said.data)
+            held.value = said
         else:
-            held.snapshot = (said.number, said.data)
+            held.snapshot = said
         return False
 
     def _check_length(self, said: Complete) -> None:
@@ -378,42 +379,22 @@ class Party:
     def news_for(self, link: Link) -> News:
         """All that this neighbour could be told now."""
         news = News() if self.departure is None else News(leaves=self.departure.statements)
+        news.losts = [] if self.lost is None else self.lost.statements.values()
         if link.name in self.gone:
             return news
         agreement = self.agreement
         over = self.stage if agreement is None else None  # a neighbour may stay until it knows that this party knows
-        if link.name not in self.talks:
-            over = None
         for ended in (self.ended[stage] for stage in self.ended if stage in (link.lags, over)):
-            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, ended.proofs))
+            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, ended.proofs, ended.route))
         if agreement is not None:
             news.pads = Pads(self.stage, link.pads[self.stage])
         if agreement is not None and agreement.hopeless is None:
+            news.route = agreement.tag
             kept = not link.secrets.forgotten(self.stage)  # after it nobody has to be stood in for
-            around = (other.index for other in self.links.values())  # whether there are messages or not
-            if kept and self.departure is not None and link.index in guardians(around):
+            if kept and self.departure is not None and link.index in guardians(of.index for of in self.padded):
                 news.escrow = self.departure.escrow(self.stage, agreement.node)
-            if link.name in self.talks:
-                self._news_of(agreement, link, news)
+            self.passing.tell(news, self.stage, agreement, link, absent=self.absent, ending=self.ending)
         return news
-
-    def _news_of(self, agreement: Agreement, link: Link, news: News) -> None:
-        epoch, said = agreement.epoch, agreement.telling.said.get(link.index)
-        if said is not None and not agreement.done:
-            news.value = (self.stage, *said)
-        if epoch is None:
-            return
-        news.snapshot = (self.stage, epoch.number, epoch.sent[link.index])
-        proofs = NOBODY if epoch.no else self._gathered(link, epoch.proofs)
-        if epoch.no or proofs:
-            news.verdicts.append(Verdict(self.stage, epoch.number, epoch.no, proofs))
-
-    def _gathered(self, link: Link, proofs: Mapping[int, bytes]) -> Mapping[int, bytes]:
-        """The acceptances to pass on. Over a tree those of one side of the edge go together, once all are here."""
-        if self.ending or link.name not in self.sides:
-            return proofs
-        side = [i for i in self.sides[link.name] if not self.absent >> i & 1]
-        return {i: proofs[i] for i in side} if all(i in proofs for i in side) else NOBODY
 
 
 def _progress(said: Complete | Verdict) -> Progress:

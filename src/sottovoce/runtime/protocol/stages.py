@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...costs.base import Array
 from .frames import Verdict
+from .link import Complete
 
 
 @dataclass(eq=False)
 class Held:
     """The newest that a neighbour said about a stage which has not begun here."""
 
-    value: tuple[int, Array] | None = None
-    snapshot: tuple[int, Array] | None = None
+    value: Complete | None = None
+    snapshot: Complete | None = None
     verdict: Verdict | None = None
 
 
@@ -25,6 +25,7 @@ class Ended:
     stage: int
     epoch: int
     proofs: Mapping[int, bytes]
+    route: bytes = b""
 
 
 @dataclass(eq=False)

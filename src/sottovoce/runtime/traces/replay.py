@@ -25,6 +25,7 @@ from ..keys.identity import load
 from ..network_agreements import NetworkAgreements, answer
 from ..plan.node_file import NodeConfig, read_node_file
 from ..protocol.route import routed
+from ..stage_node import edges
 from ..transport.in_memory import Hub
 from .trace import Began, Event, Heard, Trace, Woke, read_trace, written
 
@@ -273,7 +274,7 @@ class _Past(Agent):
     ) -> Result:
         cost = cost() if callable(cost) else cost
         grid = 0.0 if mask is None else mask.grid
-        self.brought.append(Holding(cost, self.edges(stage, cost.dim, mask), grid))
+        self.brought.append(Holding(cost, edges(self, stage, cost.dim, mask), grid))
         if self.journal.get_arrays(f"answer/{stage}") is None:
             raise _Unfinished
         return await super().agree(stage, cost, mask, tol, size)

@@ -85,6 +85,10 @@ class Recorder:
         """A party has left for good, and from here on others stand in for it."""
         self.write({"stage": stage, "left": party})
 
+    def rerouted(self, stage: int) -> None:
+        """A link stays dead, and from here on messages go over the whole network."""
+        self.write({"stage": stage, "rerouted": True})
+
     def mark(self) -> dict[str, Array]:
         """To be saved with a state: where in the trace it belongs."""
         return {"trace": np.array([float(self.lines)])}
@@ -220,10 +224,10 @@ def read_trace(path: str | Path) -> Trace:
 
 
 def _event(path: Path, k: int, line: bytes, neighbours: Mapping[str, int]) -> Event:
-    where, gone = f"{path}, line {k + 2}", None
+    where, gone, rerouted = f"{path}, line {k + 2}", None, False
     try:
         entry = json.loads(line)
-        stage, gone = int(entry["stage"]), entry.get("left")
+        stage, gone, rerouted = int(entry["stage"]), entry.get("left"), "rerouted" in entry
         if "wake" in entry:
             return Woke(stage, int(entry["wake"]), {neighbours[name]: str(r) for name, r in entry["sent"].items()})
         if "heard" in entry:
@@ -236,6 +240,10 @@ def _event(path: Path, k: int, line: bytes, neighbours: Mapping[str, int]) -> Ev
         if gone is not None:
             raise InvalidFile(
                 f"{where}: {gone!r:.80} left this run for good. What the others made of it then is not replayed."
+            ) from None
+        if rerouted:
+            raise InvalidFile(
+                f"{where}: a link stayed dead, and the run went on over the whole network. That is not replayed."
             ) from None
         raise InvalidFile(f"{where}: this is no line of a trace.") from None
     if after is None:
