@@ -21,7 +21,7 @@ class PassingOn:
             self.sides = {name: route.side(i, links[name].index) for name in self.talks}
 
     def tell(self, news: News, stage: int, agreement: Agreement, link: Link, *, absent: int, ending: bool) -> None:
-        """Add to the news what this neighbour could be told of an agreement. When the run is over here everybody is told
+        """Add to the news what this neighbour could be told of an agreement. When the run is over here all are told
         how it ended: whoever does not know, and whose route is cut, may have no other way."""
         epoch, said = agreement.epoch, agreement.telling.said.get(link.index)
         if ending and epoch is not None:
