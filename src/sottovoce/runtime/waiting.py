@@ -46,7 +46,7 @@ class Waiting:
             return True
         if agreement.accepted:
             return False
-        expected = {self.party.links[name].index for name in self.party.talks - self.party.gone}
+        expected = {self.party.links[name].index for name in self.party.passing.talks - self.party.gone}
         return agreement.telling.urgent or (bool(agreement.news) and agreement.news >= expected)
 
     async def until_turn(self, agreement: Agreement) -> None:
