@@ -94,14 +94,13 @@ class Agent:
         self.fallback = Fallback(self, identity)
         self.party = Party(
             config.index, config.parties, links, acceptances, self.save, departure=self.departure,
-            lost=self.fallback.lost,
+            lost=self.fallback.lost, route=self.fallback.now[0],
         )  # fmt: skip
         self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             route = bytes(int(byte) for byte in over["route"])
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]), from_array(over["proofs"]), route)
-        self.party.take(self.fallback.route(self.party.stage)[0])
         self.party.over = dict.fromkeys(retention.told(journal), self.party.stage)
         self.door = Door(self.party, journal, self.fail, self.mark)
         self.door.remember(self.party.stage + 1, self._spent(self.party.stage + 1))
@@ -174,7 +173,7 @@ class Agent:
             return
         self.lose_patience()
         self.turn.set()
-        if changed and self.party.passing.sides:  # of which acceptances are told together
+        if changed and self.party.sides:
             self.tell()
         elif changed:
             self.tell_soon()
@@ -269,10 +268,10 @@ class Agent:
         node = stage_node.node(self, stage, cost, mask, route, tag)
         sigma = 0.0 if mask is None else mask.sigma * self.fallback.rerouting.largest(tag)
         sign = partial(self.party.acceptances.sign, stage, route=tag)
-        folded, turns = self.fallback.rerouting.folded(route, tag), self.config.wake == "turns"
         agreement = Agreement(
-            node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, tag=tag, route=route, folded=folded,
-            turns=turns,
+            node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, route=route, tag=tag,
+            folded=len(self.config.edges) - (0 if tag else len(route.edges)),
+            turns=self.config.wake == "turns" and not tag,
         )  # fmt: skip
         self.departure.adapt(stage, agreement)
         spent = self._spent(stage)
@@ -293,8 +292,8 @@ class Agent:
         self.reserved = spent
         log.info("stage begins", extra={"stage": stage, "dimension": cost.dim})
         agreement.paused = self.departure.undecided
+        self.fallback.take(stage, route)
         self.fallback.note(stage, tag)
-        self.party.take(route)
         self.party.begin(stage, agreement)
         self.fallback.look()
         self.lose_patience()
@@ -344,7 +343,7 @@ class Agent:
 
     async def drive(self, agreement: Agreement) -> None:
         """Wake, again and again, until everybody has agreed that it is enough."""
-        if self.config.wake == "turns":
+        if agreement.telling.always:
             await self.wait(agreement)
         while not agreement.done and self.party.agreement is agreement:
             if agreement.hopeless is not None:
@@ -364,12 +363,12 @@ class Agent:
 
     async def wait(self, agreement: Agreement) -> None:
         """Until it is time to wake: after a random time, or once all neighbours have spoken."""
-        if self.config.wake == "eager":
-            await self.waiting.until_due(agreement)
-        elif self.config.wake == "turns":
+        if agreement.telling.always:
             await self.waiting.until_turn(agreement)
+        elif isinstance(self.config.wake, str):  # also with turns, on a route that was not planned
+            await self.waiting.until_due(agreement)
         else:
-            await asyncio.sleep(self.poisson.expovariate(float(self.config.wake)))
+            await asyncio.sleep(self.poisson.expovariate(self.config.wake))
 
     # The disk
 

@@ -51,12 +51,14 @@ def act(agent: Agent) -> None:
             agent.fail(error)
             return
         agent.party.absent = 1 << agent.config.names.index(decision.leaver)
-        if agreement is not None and not agreement.done:
-            if agent.party.stage == decision.stage and decision.kind in ("dropped", "adopted"):
-                agent.save()
-                agent.party.set_aside()
-                agent.mark()
-            else:
+        under_way = agreement is not None and not agreement.done
+        if under_way and agent.party.stage == decision.stage and decision.kind in ("dropped", "adopted"):
+            agent.save()
+            agent.party.set_aside()
+            agent.mark()
+        else:  # the route may have led through the one that has left: whoever lacks the end is told over all links
+            agent.party.take(None)
+            if agreement is not None and under_way:
                 agreement.absent = agent.party.absent
                 if agreement.epoch is not None:
                     agreement.unite(no=False)

@@ -50,6 +50,17 @@ class Fallback:
         """The one that ``begin`` has chosen."""
         return self.rerouting.without(self.used, self.agent.departure.leaver(stage))
 
+    @property
+    def now(self) -> tuple[Route, bytes]:
+        """By what is known."""
+        return self.rerouting.without(self.lost.dead, self.agent.departure.leaver(self.agent.config.question.stages))
+
+    def take(self, stage: int, route: Route) -> None:
+        """Talk over a route; and where the last acceptances of a stage are missing, as somebody has left, over all."""
+        departure = self.agent.departure
+        all_links = departure.decision is not None and departure.leaver(stage) is None
+        self.agent.party.take(None if all_links else route)
+
     def mark(self) -> dict[str, Array]:
         """To be saved with a state."""
         return {"dead": np.array(sorted(self.used), dtype=float).reshape(-1, 2)}
@@ -59,10 +70,12 @@ class Fallback:
         self.lost.news = False
         agent, agreement = self.agent, self.agent.party.agreement
         stage = agent.party.stage
-        if agreement is None or agreement.done or agent.departure.settles(stage):
-            return  # the next one begins on the new route
-        _, tag = self.rerouting.without(self.lost.dead, agent.departure.leaver(stage))
-        if tag != agreement.tag:
+        if agent.departure.settles(stage):
+            return
+        route, tag = self.rerouting.without(self.lost.dead, agent.departure.leaver(stage))
+        if agreement is None or agreement.done:  # those who wait for the end may be told over other links
+            self.take(stage, route)
+        elif tag != agreement.tag:
             agent.save()
             agent.party.set_aside()
             agent.mark()

@@ -172,13 +172,13 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
         finally:
             for task in (work, halt):
                 task.cancel()
+            agent.fallback.stop()
             if agent.result is None:
                 if not agent.parting:
                     say_goodbye(agent, "stopped before the end")
                 with suppress(JournalError):  # which may be the reason to stop
                     agent.save()
             await transport.stop()
-            agent.fallback.stop()
             status.close()
             with suppress(OSError):
                 config.socket.unlink()

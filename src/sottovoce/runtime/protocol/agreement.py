@@ -31,9 +31,11 @@ from ...errors import PeerError
 from ...pdmm.node import Message, Node
 from .acceptances import as_array, bits, from_array
 from .message_bounds import Sizes
+from .past import Past, bit, flag
 from .route import Route
 from .telling import EPS, ROUNDING, Telling
 
+IDLE = 8  # wakes with nothing new, after which it is time to ask the others all the same
 PATIENCE = 64  # wakes, at most, between an epoch that failed and the next attempt of the same party
 NOBODY: Mapping[int, bytes] = MappingProxyType({})
 JUMP = 2**20  # epochs by which others can be ahead; a run has a few
@@ -74,16 +76,6 @@ class Epoch:
         return bits(self.proofs)
 
 
-@dataclass(frozen=True, eq=False)
-class Past:
-    """The last epoch on a route that was given up. Where this party has accepted it, others may have ended with it."""
-
-    number: int
-    absent: int  # the bits of parties that had left by then
-    residual: float = 0.0
-    x: Array | None = None  # where it has
-
-
 class Agreement:
     """PDMM at party ``node.i`` of ``n``, until everybody has accepted one epoch.
 
@@ -102,22 +94,26 @@ class Agreement:
         tol: float,
         sigma: float = 0.0,
         size: float = 1.0,
-        tag: bytes = b"",
         route: Route | None = None,
+        tag: bytes = b"",
         folded: int = 0,
         turns: bool = False,
     ) -> None:
         """``sign`` an epoch that is accepted; ``sigma`` of the pads, the public ``size`` of the numbers, and how many
-        edges are ``folded``: what honest messages can come to. ``tag``, ``route``: on which they travel; with ``turns``
-        everybody waits to hear everybody."""
+        edges of the network have no messages: what honest messages can come to. ``route`` is what they go over, with
+        its ``tag``; with ``turns`` everybody waits to hear everybody."""
         self.node, self.n, self.sign, self.tol = node, n, sign, tol
         self.sizes = Sizes(n, max(node.c.values()), sigma, size, folded)
-        self.telling = Telling(node.i, node.neighbours, route, always=turns)
+        # On a route that was not planned nobody waits to speak: a neighbour may be beyond this stage, and not know.
+        self.telling = Telling(node.i, node.neighbours, None if tag else route, always=turns)
         self.everybody = (1 << n) - 1  # bits
         self.hopeless: Contradiction | None = None  # why this party cannot go on
         self.newest: dict[int, Array] = {}  # what the last wake had to say to each neighbour
         self.last: dict[int, Array] = {}  # what each has said
         self.news: set[int] = set()  # neighbours heard since the last wake
+        self.change = np.inf  # by how much the last wake that had heard something changed what was told
+        self.settled: set[int] = set()  # neighbours whose news have changed nothing since
+        self.idle = 0  # wakes since there was news
         # Of an epoch that this party will enter once it has heard everybody: before that it could only refuse it.
         self.pending: dict[int, tuple[int, Array]] = {}
         self.early: tuple[int, Mapping[int, bytes]] = 0, NOBODY
@@ -134,8 +130,8 @@ class Agreement:
     def wake(self) -> None:
         """Compute, and have something new to say to every neighbour (eqs. 2 and 3)."""
         self.newest = {message.receiver: message.r for message in self.node.wake()}
-        tau = self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
-        self.telling.take(self.node.sent, self.newest, self.news, tau)
+        self._notice(self.telling.changes(self.newest))
+        self.telling.take(self.node.sent, self.newest)
         if not _size(self.newest.values()) <= self.sizes.largest:
             self.hopeless = Contradiction(
                 "the numbers of this party are so large in units of scale that its neighbours refuse them. Agree on a "
@@ -144,6 +140,16 @@ class Agreement:
         self.news.clear()
         self.wakes += 1
         self.wait = max(0, self.wait - 1)
+
+    def _notice(self, change: float) -> None:
+        """Whether there is still something to compute."""
+        self.idle = 0 if self.news else self.idle + 1
+        if self.news or self.idle >= IDLE:
+            self.change = change
+        if self.moves > 1:
+            self.settled.clear()
+        else:
+            self.settled |= self.news if self.idle < IDLE else self.telling.heard
 
     def receive(self, j: int, counter: int, r: Array) -> bool:
         """A neighbour's message (eq. 5); False where it is old news."""
@@ -166,12 +172,17 @@ class Agreement:
         return max(promised, ROUNDING * EPS * _size(messages))
 
     @property
+    def moves(self) -> float:
+        """By how much what was told has changed, in units of what is asked for."""
+        return self.change / self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
+
+    @property
     def calm(self) -> bool:
         """Whether what each neighbour has said changes nothing here: time to ask the others."""
         if self.done or self.paused or self.pending or self.wait > 0:
             return False
         undecided = self.epoch is not None and not self.epoch.no
-        return not undecided and self.telling.settled >= set(self.node.neighbours)
+        return not undecided and self.settled >= set(self.node.neighbours)
 
     @property
     def met(self) -> bool:
@@ -328,7 +339,7 @@ class Agreement:
         """How far the newest messages are from a fixed point, in units of what is asked for: 1 is good enough."""
         if self.done and self.epoch is not None and self.epoch.residual is not None:
             return self.epoch.residual
-        return self.telling.moves
+        return self.moves
 
     # To survive a crash
 
@@ -336,10 +347,9 @@ class Agreement:
         """All that changes, as named arrays. Pads and data are not in it: the node is made from them anew."""
         arrays = {"x": self.node.x, "counters": _pairs(self.node.newest), "sent": np.array([float(self.node.sent)])}
         arrays |= {f"D.{j}": D for j, D in self.node.D.items()}
-        arrays["route"], arrays["absent"] = np.array([float(byte) for byte in self.tag]), _flag(self.absent)
+        arrays["route"], arrays["absent"] = np.array([float(byte) for byte in self.tag]), flag(self.absent)
         for of, past in self.earlier.items():
-            accepted = [] if past.x is None else [past.residual, *past.x]
-            arrays[f"earlier.{of.hex()}"] = np.array([float(past.number), *_flag(past.absent), *accepted])
+            arrays[f"earlier.{of.hex()}"] = past.as_array()
         if self.epoch is not None:
             epoch = self.epoch
             arrays["epoch"] = np.array([float(epoch.number), float(epoch.no), float(self.done)])
@@ -358,7 +368,7 @@ class Agreement:
         node.newest |= {int(j): int(counter) for j, counter in arrays["counters"] if j in node.newest}
         for name, numbers in arrays.items():
             if name.startswith("earlier."):
-                self.earlier[bytes.fromhex(name.removeprefix("earlier."))] = _past(numbers)
+                self.earlier[bytes.fromhex(name.removeprefix("earlier."))] = Past.from_array(numbers)
         epoch = None
         if "epoch" in arrays:
             number, no, done = arrays["epoch"]
@@ -375,23 +385,9 @@ class Agreement:
         if tag == self.tag or self.done:
             self.tag, self.epoch = tag, epoch
         else:
-            self.earlier[tag] = Past(self.current if epoch is None else epoch.number, _bit(arrays["absent"][0]))
+            self.earlier[tag] = Past(self.current if epoch is None else epoch.number, bit(arrays["absent"][0]))
             if epoch is not None and epoch.residual is not None and node.i in epoch.proofs:
                 self.earlier[tag] = replace(self.earlier[tag], residual=epoch.residual, x=epoch.x)
-
-
-def _past(numbers: Array) -> Past:
-    number, absent, *accepted = numbers.tolist()
-    return Past(int(number), _bit(absent), *((accepted[0], np.array(accepted[1:])) if accepted else ()))
-
-
-def _flag(absent: int) -> Array:
-    """The bit of at most one party as a number that a float holds."""
-    return np.array([float(absent.bit_length())])
-
-
-def _bit(flag: float) -> int:
-    return 1 << int(flag) - 1 if flag else 0
 
 
 def _size(vectors: Iterable[Array]) -> float:

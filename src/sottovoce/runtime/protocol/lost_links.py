@@ -46,6 +46,12 @@ class LostLinks:
         """Links that both ends have lost."""
         return frozenset(self.edge(by, other) for by, other in self.statements if (other, by) in self.statements)
 
+    @property
+    def severed(self) -> set[str]:
+        """Neighbours behind a dead link."""
+        own = self.names[self.me.name]
+        return {name for name, i in self.names.items() if i != own and (min(i, own), max(i, own)) in self.dead}
+
     def edge(self, a: str, b: str) -> Edge:
         """Of the network."""
         i, j = sorted((self.names[a], self.names[b]))

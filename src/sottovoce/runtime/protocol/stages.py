@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .frames import Verdict
+from .frames import Progress, Verdict
 from .link import Complete
 
 
@@ -38,3 +38,17 @@ class Counts:
     bytes_sent: int = 0
     bytes_received: int = 0
     refused: int = 0  # frames that broke the protocol
+
+
+def progress_of(said: Complete | Verdict) -> Progress:
+    """How far a neighbour that says this has spoken."""
+    if isinstance(said, Verdict):
+        return Progress(said.stage, 0, said.epoch)
+    return Progress(said.stage, said.number, 0) if said.kind == "value" else Progress(said.stage, 0, said.number)
+
+
+def later(a: Progress, b: Progress) -> Progress:
+    """The newest of both."""
+    if a.stage != b.stage:
+        return max(a, b)
+    return Progress(a.stage, max(a.counter, b.counter), max(a.epoch, b.epoch))
