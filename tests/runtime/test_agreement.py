@@ -108,8 +108,8 @@ class Hasty(Agreement):
 
     def judge(self) -> None:
         epoch = self.epoch
-        if epoch.residual is None and len(epoch.heard) == len(self.node.neighbours) and np.isfinite(self.telling.moves):
-            epoch.residual = self.telling.moves
+        if epoch.residual is None and len(epoch.heard) == len(self.node.neighbours) and np.isfinite(self.moves):
+            epoch.residual = self.moves
             fine = epoch.residual <= 1
             self.unite(no=not fine, proofs={self.node.i: self.sign(epoch.number)} if fine else {})
 
@@ -172,7 +172,7 @@ def test_lockstep_at_theta_1_has_the_answer_and_no_proof():
     run = Run(sv.Network.ring(4), Adversary(0.0), theta=1.0)
     assert Lockstep(run).play(1000) == 1000
     assert np.abs([party.node.x for party in run.parties] - run.s.mean(axis=0)).max() < 1e-12
-    assert min(party.telling.moves for party in run.parties) > 1
+    assert min(party.change for party in run.parties) > 1
 
 
 @dataclass

@@ -110,8 +110,7 @@ class Overheard:
                 party.wake()
                 if party.met and news and not party.wait and not undecided:
                     known = *party.last.values(), *party.newest.values()
-                    tau, moves = party.tau(party.node.x, known), party.telling.moves
-                    self.learn(i, "calm", moves * tau, moves <= 1, party.node.x, known)
+                    self.learn(i, "calm", party.change, party.moves <= 1, party.node.x, known)
             if party.calm:
                 party.propose()
             self.heard_of(i)

@@ -101,7 +101,6 @@ class Agent:
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             route = bytes(int(byte) for byte in over["route"])
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]), from_array(over["proofs"]), route)
-        self.party.take(self.fallback.route(self.party.stage)[0])
         self.party.over = dict.fromkeys(retention.told(journal), self.party.stage)
         self.door = Door(self.party, journal, self.fail, self.mark)
         self.door.remember(self.party.stage + 1, self._spent(self.party.stage + 1))
@@ -174,7 +173,7 @@ class Agent:
             return
         self.lose_patience()
         self.turn.set()
-        if changed and self.party.passing.sides:  # of which acceptances are told together
+        if changed and self.party.sides:
             self.tell()
         elif changed:
             self.tell_soon()
@@ -269,10 +268,10 @@ class Agent:
         node = stage_node.node(self, stage, cost, mask, route, tag)
         sigma = 0.0 if mask is None else mask.sigma * self.fallback.rerouting.largest(tag)
         sign = partial(self.party.acceptances.sign, stage, route=tag)
-        folded, turns = self.fallback.rerouting.folded(route, tag), self.config.wake == "turns" and not tag
         agreement = Agreement(
-            node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, tag=tag, route=route, folded=folded,
-            turns=turns,
+            node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, route=route, tag=tag,
+            folded=len(self.config.edges) - (0 if tag else len(route.edges)),
+            turns=self.config.wake == "turns" and not tag,
         )  # fmt: skip
         self.departure.adapt(stage, agreement)
         spent = self._spent(stage)

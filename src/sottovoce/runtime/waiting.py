@@ -32,7 +32,10 @@ class Waiting:
         with suppress(TimeoutError):
             while not self.due(agreement):
                 self.turn.clear()
-                if agreement.news and agreement.telling.open and not agreement.accepted:
+                if agreement.accepted:  # there is nothing to compute
+                    await self.turn.wait()
+                    continue
+                if agreement.news and agreement.telling.open:
                     until = min(until, loop.time() + self.patience)
                 async with asyncio.timeout_at(until):
                     await self.turn.wait()
@@ -46,7 +49,7 @@ class Waiting:
             return True
         if agreement.accepted:
             return False
-        expected = {self.party.links[name].index for name in self.party.passing.talks - self.party.gone}
+        expected = {self.party.links[name].index for name in self.party.talks - self.party.gone}
         return agreement.telling.urgent or (bool(agreement.news) and agreement.news >= expected)
 
     async def until_turn(self, agreement: Agreement) -> None:

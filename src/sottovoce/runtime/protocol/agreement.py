@@ -35,6 +35,7 @@ from .past import Past, bit, flag
 from .route import Route
 from .telling import EPS, ROUNDING, Telling
 
+IDLE = 8  # wakes with nothing new, after which it is time to ask the others all the same
 PATIENCE = 64  # wakes, at most, between an epoch that failed and the next attempt of the same party
 NOBODY: Mapping[int, bytes] = MappingProxyType({})
 JUMP = 2**20  # epochs by which others can be ahead; a run has a few
@@ -110,6 +111,9 @@ class Agreement:
         self.newest: dict[int, Array] = {}  # what the last wake had to say to each neighbour
         self.last: dict[int, Array] = {}  # what each has said
         self.news: set[int] = set()  # neighbours heard since the last wake
+        self.change = np.inf  # by how much the last wake that had heard something changed what was told
+        self.settled: set[int] = set()  # neighbours whose news have changed nothing since
+        self.idle = 0  # wakes since there was news
         # Of an epoch that this party will enter once it has heard everybody: before that it could only refuse it.
         self.pending: dict[int, tuple[int, Array]] = {}
         self.early: tuple[int, Mapping[int, bytes]] = 0, NOBODY
@@ -126,8 +130,8 @@ class Agreement:
     def wake(self) -> None:
         """Compute, and have something new to say to every neighbour (eqs. 2 and 3)."""
         self.newest = {message.receiver: message.r for message in self.node.wake()}
-        tau = self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
-        self.telling.take(self.node.sent, self.newest, self.news, tau)
+        self._notice(self.telling.changes(self.newest))
+        self.telling.take(self.node.sent, self.newest)
         if not _size(self.newest.values()) <= self.sizes.largest:
             self.hopeless = Contradiction(
                 "the numbers of this party are so large in units of scale that its neighbours refuse them. Agree on a "
@@ -136,6 +140,16 @@ class Agreement:
         self.news.clear()
         self.wakes += 1
         self.wait = max(0, self.wait - 1)
+
+    def _notice(self, change: float) -> None:
+        """Whether there is still something to compute."""
+        self.idle = 0 if self.news else self.idle + 1
+        if self.news or self.idle >= IDLE:
+            self.change = change
+        if self.moves > 1:
+            self.settled.clear()
+        else:
+            self.settled |= self.news if self.idle < IDLE else self.telling.heard
 
     def receive(self, j: int, counter: int, r: Array) -> bool:
         """A neighbour's message (eq. 5); False where it is old news."""
@@ -158,12 +172,17 @@ class Agreement:
         return max(promised, ROUNDING * EPS * _size(messages))
 
     @property
+    def moves(self) -> float:
+        """By how much what was told has changed, in units of what is asked for."""
+        return self.change / self.tau(self.node.x, (*self.last.values(), *self.newest.values()))
+
+    @property
     def calm(self) -> bool:
         """Whether what each neighbour has said changes nothing here: time to ask the others."""
         if self.done or self.paused or self.pending or self.wait > 0:
             return False
         undecided = self.epoch is not None and not self.epoch.no
-        return not undecided and self.telling.settled >= set(self.node.neighbours)
+        return not undecided and self.settled >= set(self.node.neighbours)
 
     @property
     def met(self) -> bool:
@@ -322,7 +341,7 @@ class Agreement:
         """How far the newest messages are from a fixed point, in units of what is asked for: 1 is good enough."""
         if self.done and self.epoch is not None and self.epoch.residual is not None:
             return self.epoch.residual
-        return self.telling.moves
+        return self.moves
 
     # To survive a crash
 

@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from ...errors import PeerError
 from .acceptances import Acceptances, bits
 from .agreement import ROLLED_BACK, Agreement, Contradiction, Final, forgotten
-from .escrow import guardians
 from .frames import Goodbye, Leave, Lost, Pads, Progress, Verdict
 from .leaving_state import Departure
 from .link import Complete, Link, News
 from .lost_links import LostLinks
-from .passing_on import PassingOn
 from .route import Route
 from .stages import Counts, Ended, Held, later, progress_of
+from .what_is_new import news_for
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
 HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
@@ -64,7 +63,11 @@ class Party:
 
     def take(self, route: Route | None) -> None:
         """From now on values, snapshots and verdicts go over this route."""
-        self.passing = PassingOn(self.index, self.links, route)
+        self.route, around = route, None if route is None else route.around(self.index)
+        self.talks = {name for name, link in self.links.items() if around is None or link.index in around}
+        self.sides: dict[str, set[int]] = {}  # of a tree, by neighbour: who is on this side of the edge
+        if route is not None and route.is_tree:
+            self.sides = {name: route.side(self.index, self.links[name].index) for name in self.talks}
 
     @property
     def everybody(self) -> int:
@@ -122,10 +125,7 @@ class Party:
         for name, said in held.items():
             for kind, what in zip(SAID, (said.value, said.snapshot, said.verdict), strict=True):
                 # What does not fit is refused when it is said again.
-                # (The value of an earlier stage may have been held for another route.)
-                if what is None or what.stage != stage:
-                    continue
-                if isinstance(what, Verdict) or len(what.data) == len(agreement.node.x):
+                if what is not None and (isinstance(what, Verdict) or len(what.data) == len(agreement.node.x)):
                     with self._noted(name, kind):
                         self._judged(self.links[name], what)
                         self._note(name, progress_of(what))
@@ -269,9 +269,9 @@ class Party:
             raise PeerError(f"{neighbour} is in stage {said.stage}, which was never here.")
         if self.agreement is None or said.stage > self.stage:
             return self._hold(link, said)
-        strange = link.index not in self.agreement.node.neighbours and said.route == self.agreement.tag
-        if strange and isinstance(said, Complete):
-            raise PeerError(f"a {said.kind} of {link.name}, which is no neighbour on the route.")
+        strange = neighbour not in self.talks and not isinstance(said, Verdict)  # whatever route they may be on
+        if strange and said.route == self.agreement.tag:
+            raise PeerError(f"{neighbour} speaks over an edge that has no messages in this run.")
         return self._judged(link, said)
 
     def _judged(self, link: Link, said: Complete | Verdict) -> bool:
@@ -279,9 +279,7 @@ class Party:
         assert self.agreement is not None
         if isinstance(said, Verdict):
             return self._verdict(link, said)
-        if said.route != self.agreement.tag:  # it is old, or for later: it will not be said again
-            return self._hold(link, said)
-        if link.index not in self.agreement.node.neighbours:
+        if said.route != self.agreement.tag or link.name not in self.talks:  # it is old, or will be said again
             return False
         self._check_length(said)
         before = self._epoch()
@@ -382,20 +380,4 @@ class Party:
 
     def news_for(self, link: Link) -> News:
         """All that this neighbour could be told now."""
-        news = News() if self.departure is None else News(leaves=self.departure.statements)
-        news.losts = [] if self.lost is None else self.lost.statements.values()
-        if link.name in self.gone:
-            return news
-        agreement = self.agreement
-        over = self.stage if agreement is None else None  # a neighbour may stay until it knows that this party knows
-        for ended in (self.ended[stage] for stage in self.ended if stage in (link.lags, over)):
-            news.verdicts.append(Verdict(ended.stage, ended.epoch, False, ended.proofs, ended.route))
-        if agreement is not None:
-            news.pads = Pads(self.stage, link.pads[self.stage])
-        if agreement is not None and agreement.hopeless is None:
-            news.route = agreement.tag
-            kept = not link.secrets.forgotten(self.stage)  # after it nobody has to be stood in for
-            if kept and self.departure is not None and link.index in guardians(of.index for of in self.padded):
-                news.escrow = self.departure.escrow(self.stage, agreement.node)
-            self.passing.tell(news, self.stage, agreement, link, absent=self.absent, ending=self.ending)
-        return news
+        return news_for(self, link)

@@ -71,10 +71,6 @@ class Rerouting:
         on_whole = dict(zip(self.whole.edges, self.whole.c, strict=True))
         return {edge: on_whole[edge] / c for edge, c in zip(self.planned.edges, self.planned.c, strict=True)}
 
-    def folded(self, route: Route, tag: bytes) -> int:
-        """How many edges of the network have their pads folded on a route."""
-        return len(self.whole.edges) - (len(route.edges) if tag == PLANNED else 0)
-
     def largest(self, tag: bytes) -> float:
         """How much larger than planned pads are on a route, at most."""
         return 1.0 if tag == PLANNED else max(1.0, *self.stretch.values())

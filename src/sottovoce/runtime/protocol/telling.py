@@ -16,7 +16,6 @@ from ...costs.base import Array
 from .route import Route
 
 EPS = float(np.finfo(float).eps)
-IDLE = 8  # wakes with nothing new, after which it is time to ask the others all the same
 ROUNDING = 16  # roundings of the largest number of a message, below which nothing can be certified
 
 
@@ -27,9 +26,6 @@ class Telling:
         self.neighbours, self.always = neighbours, always  # those of the node, some of whom may leave
         self.said: dict[int, tuple[int, Array]] = {}  # the counter and the numbers that each was last told
         self.heard: set[int] = set()  # since this process has begun: who is back from a crash is told everything again
-        self.moves = float("inf")  # by how much the last wake with news changed what was told, in units of ``tau``
-        self.settled: set[int] = set()  # neighbours whose news have changed nothing since
-        self.idle = 0  # wakes since there was news
         self.parent: int | None = None
         self.waits = route is not None and route.is_tree and not always
         if route is not None and self.waits:
@@ -46,26 +42,18 @@ class Telling:
         """Whether somebody may be told something for the first time."""
         return bool(self.open - self.said.keys())
 
-    def take(self, counter: int, messages: Mapping[int, Array], news: set[int], tau: float) -> None:
-        """These are the newest, after these neighbours were heard; what has changed is to be told under this counter.
-        Less than ``tau`` is as good as nothing."""
-        self.idle = 0 if news else self.idle + 1
-        if news or self.idle >= IDLE:
-            self.moves = self._changes(messages) / tau
-        if self.moves > 1:
-            self.settled.clear()
-        else:
-            self.settled |= news if news else self.heard if self.idle >= IDLE else set()
-        for j in self.open:
-            r, told = messages[j], self.said.get(j)
-            if self.always or told is None or not _same(told[1], r):
-                self.said[j] = counter, r
-
-    def _changes(self, messages: Mapping[int, Array]) -> float:
+    def changes(self, messages: Mapping[int, Array]) -> float:
         """By how much they differ from what was told; infinitely, where somebody was told nothing yet."""
         if not self.said.keys() >= set(self.neighbours):
             return float("inf")
         return max(float(np.abs(r - self.said[j][1]).max(initial=0.0)) for j, r in messages.items())
+
+    def take(self, counter: int, messages: Mapping[int, Array]) -> None:
+        """These are the newest; what has changed is to be told under this counter."""
+        for j in self.open:
+            r, told = messages[j], self.said.get(j)
+            if self.always or told is None or not _same(told[1], r):
+                self.said[j] = counter, r
 
 
 def _same(told: Array, r: Array) -> bool:
