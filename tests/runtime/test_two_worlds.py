@@ -25,6 +25,7 @@ from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.pdmm.modular_mask import ModularMask
 from sottovoce.runtime import agent as agent_module
+from sottovoce.runtime import stage_node
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.keys import identity
 from sottovoce.runtime.plan.question import Question
@@ -95,6 +96,15 @@ def test_parties_swap_their_rows(people, tmp_path, rng, kind):
     """Other numbers of rows, other sums and squares, in every stage; restarts from the journal."""
     rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
     first = World(scene(people, kind, events=MISFORTUNE), "A", tmp_path / "a", rows).play()
+    check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
+
+
+@pytest.mark.parametrize("wake", ["eager", "turns"])
+def test_over_a_tree(people, tmp_path, rng, wake):
+    """With pads folded, and messages that are not sent because nothing has changed."""
+    rows = rows_of(rng, "variance", (3, 1, 12, 5, 2))
+    play = scene(people, "variance", events=MISFORTUNE, overlay="tree", wake=wake)
+    first = World(play, "A", tmp_path / "a", rows).play()
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
 
 
@@ -188,9 +198,10 @@ def stories(draw: Any) -> dict[str, Any]:
         "counts": draw(st.lists(st.integers(1, 6), min_size=n, max_size=n)),
         "seed": draw(st.integers(0, 2**32)),
         "events": tuple(draw(st.lists(crash, max_size=3))),
-        "lost": draw(st.floats(0, 0.3)),
+        "overtaken": draw(st.floats(0, 0.3)),
         "late": draw(st.floats(0, 0.05)),
-        "wake": draw(st.sampled_from(["eager", 60.0])),
+        "wake": draw(st.sampled_from(["eager", "turns", 60.0])),
+        "overlay": draw(st.sampled_from(["tree", "all"])),
         "channels": draw(st.sampled_from(["open", "encrypted"])),
     }
 
@@ -209,14 +220,14 @@ def test_any_network_data_and_order_of_events(people, tmp_path_factory, story):
 
         def fate(sender: str, receiver: str, frame: bytes) -> list[tuple[float, bytes]]:
             # A connection loses nothing while it lasts, but a value that was overtaken is as good as lost.
-            lost = frame[0] == VALUE and dice.random() < story["lost"]
+            late = story["late"] * (20 if frame[0] == VALUE and dice.random() < story["overtaken"] else 1)
             if frame[0] in (OPENING, HELLO, PADS):  # of which the order matters
                 return [(0.0, frame)]
-            return [(dice.random() * story["late"], frame) for _ in range(0 if lost else 1 + (dice.random() < 0.1))]
+            return [(dice.random() * late, frame) for _ in range(1 + (dice.random() < 0.1))]
 
         return fate
 
-    same = {name: story[name] for name in ("network", "events", "wake", "channels")}
+    same = {name: story[name] for name in ("network", "events", "wake", "channels", "overlay")}
     rows = rows_of(rng, story["kind"], story["counts"])
     first = World(scene(people, story["kind"], **same, faults=faults), "A", folder / "a", rows).play()
     try:
@@ -240,14 +251,14 @@ class Measured(Agreement):
 
 @pytest.mark.parametrize("kind", STATISTICS)
 def test_a_threshold_that_takes_the_size_of_data_shows_them(people, tmp_path, rng, monkeypatch, kind):
-    node = Agent.node
+    node = stage_node.node
 
-    def with_size(agent: Agent, stage: int, cost: Cost, mask: Any) -> Any:
-        made = node(agent, stage, cost, mask)
+    def with_size(agent: Agent, stage: int, cost: Cost, *more: Any) -> Any:
+        made = node(agent, stage, cost, *more)
         made.size = cost.sizes[0]
         return made
 
-    monkeypatch.setattr(Agent, "node", with_size)
+    monkeypatch.setattr(stage_node, "node", with_size)
     monkeypatch.setattr(agent_module, "Agreement", Measured)
     rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
     first = World(scene(people, kind), "A", tmp_path / "a", rows).play()

@@ -46,6 +46,7 @@ from sottovoce.runtime.plan.node_file import Neighbour, NodeConfig
 from sottovoce.runtime.plan.question import Question
 from sottovoce.runtime.plan.routes import Routes
 from sottovoce.runtime.protocol import handshake as handshake_module
+from sottovoce.runtime.protocol.route import Route
 from sottovoce.runtime.transport.in_memory import Faults, Hub
 from sottovoce.statistics.agreements import Agreements
 from sottovoce.statistics.at_one_party import run as run_statistic
@@ -82,9 +83,16 @@ class Scene:
     own_data: dict[str, Callable[[int], Any]] = field(default_factory=dict)  # by world, instead of reading the CSV file
     leaver: tuple[float, int] | None = None  # when who leaves for good; then the others say so
 
+    overlay: str = "all"
+
     @property
     def routes(self) -> Routes:
-        return Routes.all([(int(i), int(j)) for i, j in self.network.edges], C, THETA)
+        whole = Routes.all([(int(i), int(j)) for i, j in self.network.edges], C, THETA)
+        if self.overlay == "all":
+            return whole
+        tree = self.network.spanning_tree()
+        c = tree.matched(np.full(self.network.n, 2.0)).tolist()
+        return Routes(whole.edges, Route.over([(int(i), int(j)) for i, j in tree.edges], c, 1.0), whole.route)
 
 
 class Unlucky(Exception):

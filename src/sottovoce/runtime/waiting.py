@@ -32,7 +32,10 @@ class Waiting:
         with suppress(TimeoutError):
             while not self.due(agreement):
                 self.turn.clear()
-                if agreement.news and agreement.telling.open and not agreement.accepted:
+                if agreement.accepted:  # there is nothing to compute
+                    await self.turn.wait()
+                    continue
+                if agreement.news and agreement.telling.open:
                     until = min(until, loop.time() + self.patience)
                 async with asyncio.timeout_at(until):
                     await self.turn.wait()

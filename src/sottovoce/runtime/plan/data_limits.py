@@ -30,15 +30,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...costs import Cost
 from ...costs.base import Array
 from ...errors import BadlyHidden, InvalidInput
+from ...files.toml_table import Table
 from ...pdmm.hiding import size_of
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import Integers
+from ...statistics.at_one_party import LARGEST
 from ..protocol.agreement import Contradiction
 
 ROUNDING = 1e-9
@@ -125,3 +128,15 @@ class Limits:
                 f"the parties have agreed on a number that no data within size = {self.size:g} give: one of them has "
                 "not kept to that. Agree on a new run."
             )
+
+
+def read_limits(table: Table) -> dict[str, Any]:
+    """``size`` and ``least_rows``, as far as they are given."""
+    limits: dict[str, Any] = {}
+    if "size" in table:
+        limits["size"] = float(table.number("size"))
+        if not 0 < limits["size"] <= LARGEST:
+            raise table.refuse("size", f"must be a positive number, at most {LARGEST:g}; got {limits['size']:g}.")
+    if "least_rows" in table and table.name.endswith("statistic"):
+        limits["least_rows"] = int(table.integer("least_rows", least=1))
+    return limits

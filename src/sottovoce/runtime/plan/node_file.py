@@ -17,13 +17,13 @@ from ...data.cost_table import PartyCost
 from ...errors import InvalidFile, InvalidInput
 from ...files.toml_table import Table, TomlFile
 from ...pdmm.masks import GaussianMask
-from ...statistics.at_one_party import LARGEST, Spec, checked_rows
+from ...statistics.at_one_party import Spec, checked_rows
 from ..keys.identity import check_certificate, check_name, digits, load, public_key
 from ..keys.public_keys import check_key
 from ..protocol.frames import MAX_PARAMETERS, MAX_PARTIES
 from ..protocol.link import canonical, digest
 from ..protocol.route import Route
-from .data_limits import Limits
+from .data_limits import Limits, read_limits
 from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
 from .routes import KEYS, Edges, Routes, check_neighbours, read_routes
@@ -421,15 +421,3 @@ def _check_identity(party: Table, config: NodeConfig) -> None:
                 f"{config.path}: [run] keys has {key} for {name}, but {known[name]} is the one of its certificate. "
                 "Use the files of one plan."
             )
-
-
-def read_limits(table: Table) -> dict[str, Any]:
-    """``size`` and ``least_rows``, as far as they are given."""
-    limits: dict[str, Any] = {}
-    if "size" in table:
-        limits["size"] = float(table.number("size"))
-        if not 0 < limits["size"] <= LARGEST:
-            raise table.refuse("size", f"must be a positive number, at most {LARGEST:g}; got {limits['size']:g}.")
-    if "least_rows" in table and table.name.endswith("statistic"):
-        limits["least_rows"] = int(table.integer("least_rows", least=1))
-    return limits
