@@ -26,6 +26,7 @@ HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS = 1, 2, 3, 4, 5, 6, 7
 CURVE, ECDSA = ec.SECP256R1(), ec.ECDSA(hashes.SHA256())
 Fields = dict[int, int | bytes]
 Entries = list[tuple[int, int | bytes]]
+Edge = tuple[int, int]
 
 
 # Frames
@@ -107,10 +108,28 @@ def signed(hello: Fields, own: bytes, other: bytes) -> bytes:
     return len32(b"sottovoce hello") + b"".join(len32(part) for part in parts)
 
 
-def acceptance(digest: bytes, name: str, stage: int, epoch: int) -> bytes:
+def acceptance(digest: bytes, name: str, stage: int, epoch: int, route: bytes = b"") -> bytes:
     """What a party signs when it accepts."""
-    parts = (b"sottovoce accept", digest, name.encode(), str(stage).encode(), str(epoch).encode())
+    parts = (b"sottovoce accept", digest, name.encode(), str(stage).encode(), str(epoch).encode(), route)
     return b"".join(len32(part) for part in parts)
+
+
+def rerouted(
+    digest: bytes, n: int, edges: list[Edge], planned: list[Edge], dead: set[Edge]
+) -> tuple[list[Edge], bytes]:
+    """The route of a run that nobody has left, and its tag."""
+    kept, cut = list(edges), []
+    for edge in sorted(dead):
+        rest, reached = [other for other in kept if other != edge], {0}
+        for _ in range(n):
+            reached |= {end for other in rest if reached & set(other) for end in other}
+        if len(reached) == n:
+            kept, cut = rest, [*cut, edge]
+    if not set(cut) & set(planned):
+        return planned, b""
+    parts = (digest, b"", *(str(end).encode() for edge in cut for end in edge))
+    content = b"".join(len32(part) for part in parts)
+    return kept, hashlib.blake2b(content, digest_size=16, person=b"sottovoce route").digest()
 
 
 def limbs(number: int, bits: int, n: int) -> tuple[list[float], int]:
@@ -149,7 +168,7 @@ class MiniParty:
         assert (keys[self.index], keys[self.peer_index]) == (self.signer.public_key(), certified)
         self.keys = dict(zip(self.run["parties"], keys, strict=True))
 
-    def hello(self, version: int = 2) -> Fields:
+    def hello(self, version: int = 3) -> Fields:
         """One that knows no restarts has said and heard nothing yet: the numbers from 8 on are 0."""
         hello: Fields = {
             1: version, 2: self.name.encode(), 3: self.peer.encode(), 4: self.digest, 5: self.parameters.encode(),
@@ -157,7 +176,7 @@ class MiniParty:
         }  # fmt: skip
         return hello | {7: self.signer.sign(signed(hello, self.nonces[0], self.nonces[1]), ECDSA)}
 
-    def connect(self, address: str, version: int = 2, changes: Fields | None = None) -> None:
+    def connect(self, address: str, version: int = 3, changes: Fields | None = None) -> None:
         """Dial until somebody listens; exchange openings and hellos."""
         options = [("grpc.ssl_target_name_override", self.peer)]
         credentials = grpc.ssl_channel_credentials(self.peer_certificate, self.key, self.certificate)
@@ -167,7 +186,7 @@ class MiniParty:
             self.channel = (
                 grpc.insecure_channel(address) if self.open else grpc.secure_channel(address, credentials, options)
             )
-            self.call = self.channel.stream_stream("/sottovoce.v2.Party/Talk")(
+            self.call = self.channel.stream_stream("/sottovoce.v3.Party/Talk")(
                 iter(self.outbox.get, None), metadata=(("party-name", self.name),), timeout=60
             )
             try:
@@ -196,7 +215,7 @@ class MiniParty:
             self._read()
 
     def _meet(self, theirs: Fields) -> None:
-        assert (theirs[1], theirs[2], theirs[3]) == (2, self.peer.encode(), self.name.encode())
+        assert (theirs[1], theirs[2], theirs[3]) == (3, self.peer.encode(), self.name.encode())
         assert (theirs[4], theirs[5]) == (self.digest, self.parameters.encode())
         self.keys[self.peer].verify(theirs[7], signed(theirs, self.nonces[1], self.nonces[0]), ECDSA)
         assert [theirs.get(k, 0) for k in (11, 12, 13)] == [0, 0, 0]  # it can have heard nothing

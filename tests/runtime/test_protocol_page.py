@@ -47,7 +47,7 @@ from sottovoce.runtime.transport.grpc_transport import METHOD, SERVICE
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 RUN_ID = "00112233445566778899aabbccddeeff"
-ESCROW, LEAVE = 8, 9
+ESCROW, LEAVE, LOST = 8, 9, 10
 ROWS = {"ann": [10.5, 12.25, 9.0, 30.0, 7.75], "bob": [11.0, 8.5, 20.125]}
 
 
@@ -62,7 +62,7 @@ def vectors() -> dict[str, Any]:
 
 
 def test_the_page_has_every_field_of_every_frame() -> None:
-    rows = re.findall(r"^\| (\d) \| (\w+) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| (\w+) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
     told = {int(k): (body, re.findall(r"(\d+): `(\w+)` (\w+)", fields)) for k, body, fields in rows}
     proto = Path(frames.__file__).with_name("wire.proto").read_text()
     messages = dict(re.findall(r"^message (\w+) \{\n(.*?)^\}", proto, re.DOTALL | re.MULTILINE))
@@ -133,7 +133,7 @@ def nonces(vectors: dict[str, Any]) -> tuple[bytes, bytes]:
 def hello(vectors: dict[str, Any], offers: dict[str, bytes]) -> Fields:
     texts = {2: b"ann", 3: b"bob", 4: bytes.fromhex(vectors["parameters_hash"]), 5: vectors["parameters"].encode()}
     said = {8: 1, 9: 2000, 10: 3, 11: 1, 12: 1999, 13: 2}
-    return {1: 2, **texts, 6: offers["ann"], 7: bytes.fromhex(vectors["signature"]), **said}
+    return {1: 3, **texts, 6: offers["ann"], 7: bytes.fromhex(vectors["signature"]), **said}
 
 
 def test_what_is_hashed(vectors: dict[str, Any]) -> None:
@@ -150,13 +150,30 @@ def test_what_is_signed(vectors: dict[str, Any], hello: Fields, nonces: tuple[by
     parts = (vectors[name] for name in ("signed_before_offer", "ann_offer", "signed_after_offer"))
     assert signed.hex() == "".join(parts)
     signer.verify(bytes.fromhex(vectors["signature"]), signed, mini_party.ECDSA)
-    accepted = mini_party.acceptance(hello[4], "ann", 2, 4)
+    route = bytes.fromhex(vectors["route"])
+    accepted = mini_party.acceptance(hello[4], "ann", 2, 4, route)
     assert accepted.hex() == vectors["accept_signed"]
     signer.verify(bytes.fromhex(vectors["accept_signature"]), accepted, mini_party.ECDSA)
-    statement = (b"sottovoce leave", hello[4], b"cat", b"ann", b"1", b"2", b"2", b"3", b"1", b"0")
+    statement = (b"sottovoce leave", hello[4], b"cat", b"ann", b"1", b"2", b"2", b"3", b"1", b"0", route)
     signed = b"".join(len32(part) for part in statement)
     assert signed.hex() == vectors["leave_signed"]
     signer.verify(bytes.fromhex(vectors["leave_signature"]), signed, mini_party.ECDSA)
+    signed = b"".join(len32(part) for part in (b"sottovoce lost", hello[4], b"ann", b"cat"))
+    assert signed.hex() == vectors["lost_signed"]
+    signer.verify(bytes.fromhex(vectors["lost_signature"]), signed, mini_party.ECDSA)
+
+
+def test_what_a_route_is(vectors: dict[str, Any]) -> None:
+    digest = bytes.fromhex(vectors["parameters_hash"])
+    edges = [(0, 1), (0, 2), (1, 2)]
+    assert mini_party.rerouted(digest, 3, edges, edges[:2], {(0, 2)}) == (
+        [(0, 1), (1, 2)],
+        bytes.fromhex(vectors["route"]),
+    )
+    assert mini_party.rerouted(digest, 3, edges, edges[:2], {(1, 2)}) == (edges[:2], b"")
+    parts = (digest, b"2")  # Cat has left, no edge is dead
+    tag = hashlib.blake2b(b"".join(map(len32, parts)), digest_size=16, person=b"sottovoce route").hexdigest()
+    assert tag == vectors["route_without_2"]
 
 
 def test_what_is_derived(vectors: dict[str, Any], secrets: Secrets, nonces: tuple[bytes, bytes]) -> None:
@@ -181,7 +198,12 @@ def test_what_is_computed(vectors: dict[str, Any]) -> None:
     assert e.tolist() == vectors["e"]
     assert np.allclose(x, vectors["x"], rtol=4e-16, atol=0)  # a rounding, of a division
     assert np.allclose(e - 0.8 * x, vectors["r"], rtol=4e-16, atol=0)
-    assert [2.0, *(w + e)] == vectors["estate"]
+    assert [2.0, *(w + e / 2)] == vectors["estate"]
+    # On the whole network the edge has a third of the planned c.
+    unit = mini_secrets.grid(1e6) / 2
+    half = np.rint(e / 2 * (0.4 / 1.2) / unit) * unit
+    assert (2 * half).tolist() == vectors["e_rerouted"]
+    assert (w + e / 2 - half).tolist() == vectors["w_rerouted"]
 
 
 def test_what_travels(vectors: dict[str, Any], hello: Fields, secrets: Secrets, nonces: tuple[bytes, bytes]) -> None:
@@ -190,9 +212,10 @@ def test_what_travels(vectors: dict[str, Any], hello: Fields, secrets: Secrets, 
     assert value.hex() == vectors["value"]
     seal = mini_party.mac(secrets.mac_key(b"".join(nonces)), "ann", "bob", value)
     assert (value + b"\x7a\x10" + seal).hex() == vectors["value_with_mac"]
-    assert frame(SNAPSHOT, vector(0, 3, [0.25])).hex() == vectors["snapshot"]
+    route = bytes.fromhex(vectors["route"])
+    assert frame(SNAPSHOT, vector(0, 3, [0.25]) | {6: route}).hex() == vectors["snapshot"]
     accepted = mini_party.message({1: 0, 2: bytes.fromhex(vectors["accept_signature"])})
-    assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: accepted}).hex() == vectors["verdict"]
+    assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: accepted, 5: route}).hex() == vectors["verdict"]
     assert frame(GOODBYE, {1: b"finished"}).hex() == vectors["goodbye"]
     assert frame(OPENING, {1: nonces[0]}).hex() == vectors["opening"]
     assert frame(PADS, {1: 1, 2: bytes.fromhex(vectors["tag_1"])}).hex() == vectors["pads"]
@@ -205,8 +228,11 @@ def test_what_travels(vectors: dict[str, Any], hello: Fields, secrets: Secrets, 
         6: 3,
         7: 1,
         9: bytes.fromhex(vectors["leave_signature"]),
+        10: route,
     }
     assert frame(LEAVE, said).hex() == vectors["leave"]
+    said = {1: b"ann", 2: b"cat", 3: bytes.fromhex(vectors["lost_signature"])}
+    assert frame(LOST, said).hex() == vectors["lost"]
 
 
 def test_what_is_sealed(vectors: dict[str, Any], secrets: Secrets) -> None:
@@ -256,10 +282,10 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
         parties = ["ann", "bob"]
         keys = {[public_key(party.certificate) for party in (neighbour, me)]}
         channels = "{channels}"
-        edges = [["ann", "bob"]]
         c = 0.4
         theta = 0.8
         tol = 1e-10
+        edges = [["ann", "bob"]]
         [run.statistic]
         type = "mean"
         columns = ["dose"]
@@ -312,12 +338,12 @@ def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[
 @pytest.mark.parametrize(
     ("version", "changed", "said"),
     [
-        (3, {}, "speaks version 3"),
-        (2, {1: 3}, "is not signed by its certificate"),
-        (2, {3: b"cat"}, "a hello from 'ann' to 'cat'"),
-        (2, {6: bytes(1216)}, "is not signed by its certificate"),
-        (2, {5: b"{}"}, "do not have the hash"),
-        (2, {12: 1}, "is not signed by its certificate"),
+        (2, {}, "speaks version 2"),
+        (3, {1: 2}, "is not signed by its certificate"),
+        (3, {3: b"cat"}, "a hello from 'ann' to 'cat'"),
+        (3, {6: bytes(1216)}, "is not signed by its certificate"),
+        (3, {5: b"{}"}, "do not have the hash"),
+        (3, {12: 1}, "is not signed by its certificate"),
     ],
     ids=["version", "changed version", "another receiver", "another key", "other parameters", "more heard"],
 )

@@ -108,6 +108,15 @@ def test_over_a_tree(people, tmp_path, rng, wake):
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
 
 
+@pytest.mark.parametrize("k", [0, 2])
+def test_a_link_stays_dead(people, tmp_path, rng, k):
+    """In the last stage, after all have spoken over the tree: what follows on the whole network tells nothing of data."""
+    rows = rows_of(rng, "mean", (3, 1, 12, 5, 2))
+    first = World(scene(people, "mean", overlay="tree", dead=(0.77, k)), "A", tmp_path / "a", rows).play()
+    assert all(agent.result["fallback"]["stage"] == 1 for agent in first.agents.values())
+    check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
+
+
 def test_one_leaves_for_good(people, tmp_path, rng):
     """In the last stage; what it has left with its guardians shows nothing, nor does what they make of it."""
     rows = rows_of(rng, "mean", (3, 1, 12, 5, 2))

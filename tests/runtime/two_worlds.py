@@ -82,7 +82,7 @@ class Scene:
     faults: Callable[[], Faults] | None = None
     own_data: dict[str, Callable[[int], Any]] = field(default_factory=dict)  # by world, instead of reading the CSV file
     leaver: tuple[float, int] | None = None  # when who leaves for good; then the others say so
-
+    dead: tuple[float, int] | None = None  # when which link of the route dies for good
     overlay: str = "all"
 
     @property
@@ -203,6 +203,10 @@ class World:
             await asyncio.sleep(event.away)
             parties[event.party] = start(event.party)
             self.restarts += 1
+        if self.scene.dead is not None:
+            when, k = self.scene.dead
+            await asyncio.sleep(max(0.0, when - loop.time()))
+            hub.cut(*(f"p{end}" for end in self.scene.routes.route.edges[k]))
         if self.scene.leaver is not None:
             when, leaver = self.scene.leaver
             await asyncio.sleep(when - loop.time())

@@ -268,6 +268,8 @@ class Agreement:
                     f"party has said both, or {ROLLED_BACK}"
                 )
             return False
+        if self.epoch is None and number == self.current:  # which was on an earlier route
+            return False
         if number > self.current:
             if self.paused:
                 return False
