@@ -32,7 +32,7 @@ def news_for(party: Party, link: Link) -> News:
         around = (other.index for other in party.links.values())  # whether there are messages or not
         if kept and party.departure is not None and link.index in guardians(around):
             news.escrow = party.departure.escrow(party.stage, agreement.node)
-        if talks:
+        if talks or party.ending:
             _news_of(party, agreement, link, news)
     return news
 
@@ -44,7 +44,7 @@ def _news_of(party: Party, agreement: Agreement, link: Link, news: News) -> None
         news.value = (party.stage, *said)
     if epoch is None:
         return
-    if link.index in epoch.sent:
+    if link.index in epoch.sent and not party.ending:
         news.snapshot = (party.stage, epoch.number, epoch.sent[link.index])
     proofs = NOBODY if epoch.no else _gathered(party, link, epoch.proofs)
     if epoch.no or proofs:
