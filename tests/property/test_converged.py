@@ -48,13 +48,21 @@ def schedules(draw, n):
 
 
 @st.composite
+def penalties(draw, m):
+    """One for all, or one per edge."""
+    count = draw(st.sampled_from([1, m]))
+    c = 10 ** np.array(draw(st.lists(st.floats(-4, 4), min_size=count, max_size=count)))
+    return float(c[0]) if count == 1 else c
+
+
+@st.composite
 def runs(draw):
     network = draw(networks())
     return {
         "network": network,
         "schedule": draw(schedules(network.n)),
         "theta": draw(st.floats(0.01, 1)),
-        "c": 10 ** draw(st.floats(-4, 4)),
+        "c": draw(penalties(network.m)),
         "mask": draw(st.sampled_from([None, sv.GaussianMask(1.0), sv.GaussianMask(1e6)])),
         "seed": draw(st.integers(0, 2**32)),
         "tol": 10 ** draw(st.floats(-9, -2)),
@@ -131,6 +139,7 @@ def test_median(run, data):
 def test_general_constraints(run, data):
     """``a x_i + b x_j = e`` on a tree, in any units: the feasible set is a line, and the optimum known."""
     network = sv.Network.from_edges(run["network"].n, spanning_tree(run["network"]))
+    run |= {"c": run["c"] if isinstance(run["c"], float) else run["c"][: network.m]}
     exponents, signs = st.floats(-3, 3), st.sampled_from([-1.0, 1.0])
     A, b = {}, {}
     for i, j in network.edges.tolist():

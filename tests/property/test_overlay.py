@@ -76,7 +76,7 @@ def test_losses_and_any_order_only_delay_it(made, seed, data):
     assert np.abs(later.x - optimum).max() <= rounding(a)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(networks(9), st.data())
 def test_in_fractions_two_sweeps_are_exact(network, data):
     """The iteration of theory.md, folded pads included, in exact numbers: no tolerance."""

@@ -327,6 +327,8 @@ def test_demo_json() -> None:
     assert out["floor_nats"] == pytest.approx(-0.5 * np.log(0.9))
     assert (out["status"], out["secret"], out["audited"]) == ("converged", False, False)
     assert out["history"]["error"][-1] < 1e-6
+    assert out["overlay"]["type"] == "tree"
+    assert out["messages"] < 500  # some 46; 2,983 over all edges
     again = json.loads(sottovoce("demo", "--simulate", "--json", "--seed", 1).stdout)
     assert again["x"] == out["x"]
 

@@ -111,7 +111,7 @@ def test_the_overlay_of_a_result_is_one_to_ask_for():
 
 def test_a_list_that_is_a_tree_has_matched_penalties():
     result = sv.solve(sv.averaging(RING, [1, 2, 3, 6]), overlay=PATH, mask=sv.GaussianMask(1e6), seed=1)
-    assert (result.overlay.tree.depth, result.iterations, result.theta) == (2, 4, 1.0)  # one side is shallower
+    assert (result.overlay.tree.depth, result.iterations, result.theta) == (2, 4, 1.0)  # the halves weigh the same
     assert result.c.tolist() == [2.0, 4.0, 2.0]
 
 
@@ -193,6 +193,15 @@ def test_other_costs_have_the_answer_of_all_edges(network, family, mask, rng):
     np.testing.assert_allclose(tree.x, everything.x, atol=1e-7)
 
 
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("how", [{"batch": 3}, {"arithmetic": "plain"}, {"arithmetic": "collapsed"}])
+def test_two_sweeps_however_pads_are_kept(network, engine, how):
+    s = np.arange(8.0)
+    result = sv.solve(sv.averaging(network, s), overlay="tree", mask=sv.GaussianMask(1e6), seed=1, engine=engine, **how)
+    assert result.iterations == 2 * network.spanning_tree().depth + 1
+    np.testing.assert_allclose(result.x, np.broadcast_to(s.mean(), result.x.shape), atol=1e-11)  # eps sigma is 2e-13
+
+
 @pytest.mark.parametrize("overlay", ["tree", "list"])
 def test_a_batch_has_the_answer_of_each_draw(network, overlay, rng):
     problem = sv.Problem(network, costs(rng)["lasso"])
@@ -216,6 +225,17 @@ def test_engines_agree_over_an_overlay(network, schedule, arithmetic, dense, rng
     )
     np.testing.assert_allclose(compiled.x, reference.x, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(compiled.z, reference.z, rtol=1e-10, atol=1e-10)
+
+
+def test_a_deep_tree_keeps_its_digits():
+    """Matched penalties grow with the subtree. Summed up over all rounds, as in node space, they would cost digits."""
+    n, s = 1000, np.sin(np.arange(1000.0))
+    result = sv.solve(
+        sv.averaging(sv.Network.ring(n), s), overlay="tree", mask=sv.GaussianMask(1e8), seed=1, engine="compiled"
+    )
+    assert result.iterations == n + 1
+    assert np.abs(result.x - s.mean()).max() < 1e-11  # eps sigma is 2e-12; node space leaves 6e-11
+    assert result.residual < 2e-11  # and does not get below 1.3e-9
 
 
 def test_a_modular_mask_is_exact_over_a_tree(network):
@@ -270,3 +290,19 @@ def test_statistics_go_over_a_tree(network, rng):
         for statistic in (by_tree, by_edges):
             # tol = 1e-9 on contributions below 10, and rounding at 1e4.
             np.testing.assert_allclose(getattr(statistic, name), expected[name], atol=1e-7)
+
+
+def test_an_audit_of_a_statistic_is_of_its_overlay(network, rng):
+    """Over encrypted channels it matters: a corrupt leaf hears one neighbour."""
+    rows = [rng.normal(size=(5, 2)) for _ in range(N)]
+    leaf = int(np.flatnonzero(network.spanning_tree().network.degrees == 1)[0])
+    found = sv.private_mean(network, rows, mask=sv.GaussianMask(1e2), seed=1)
+    asked = {"corrupt": {leaf}, "channels": "encrypted", "prior": 1.0}
+    tree, again, everything = (
+        found.audit(**asked, **more)[-1].leakage for more in ({}, {"overlay": "tree"}, {"overlay": "all"})
+    )
+    np.testing.assert_array_equal(tree, again)
+    assert np.nanmax(np.abs(tree - everything)) > 1e-3
+    opened = {"corrupt": {leaf}, "prior": 1.0}
+    over_tree, over_all = (found.audit(**opened, overlay=overlay)[-1].leakage for overlay in ("tree", "all"))
+    np.testing.assert_allclose(over_tree, over_all, rtol=0, atol=1e-12)

@@ -104,6 +104,16 @@ def test_a_run_shows_the_answer_of_each_party(n, d):
     assert len(rows) == n if n <= 25 else 10 <= len(rows) <= 25
 
 
+@pytest.mark.parametrize("network", [five(), sv.Network.random_geometric(40, seed=1)], ids=["five", "forty"])
+def test_a_run_over_a_tree_shows_its_edges(network):
+    result = sv.solve(sv.averaging(network, np.arange(float(network.n))), overlay="tree", progress=False)
+    figure = result.plot()
+    assert faults(figure) == []
+    drawn = [len(lines.get_segments()) for lines in figure.axes[-1].collections if hasattr(lines, "get_segments")]
+    assert drawn == [network.m, network.n - 1]
+    assert f"messages over {network.n - 1} of them" in figure.axes[-1].get_title(loc="left")
+
+
 def test_a_run_that_did_not_end_shows_how_far_parties_are_apart():
     result = sv.solve(
         sv.averaging(five(), [1.0, 2, 3, 4, 50]), record=[sv.Residual()], c=0.5, tol=0, max_iter=2, progress=False

@@ -482,6 +482,49 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
 }
 
 
+def test_overlay(tmp_path: Path) -> None:
+    names = "{ Ada = 1, Bo = 2, Cem = 3, Dina = 6 }"
+    text = f"""[network]
+generator = "ring"
+[cost]
+type = "averaging"
+values = {names}
+[pdmm]
+overlay = OVERLAY
+[mask]
+variance = 1e8
+"""
+    path = tmp_path / "problem.toml"
+
+    def read(overlay: str) -> Any:
+        path.write_text(text.replace("OVERLAY", overlay))
+        return read_problem_file(path)
+
+    path.write_text(text.replace("overlay = OVERLAY\n", ""))
+    assert read_problem_file(path).options["overlay"] is None
+    assert read('"all"').options["overlay"] is None
+    for asked in ('"tree"', '[["Dina", 0], ["Ada", "Bo"], ["Bo", 2]]'):
+        file = read(asked)
+        result = solve(file.problem, **file.options)
+        assert result.overlay is not None
+        assert result.overlay.network.edges.tolist() == [[0, 1], [0, 3], [1, 2]]
+        assert result.iterations == 4  # a round less than two sweeps: the halves weigh the same, and match both ways
+        np.testing.assert_allclose(result.x, 3.0, atol=1e-9)  # rounding at 1e4
+    for asked, expected in {
+        '"star"': "line 7: [pdmm] overlay must be 'all', 'tree', or a list of edges; got 'star'.",
+        "true": "line 7: [pdmm] overlay must be 'all', 'tree', or a list of edges; got True.",
+        '["Ada"]': "line 7: [pdmm] overlay must be a list of pairs such as [[0, 1], [1, 2]]; got",
+        '[["Ada", "Bob"]]': "line 7: [pdmm] overlay names 'Bob', which is no party.",
+        '[["Ada", "Cem"]]': "line 7: [pdmm] overlay must be edges of the network that connect it: there is no edge "
+        "between Ada and Cem.",
+        '[["Ada", "Bo"]]': "without more edges Cem cannot be reached from Ada.",
+        '[["Ada", "Bo"], ["Bo", "Ada"]]': "the edge (Bo, Ada) is given twice.",
+    }.items():
+        with pytest.raises(InvalidFile) as error:
+            read(asked)
+        assert expected in str(error.value)
+
+
 @pytest.mark.parametrize("case", MISTAKES)
 def test_mistakes_in_the_file(tmp_path: Path, case: str) -> None:
     old, new, expected = MISTAKES[case]

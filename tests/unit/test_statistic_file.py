@@ -115,6 +115,22 @@ def test_the_mask_is_that_of_the_table_or_of_the_library(tmp_path: Path) -> None
     assert spec("histogram", "[mask]\ntype = 'modular'\nbits = 40").bits == 40
 
 
+@pytest.mark.parametrize(
+    ("more", "kind"), [("", "tree"), ("overlay = 'all'", "all"), ("overlay = [[0, 1], [0, 2]]", "tree")]
+)
+def test_overlay_is_a_tree_unless_told(tmp_path: Path, more: str, kind: str) -> None:
+    answer = json.loads(sottovoce("solve", write(tmp_path, "mean", more=more), "--json").stdout)
+    assert answer["overlay"]["type"] == kind
+    assert (answer["overlay"].get("root"), answer["overlay"].get("depth")) == (
+        (0, 1) if kind == "tree" else (None, None)
+    )
+    if kind == "tree":
+        assert answer["c"] == [2.0, 2.0]
+        assert answer["messages"] == 2 * 3 * 4  # two agreements, three rounds, two edges and both ways
+    table = " ".join(sottovoce("solve", write(tmp_path, "mean", more=more)).stdout.split())
+    assert ("over a tree of depth 1 with the root a" in table) == (kind == "tree")
+
+
 def test_the_data_of_a_file_are_not_shown(tmp_path: Path) -> None:
     shown = repr(read_statistic_file(write(tmp_path, "mean")))
     assert "6.5" not in shown

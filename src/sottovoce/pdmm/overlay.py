@@ -67,18 +67,22 @@ class Overlay:
         """``kept`` over the stacked ``z`` of a problem on ``whole``."""
         return np.repeat(self.kept, np.diff(problem.rows))
 
+    @property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Which edges of ``whole`` have messages."""
+        return np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])
+
     def filled(self, c: Penalty, rest: Penalty) -> Array:
         """For each edge of ``whole`` its ``c``, or that of ``rest`` where it is none of the overlay's."""
-        here = np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])
         found = np.broadcast_to(np.asarray(rest, dtype=np.float64), self.whole.m).copy()
-        found[here] = c
+        found[self.used] = c
         return found
 
     def of_overlay(self, c: Any) -> Penalty:
         """``checked_penalty``; of a number for each edge of ``whole``, those of the overlay."""
         if isinstance(c, Sized) and np.iterable(c) and len(c) == self.whole.m != self.network.m:
             of_whole = np.broadcast_to(checked_penalty(c, self.whole), self.whole.m)
-            return of_whole[np.isin(self.whole.edges @ [self.whole.n, 1], self.network.edges @ [self.whole.n, 1])]
+            return of_whole[self.used]
         return checked_penalty(c, self.network)
 
 

@@ -5,6 +5,8 @@ Imported on first use only: Numba takes longer to import than everything else to
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..problem import Problem
 from ..reference import Run
 from ..settings import Settings
@@ -16,7 +18,10 @@ def compiled_run(problem: Problem, settings: Settings) -> Run | None:
     schedule = settings.schedule
     if not problem.consensus:
         return None
-    if schedule.synchronous:
+    # Node space adds up the x of all rounds and multiplies by c. Those matched to a tree grow with its subtrees, and
+    # would lift the rounding of the sums above tol; half-edges hold newest values only.
+    matched = settings.overlay is not None and isinstance(settings.c, np.ndarray) and problem.quadratic is not None
+    if schedule.synchronous and not matched:
         return NodeSpaceRun(problem, settings)
     if problem.quadratic is None:
         return None
