@@ -77,6 +77,16 @@ def test_a_network_is_named_where_there_is_room(network):
     assert len(named) == network.n if network.n <= 30 else 10 <= len(named) <= 30
 
 
+def test_a_network_shows_over_which_edges_messages_go():
+    network = sv.Network.grid(4, 4)
+    tree = network.spanning_tree().network
+    figure = network.plot(overlay=tree)
+    assert faults(figure) == []
+    lines = [len(marks.get_segments()) for marks in figure.axes[0].collections if hasattr(marks, "get_segments")]
+    assert lines == [network.m, tree.m]
+    assert figure.axes[0].get_title(loc="left").endswith("24 edges,\nmessages over 15 of them")
+
+
 @pytest.mark.parametrize(("n", "d"), [(5, 1), (40, 1), (40, 2), (5, 6)])
 def test_a_run_shows_the_answer_of_each_party(n, d):
     network = five() if n == 5 else sv.Network.random_geometric(n, seed=1)

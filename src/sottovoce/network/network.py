@@ -409,12 +409,12 @@ class Network(Families, Trees):
         found["edges say"] = "x_i = x_j" if self.constraints is None else "general constraints"
         return found
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Who talks to whom, as a Matplotlib figure, which a notebook shows; saved where a path is given (``.png``,
-        ``.pdf`` or ``.svg``). It needs the extra ``plot``."""
+    def plot(self, path: str | Path | None = None, overlay: Network | None = None) -> Figure:
+        """Who talks to whom, and over which edges of an overlay, as a Matplotlib figure, which a notebook shows; saved
+        where a path is given (``.png``, ``.pdf`` or ``.svg``). It needs the extra ``plot``."""
         from .pictures import plot_network
 
-        return plot_network(path, self)
+        return plot_network(path, self, overlay)
 
     def _repr_html_(self) -> str:
         return html_table(self.facts().items(), caption="Network")

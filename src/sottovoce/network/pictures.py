@@ -88,10 +88,10 @@ def figure_class() -> type[Figure]:
     return Picture
 
 
-def plot_network(path: str | Path | None, network: Network) -> Figure:
+def plot_network(path: str | Path | None, network: Network, overlay: Network | None = None) -> Figure:
     """Who talks to whom."""
     with picture(path, 6.4, 5.6) as figure:
-        draw_network(figure.subplots(), network)
+        draw_network(figure.subplots(), network, overlay)
     return figure
 
 
