@@ -264,10 +264,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
     run.refuse_unknown(RUN_KEYS)
     settings = read_settings(run)
     if settings["c"] is None:
-        raise run.refuse(
-            "c",
-            "is missing: a positive number, or one for each edge. sottovoce plan finds good ones.",
-        )
+        raise run.refuse("c", "is missing: a positive number, or one for each edge. sottovoce plan finds good ones.")
     names = _names(run)
     name, base = read_name(party), file.path.parent
     if name not in names:
