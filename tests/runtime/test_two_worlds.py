@@ -110,7 +110,7 @@ def test_over_a_tree(people, tmp_path, rng, wake):
 
 @pytest.mark.parametrize("k", [0, 2])
 def test_a_link_stays_dead(people, tmp_path, rng, k):
-    """In the last stage, after all have spoken over the tree: what follows on the whole network tells nothing of data."""
+    """In the last stage, after all have spoken over the tree: what follows on the whole network tells nothing."""
     rows = rows_of(rng, "mean", (3, 1, 12, 5, 2))
     first = World(scene(people, "mean", overlay="tree", dead=(0.77, k)), "A", tmp_path / "a", rows).play()
     assert all(agent.result["fallback"]["stage"] == 1 for agent in first.agents.values())
