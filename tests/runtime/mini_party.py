@@ -1,6 +1,6 @@
 """A second implementation of docs/reference/protocol.md, written from that page, with nothing of the package: the
-dialling end of one edge, for the statistic ``mean``. It knows no restarts and keeps no pace, and its runs have two
-parties, so that nobody can leave them for good: that is all it lacks as the only neighbour of a party.
+dialling end of one edge, for the statistic ``mean``. It has one neighbour, on the route, knows no restarts, keeps no
+pace, and nobody may leave its runs for good. Other links may stay dead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from runtime.mini_secrets import Secrets, concluded, grid, len32, offered
 
-HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS = 1, 2, 3, 4, 5, 6, 7
+HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS, LOST = 1, 2, 3, 4, 5, 6, 7, 10
 CURVE, ECDSA = ec.SECP256R1(), ec.ECDSA(hashes.SHA256())
 Fields = dict[int, int | bytes]
 Entries = list[tuple[int, int | bytes]]
@@ -167,6 +167,35 @@ class MiniParty:
         certified = x509.load_pem_x509_certificate(self.peer_certificate).public_key()
         assert (keys[self.index], keys[self.peer_index]) == (self.signer.public_key(), certified)
         self.keys = dict(zip(self.run["parties"], keys, strict=True))
+        self.lost: set[tuple[str, str]] = set()
+        self.edges = self._indices(self.run["edges"])
+        self.planned = self._indices(self.run.get("overlay", self.run["edges"]))
+
+    def _indices(self, pairs: list[list[str]]) -> list[Edge]:
+        return [tuple(self.run["parties"].index(name) for name in pair) for pair in pairs]
+
+    def route(self) -> tuple[float, float, int, bytes]:
+        """By what is known: ``c`` of this party's edge, ``theta``, how many edges are folded, and the tag."""
+        number = self.run["parties"].index
+        dead = {tuple(sorted(map(number, pair))) for pair in self.lost if pair[::-1] in self.lost}
+        route, tag = rerouted(self.digest, len(self.keys), self.edges, self.planned, dead)
+        on, edges = (self.run.get("fallback", self.run), self.edges) if tag else (self.run, self.planned)
+        folded = len(self.edges) if tag else len(self.edges) - len(route)
+        return self._c(on["c"], edges), on["theta"], folded, tag
+
+    def _c(self, c: float | list[float], edges: list[Edge]) -> float:
+        own = tuple(sorted((self.index, self.peer_index)))
+        return c[edges.index(own)] if isinstance(c, list) else c
+
+    def _hear_lost(self, body: Fields) -> None:
+        by, other = body[1].decode(), body[2].decode()
+        ends = tuple(sorted(self.run["parties"].index(name) for name in (by, other)))
+        assert ends in self.edges
+        if (by, other) not in self.lost:
+            parts = (b"sottovoce lost", self.digest, body[1], body[2])
+            self.keys[by].verify(body[3], b"".join(len32(part) for part in parts), ECDSA)
+            self.lost.add((by, other))
+            self._send(LOST, body)  # on all links, and there is one
 
     def hello(self, version: int = 3) -> Fields:
         """One that knows no restarts has said and heard nothing yet: the numbers from 8 on are 0."""
@@ -246,6 +275,10 @@ class MiniParty:
         yield from kept
         while True:
             kind, body = self._read()
+            if kind == LOST:
+                self._hear_lost(body)
+                yield LOST, {}
+                continue
             if kind == GOODBYE or body.get(1, 0) < stage:
                 continue
             if body.get(1, 0) > stage:
@@ -258,74 +291,94 @@ class MiniParty:
         self, stage: int, s: list[float], variance: float | None, tol: float, size: float, padded: bytes = b""
     ) -> list[float]:
         """One agreement on the average of ``s``, whose public size is ``size``; ``padded`` has modular pads."""
-        c, theta, n, A = self.run["c"], self.run["theta"], len(self.run["parties"]), self.A
+        n, A, sigma = len(self.run["parties"]), self.A, math.sqrt(variance or 0.0)
         held = written = [0.0] * len(s)
-        w = [-2.0 * v for v in s]
+        q, g = [Fraction(-2.0 * v) for v in s], Fraction(0)
         if variance is not None:
             held, written = (self.secrets.pads(stage, name, len(s), variance) for name in (self.name, self.peer))
             g = Fraction(grid(variance))
-            w = [float(round(Fraction(-2 * v) / g) * g + Fraction(A * p)) for v, p in zip(s, held, strict=True)]
+            q = [round(v / g) * g for v in q]
             padded = struct.pack(f"<{2 * len(s)}d", *held, *written)  # this party has the smaller name
         tag = self.secrets.tag(stage, padded)
         self._send(PADS, {1: stage, 2: tag})
-        e = [a - b for a, b in zip(held, written, strict=True)]
-        sigma = math.sqrt(variance or 0.0)
-        largest = 2.0**64 * n**2 * (1 + c) * (10 * sigma + size)
-        D, counter, newest = [0.0] * len(s), 0, 0
-        epoch, frozen_x, frozen_D, theirs, no, ok = 0, s, D, None, False, {}
+        counter, newest, epoch, route = 0, 0, 0, None
+        earlier: dict[tuple[bytes, int], list[float]] = {}  # what was accepted on routes that were given up
+        shown: dict[tuple[bytes, int], dict[int, bytes]] = {}
+        no, ok, frozen_x = False, {}, s
 
         def wake() -> tuple[list[float], list[float]]:
             nonlocal counter
             counter += 1
             x = [-(a + A * b) / (2 + c) for a, b in zip(w, D, strict=True)]
             r = [d + pad + 2 * c * A * v for d, pad, v in zip(D, e, x, strict=True)]
-            self._send(VALUE, vector(stage, counter, r))
+            self._send(VALUE, vector(stage, counter, r) | {6: route})
             return x, r
 
-        _, r = wake()
-        for kind, body in self._frames(stage):
+        frames = self._frames(stage)
+        kind, body = LOST, {}
+        while True:
+            if kind == LOST and self.route()[3] != route:
+                if self.index in ok:
+                    earlier[route, epoch] = frozen_x
+                c, theta, folded, route = self.route()
+                stretch = Fraction(c) / Fraction(self._c(self.run["c"], self.planned)) if route else 1
+                u = [(Fraction(a) + Fraction(b)) / 2 for a, b in zip(held, written, strict=True)]
+                half = [(Fraction(a) - Fraction(b)) / 2 * stretch for a, b in zip(held, written, strict=True)]
+                half = [round(2 * v / g) * g / 2 if g else v for v in half]
+                w = [float(v + Fraction(A) * (p + h)) for v, p, h in zip(q, u, half, strict=True)]
+                e = [float(2 * h) for h in half]
+                grown = sigma * max(1.0, float(stretch))
+                largest = 2.0**64 * n**2 * (1 + c) * (10 * grown + size)
+                D, theirs, no, ok, frozen_x, frozen_D, frozen = [0.0] * len(s), None, False, {}, s, [], 0
+                _, r = wake()
+            kind, body = next(frames)
             if kind == PADS:
                 assert body[2] == tag
                 continue
-            number = body.get(2, 0)
+            number, on = body.get(2, 0), body.get(5 if kind == VERDICT else 6, b"")
             if kind in (VALUE, SNAPSHOT):
                 assert max(map(abs, doubles(body[5]))) <= largest
             if kind in (SNAPSHOT, VERDICT):
                 assert 1 <= number <= epoch + 2**20
-            if kind == VERDICT and number >= epoch:
-                assert self.index not in body[4] or (number == epoch and self.index in ok)
+            if kind == VERDICT:
                 for index, signature in body[4].items():
                     who = self.run["parties"][index]
-                    self.keys[who].verify(signature, acceptance(self.digest, who, stage, number), ECDSA)
+                    self.keys[who].verify(signature, acceptance(self.digest, who, stage, number, on), ECDSA)
+                shown[on, number] = shown.get((on, number), {}) | body[4]
+                if len(shown[on, number]) == n and (on, number) in earlier and not body.get(3, 0):
+                    return earlier[on, number]
+            if kind in (VALUE, SNAPSHOT, VERDICT) and on != route:
+                continue
+            if kind == VERDICT and number >= epoch:
+                assert self.index not in body[4] or (number == epoch and self.index in ok)
             if kind == VALUE and number > newest:
                 newest = number
                 D = [(1 - theta) * d + theta * v for d, v in zip(D, doubles(body[5]), strict=True)]
             if kind in (SNAPSHOT, VERDICT) and number > epoch:
-                epoch, frozen_D, theirs, no, ok = number, D, None, False, {}
+                epoch, frozen, frozen_D, theirs, no, ok = number, number, D, None, False, {}
                 frozen_x, r = wake()
-                self._send(SNAPSHOT, vector(stage, epoch, r))
+                self._send(SNAPSHOT, vector(stage, epoch, r) | {6: route})
             before = (no, dict(ok))
-            if kind == SNAPSHOT and number == epoch and theirs is None:
+            if kind == SNAPSHOT and number == frozen and theirs is None:
                 theirs = doubles(body[5])
                 rho = max(abs(a - b) for a, b in zip(theirs, frozen_D, strict=True))
                 answer, largest_r = max(map(abs, frozen_x)), max(map(abs, (*theirs, *r)))
                 tau = max(tol * max(1.0, answer) * min(c, 4.0), 16 * 2.0**-52 * largest_r)
-                own_size = max(size, answer, max(map(abs, w)) - 10 * sigma)
-                settled = largest_r <= 4 * (10 * sigma + 2 * n * (1 + c) * own_size)
+                own_size = max(size, answer, max(map(abs, w)) - 10 * grown * math.sqrt(1 + folded))
+                settled = largest_r <= 4 * (10 * grown * math.sqrt(1 + folded) + 2 * n * (1 + c) * own_size)
                 assert rho > tau or tau > 16 * 2.0**-52 * largest_r or settled
                 no = no or rho > tau
                 if rho <= tau:
-                    ok[self.index] = self.signer.sign(acceptance(self.digest, self.name, stage, epoch), ECDSA)
-            if kind == VERDICT and number == epoch:
+                    ok[self.index] = self.signer.sign(acceptance(self.digest, self.name, stage, epoch, route), ECDSA)
+            if kind == VERDICT and number == frozen:
                 no, ok = no or bool(body.get(3, 0)), body[4] | ok
             if before != (no, ok):
                 told = [(4, message({1: index, 2: signature})) for index, signature in ok.items()]
-                self._send(VERDICT, [(1, stage), (2, epoch), (3, int(no)), *told])
+                self._send(VERDICT, [(1, stage), (2, epoch), (3, int(no)), *told, (5, route)])
             if not no and len(ok) == n:
                 return frozen_x
             if kind in (VALUE, 0):
                 wake()
-        raise AssertionError("the neighbour has left")
 
     def check(self, rows: list[float], scale: float) -> None:
         """Before the first hello: whether what the audit counts on holds for these rows."""

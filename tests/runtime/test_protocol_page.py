@@ -36,12 +36,15 @@ from runtime.mini_party import (
     vector,
 )
 from runtime.mini_secrets import Secrets, len32
+from runtime.proxy import Proxies
+from runtime.trial import edit, status, wait_for
 
-from sottovoce.runtime.cluster import free_ports
+from sottovoce.runtime.cluster import Cluster, free_ports
 from sottovoce.runtime.keys import hybrid
 from sottovoce.runtime.keys.edge_secrets import PROTOCOL
 from sottovoce.runtime.keys.identity import Identity, public_key
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.plan.plan import read_plan, write_plan
 from sottovoce.runtime.protocol import frames, handshake, link
 from sottovoce.runtime.transport.grpc_transport import METHOD, SERVICE
 
@@ -333,6 +336,65 @@ def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[
     assert mine == pytest.approx(pooled, rel=0, abs=error)
     assert theirs["mean"] == pytest.approx([pooled], rel=0, abs=error)
     assert theirs["observations"] == 8
+
+
+PLAN = """
+[run]
+name = "trial"
+tol = 1e-10
+fallback = 1.0
+[network]
+edges = [[0, 1], [1, 2], [1, 3], [2, 3]]
+[statistic]
+type = "mean"
+columns = ["dose"]
+scale = { dose = 10 }
+[mask]
+variance = 1e6
+"""
+
+
+def test_a_link_of_others_stays_dead(tmp_path: Path) -> None:
+    """Bob is in the middle of the tree, and loses Cat for good: Ann hears of it, and goes on over another route."""
+    names, rows = ("ann", "bob", "cat", "dan"), {"ann": [10.5, 12.25, 9.0], "bob": [1.0], "cat": [2.5, 4], "dan": [7.0]}
+    ports = free_ports(4)
+    parties = "".join(
+        f'[[party]]\nname = "{n}"\naddress = "127.0.0.1:{p}"\n' for n, p in zip(names, ports, strict=True)
+    )
+    (tmp_path / "plan.toml").write_text(PLAN + parties)
+    write_plan(read_plan(tmp_path / "plan.toml"), tmp_path / "parties", generate_keys=True)
+    for name in names:
+        data = "\n".join(["dose", *map(str, rows[name])]) + "\n"
+        (tmp_path / "parties" / name / "data.csv").write_text(data)
+    with Proxies() as proxies:
+        proxy = proxies.to(ports[2])
+        edit(tmp_path / "parties" / "bob" / "node.toml", f'"127.0.0.1:{ports[2]}"', f'"{proxy.address}"')
+        cluster = Cluster(tmp_path / "parties")
+        configs = cluster.configs
+        ann, bob = configs["ann"], configs["bob"]
+        key, certificate = ((ann.identity / name).read_bytes() for name in ("key.pem", "certificate.pem"))
+        theirs = (bob.identity / "certificate.pem").read_bytes()
+        mini = MiniParty("ann", 0, "bob", 1, key, certificate, theirs, json.loads(ann.run_text))
+        real = [RealParty(configs[name]) for name in names[1:]]
+        try:
+            mini.connect(bob.listen)
+            wait_for(lambda: status(cluster, "cat").get("stage") == 0, what="the first stage")
+            proxy.refusing = True
+            proxy.hang_up()
+            mine = mini.mean(rows["ann"], scale=10.0)
+            mini.leave()
+            results = [party.result() for party in real]
+        finally:
+            for party in real:
+                party.process.terminate()
+                party.process.wait(timeout=20)
+    pooled = math.fsum(v for own in rows.values() for v in own) / 7
+    error = 3e-10 * 4 / 7 * sum(rows["ann"])
+    assert mini.route()[3] != b""
+    assert mine == pytest.approx(pooled, rel=0, abs=error)
+    for result in results:
+        assert result["answer"]["mean"] == pytest.approx([pooled], rel=0, abs=error)
+        assert result["fallback"] == {"stage": 0, "dead": [["bob", "cat"]]}
 
 
 @pytest.mark.parametrize(
