@@ -330,7 +330,13 @@ def quiet_ports(n: int) -> list[int]:
 
 
 def storm(
-    seed: int, channels: str, seconds: float, poison: str, folder: Path, wake: str | float = WAKES
+    seed: int,
+    channels: str,
+    seconds: float,
+    poison: str,
+    folder: Path,
+    wake: str | float = WAKES,
+    overlay: str = "all",
 ) -> dict[str, Any]:
     dice = random.Random(f"{seed} {poison}")
     poison, _, lie = poison.partition(":")
@@ -346,6 +352,7 @@ def storm(
             wake=wake,
             proxies=proxies,
             ports=quiet_ports(NETWORK.n),
+            overlay=overlay,
         )
         blowing = Storm(trial, seed, poison, lie, often)
         try:
@@ -372,6 +379,7 @@ def main() -> int:
         default=",".join(POISONS),
         help=f"some of {', '.join(POISONS)}; or liar:LIE with {', '.join(LIES)}",
     )
+    parser.add_argument("--overlay", choices=["all", "tree"], default="all")
     parser.add_argument("--keep", type=Path, help="where to leave the folders of the parties")
     given = parser.parse_args()
     failed = False
@@ -381,7 +389,7 @@ def main() -> int:
             parser.error(f"poison is one or more of {', '.join(POISONS)}; got {poison!r}")
         folder = Path(tempfile.mkdtemp(dir=given.keep))
         try:
-            found = storm(given.seed, given.channels, given.seconds, poison, folder / "run")
+            found = storm(given.seed, given.channels, given.seconds, poison, folder / "run", overlay=given.overlay)
         finally:
             if given.keep is None:
                 shutil.rmtree(folder, ignore_errors=True)

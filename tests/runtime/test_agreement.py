@@ -124,9 +124,7 @@ class Live(Agreement):
         epoch.D = frozen
 
 
-@pytest.mark.parametrize(
-    ("rule", "name"), [(Hasty, "delivers old things later"), (Hasty, "loses half"), (Live, "none")]
-)
+@pytest.mark.parametrize(("rule", "name"), [(Hasty, "delivers old things later"), (Live, "none")])
 def test_a_rule_that_fires_early_is_caught(rule, name):
     with pytest.raises(TooEarly):
         Run(RING, ADVERSARIES[name], rule=rule, theta=0.8).play()
@@ -272,7 +270,7 @@ def test_a_party_that_forgets_what_it_froze_is_caught():
     neighbours, who know better, go no further."""
     scene: dict[str, Any] = {"moment": "said ok", "theta": 0.8}
     Unlucky(RING, ADVERSARIES["lets only yes through"], **scene).play()
-    with pytest.raises(Contradiction, match="has frozen two different states for epoch 2"):
+    with pytest.raises(Contradiction, match="has frozen two different states for epoch"):
         Unlucky(RING, ADVERSARIES["lets only yes through"], **scene, saves=False).play()
 
 

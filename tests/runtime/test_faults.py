@@ -52,6 +52,26 @@ def test_a_storm_of_kills(tmp_path):
         left_in_order(trial, cluster)
 
 
+def test_a_storm_of_kills_on_a_tree(tmp_path):
+    """Everybody at random times, the root included; while one hangs nobody can be done."""
+    trial = prepare(tmp_path, sv.Network.grid(2, 3), wake=CLOCK, overlay="tree")
+    chance = random.Random(5)
+    with trial.cluster() as cluster:
+        assert cluster.configs["p0"].route.is_tree
+        root = cluster.configs["p0"].names[cluster.configs["p0"].route.root]
+        hangs = next(name for name in cluster.names if name != root)
+        cluster.start()
+        in_stage(cluster, hangs, 0)
+        cluster.kill(hangs, signal.SIGSTOP)
+        for name in [root, *(chance.choice([other for other in cluster.names if other != hangs]) for _ in range(6))]:
+            time.sleep(chance.uniform(0.05, 0.4))
+            cluster.kill(name)
+            cluster.start([name])
+        assert not cluster.results()
+        cluster.kill(hangs, signal.SIGCONT)
+        left_in_order(trial, cluster)
+
+
 def test_kills_in_every_stage_and_of_everybody(tmp_path):
     """Least squares has four agreements. Those who come back go through the answers that they have, and on."""
     trial = prepare(tmp_path, sv.Network.ring(4), "least_squares", channels="open", wake=CLOCK)

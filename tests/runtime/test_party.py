@@ -158,14 +158,14 @@ def test_what_is_counted(triangle):
         assert vars(triangle.parties[name].counts) == dict.fromkeys(vars(triangle.parties[name].counts), 0)
         triangle.enter(name, 0)
     ann, bob = triangle.parties["ann"], triangle.parties["bob"]
-    for _ in range(3):  # a value, after a tag; as nobody has spoken to ann, it stays that value
+    for _ in range(3):  # three values, after a tag: with theta = 0.8 bob takes a part of the way with each
         triangle.wake("ann")
         while (frame := ann.next_frame("bob")) is not None:
             bob.received("ann", frame)
             sent.append(frame)
-    assert len(sent) == 2
-    assert (ann.counts.sent, ann.counts.bytes_sent) == (2, sum(map(len, sent)))
-    assert (bob.counts.received, bob.counts.bytes_received) == (2, sum(map(len, sent)))
+    assert len(sent) == 4
+    assert (ann.counts.sent, ann.counts.bytes_sent) == (4, sum(map(len, sent)))
+    assert (bob.counts.received, bob.counts.bytes_received) == (4, sum(map(len, sent)))
     assert (bob.counts.old, bob.counts.refused, ann.counts.received, bob.counts.sent) == (0, 0, 0, 0)
 
 

@@ -63,10 +63,8 @@ class NodeConfig:
         signs.
     listen, metrics : str
         Addresses to listen on: for neighbours, and for Prometheus (or None).
-    identity : Path
-        The folder with key and certificate.
-    data, delimiter : Path, str
-        A CSV file, and what separates its cells.
+    identity, data, delimiter : Path, Path, str
+        The folder with key and certificate; a CSV file, and what separates its cells.
     journal, result, record : Path
         Where the state of the run goes, the answer, and a recording of the run (or None).
     wake : "eager", "turns" or float
@@ -75,10 +73,8 @@ class NodeConfig:
         Seconds. First messages wait for a multiple of it, so that their time does not tell how many rows there are.
     run_name, run_id : str
         What people call the run, and what was drawn for it: pads hang on it, and names are used twice.
-    channels, tol
-        Of the run, as the plan says.
-    routes : Routes
-        All edges of the network, and those that messages use, with ``c`` and ``theta``.
+    channels, tol, routes
+        Of the run, as the plan says; ``routes`` has all edges, and those that messages use, with ``c`` and ``theta``.
     question : Question
         The statistic or cost, and the mask.
     neighbours : tuple of Neighbour
@@ -264,10 +260,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
     run.refuse_unknown(RUN_KEYS)
     settings = read_settings(run)
     if settings["c"] is None:
-        raise run.refuse(
-            "c",
-            "is missing: a positive number, or one for each edge. sottovoce plan finds good ones.",
-        )
+        raise run.refuse("c", "is missing: a positive number, or one for each edge. sottovoce plan finds good ones.")
     names = _names(run)
     name, base = read_name(party), file.path.parent
     if name not in names:

@@ -105,7 +105,7 @@ class Agreement:
         self.node, self.n, self.sign, self.tol = node, n, sign, tol
         self.sizes = Sizes(n, max(node.c.values()), sigma, size, folded)
         # On a route that was not planned nobody waits to speak: a neighbour may be beyond this stage, and not know.
-        self.telling = Telling(node.i, node.neighbours, None if tag else route, always=turns)
+        self.telling = Telling(node, None if tag else route, always=turns)
         self.everybody = (1 << n) - 1  # bits
         self.hopeless: Contradiction | None = None  # why this party cannot go on
         self.newest: dict[int, Array] = {}  # what the last wake had to say to each neighbour
@@ -310,6 +310,7 @@ class Agreement:
         epoch.no = no
         epoch.proofs = {**proofs, **epoch.proofs}
         if no:  # ask again soon, and ever later while it fails
+            self.telling.again()
             self.wait = min(PATIENCE, max(2, self.wakes // 20))
         self.done = not epoch.no and epoch.ok | self.absent == self.everybody
         return before != (epoch.no, len(epoch.proofs))

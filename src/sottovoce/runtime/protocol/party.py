@@ -124,8 +124,10 @@ class Party:
         held, self.held = self.held, {}
         for name, said in held.items():
             for kind, what in zip(SAID, (said.value, said.snapshot, said.verdict), strict=True):
+                if what is None or what.stage != stage:
+                    continue
                 # What does not fit is refused when it is said again.
-                if what is not None and (isinstance(what, Verdict) or len(what.data) == len(agreement.node.x)):
+                if isinstance(what, Verdict) or len(what.data) == len(agreement.node.x):
                     with self._noted(name, kind):
                         self._judged(self.links[name], what)
                         self._note(name, progress_of(what))
@@ -279,7 +281,9 @@ class Party:
         assert self.agreement is not None
         if isinstance(said, Verdict):
             return self._verdict(link, said)
-        if said.route != self.agreement.tag or link.name not in self.talks:  # it is old, or will be said again
+        if said.route != self.agreement.tag:  # it is old, or for a route that this party has yet to take
+            return self._hold(link, said)
+        if link.name not in self.talks:
             return False
         self._check_length(said)
         before = self._epoch()

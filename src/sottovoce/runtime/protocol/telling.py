@@ -1,9 +1,10 @@
 """What a party has told whom of its values, and what it has yet to tell: only what has changed.
 
-A message that is not sent is ``U = 0`` of the model, and never wrong. So what equals the last one is not said again,
-and over a tree a message waits for those on which it hangs: the one to the parent for all children, the one to a child
-for everybody. With matched penalties (theory: Fewer messages) nothing else is ever said: ``2 (n - 1)`` messages. On a
-route with cycles all would wait for ever, and nobody does.
+A message that is not sent is ``U = 0`` of the model, and never wrong. So what the other side has taken in is not said
+again (with ``theta < 1`` it goes a part of the way with every message), but for once after an epoch was refused. Over a
+tree a message waits for those on which it hangs: the one to the parent for all children, the one to a child for
+everybody. With matched penalties (theory: Fewer messages) nothing else is ever said: ``2 (n - 1)`` messages. On a route
+with cycles all would wait for ever, and nobody does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...costs.base import Array
+from ...pdmm.node import Node
 from .route import Route
 
 EPS = float(np.finfo(float).eps)
@@ -20,16 +22,18 @@ ROUNDING = 16  # roundings of the largest number of a message, below which nothi
 
 
 class Telling:
-    """Of party ``i``, in one stage. ``always``: also what has not changed, for those who wait for their turn."""
+    """Of one party, in one stage. ``always``: also what has not changed, for those who wait for their turn."""
 
-    def __init__(self, i: int, neighbours: list[int], route: Route | None = None, *, always: bool = False) -> None:
-        self.neighbours, self.always = neighbours, always  # those of the node, some of whom may leave
+    def __init__(self, node: Node, route: Route | None = None, *, always: bool = False) -> None:
+        self.neighbours, self.theta, self.always = node.neighbours, node.theta, always  # some neighbours may leave
         self.said: dict[int, tuple[int, Array]] = {}  # the counter and the numbers that each was last told
+        self.taken: dict[int, Array] = {}  # their ``D``, if all that they were told has arrived
+        self.stale: set[int] = set()  # who is told again, whatever has changed
         self.heard: set[int] = set()  # since this process has begun: who is back from a crash is told everything again
         self.parent: int | None = None
         self.waits = route is not None and route.is_tree and not always
         if route is not None and self.waits:
-            self.parent = route.parent(i)
+            self.parent = route.parent(node.i)
 
     @property
     def open(self) -> set[int]:
@@ -51,12 +55,18 @@ class Telling:
     def take(self, counter: int, messages: Mapping[int, Array]) -> None:
         """These are the newest; what has changed is to be told under this counter."""
         for j in self.open:
-            r, told = messages[j], self.said.get(j)
-            if self.always or told is None or not _same(told[1], r):
+            r, taken = messages[j], self.taken.get(j)
+            if self.always or taken is None or j in self.stale or not _same(taken, r):
                 self.said[j] = counter, r
+                self.taken[j] = self.theta * r + (0.0 if taken is None else (1 - self.theta) * taken)
+                self.stale.discard(j)
+
+    def again(self) -> None:
+        """Everybody is told once more: who was away may lack what it seems to have taken in."""
+        self.stale = set(self.neighbours)
 
 
-def _same(told: Array, r: Array) -> bool:
+def _same(taken: Array, r: Array) -> bool:
     """But for rounding; half of what a party accepts is left for the rounding of others."""
-    size = float(np.abs(told).max(initial=0.0))
-    return bool(np.abs(r - told).max(initial=0.0) <= ROUNDING / 2 * EPS * size)
+    size = float(np.abs(r).max(initial=0.0))
+    return bool(np.abs(r - taken).max(initial=0.0) <= ROUNDING / 2 * EPS * size)
