@@ -19,6 +19,7 @@ from runtime.trial import Trial, edit, journal_of, prepare, results_of, status, 
 import sottovoce as sv
 from sottovoce.errors import JournalError
 from sottovoce.runtime.journal import FORMAT, Journal
+from sottovoce.runtime.keys.edge_secrets import EDGE
 from sottovoce.runtime.keys.identity import load
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 
@@ -220,21 +221,20 @@ def test_the_journal_of_another_party_is_refused(trials, tmp_path):
     assert "or it is another party's" in refused(own)
 
 
-def test_a_neighbour_that_was_added_gets_no_key(tmp_path):
-    """Nobody changed the journal: the node file did."""
+def test_a_neighbour_without_a_key_gets_no_other(tmp_path):
+    """Where neighbours are those of the run, which the journal is of, a key that is not there is lost."""
     trial = prepare(tmp_path, sv.Network.complete(3))
     config = config_of(trial)
-    text = config.path.read_text()
-    third = text[text.rindex("[[neighbour]]") :]
-    config.path.write_text(text.replace(third, ""))
     process = subprocess.Popen([sys.executable, "-m", "sottovoce", "node", str(config.path)], stderr=subprocess.DEVNULL)
     try:
         wait_for(config.socket.exists)
     finally:
         process.kill()
         process.wait()
-    config.path.write_text(text)
-    assert "there is no key for p2: the neighbours changed since this run began" in refused(config)
+    with journal_of(config) as journal:
+        assert journal.get(f"{EDGE}p2/private")
+        journal.put({}, [f"{EDGE}p2/private"])
+    assert "there is no key for p2, which this journal had" in refused(config)
 
 
 def test_a_journal_of_another_version(trials, tmp_path):

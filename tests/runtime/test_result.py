@@ -127,5 +127,5 @@ def test_the_page_describes_every_key():
     answers = [SCHEMA["$defs"][f"{kind}_answer"] for kind in OPTIONS]
     privacy = SCHEMA["$defs"]["privacy"]
     neighbours = privacy["properties"]["by_corrupt_neighbours"]["items"]
-    parts = [SCHEMA, SCHEMA["$defs"]["left"], *answers, privacy, neighbours]
+    parts = [SCHEMA, SCHEMA["$defs"]["left"], SCHEMA["$defs"]["fallback"], *answers, privacy, neighbours]
     assert described == {key for part in parts for key in part["properties"]}

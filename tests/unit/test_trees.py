@@ -83,11 +83,11 @@ def test_names_and_places_stay():
     ("edges", "why"),
     [
         ([("a", "b"), ("b", "c"), ("a", "c")], "there is no edge between a and c"),
-        ([("a", "b"), ("c", "d")], "disconnected"),
-        ([("a", "b"), ("b", "c"), ("c", "d"), ("b", "a")], r"\(b, a\), is a duplicate"),
+        ([("a", "b"), ("c", "d")], "without more edges c cannot be reached from a"),
+        ([("a", "b"), ("b", "c"), ("c", "d"), ("b", "a")], r"the edge \(b, a\) is given twice"),
         ([("a", "x")], "'x' is no node"),
         ([("a", "b", "c")], "an edge is a pair"),
-        ([], "empty"),
+        ([], "b cannot be reached from a"),
     ],
 )
 def test_edges_that_are_none(edges, why):

@@ -34,7 +34,7 @@ from ..costs.base import Array
 from ..errors import JournalError
 
 KIND = b"sottovoce journal "
-FORMAT = KIND + b"4"
+FORMAT = KIND + b"5"
 SEAL, MADE = "seal", "made"
 SYNCHRONOUS = "FULL"  # what is written survives power cuts; tests in one process, which have none, do not wait for it
 UNSWEPT = "unswept"  # there while copies of what was dropped may be left in the file

@@ -61,8 +61,8 @@ class EdgeSecrets:
         if not private and not theirs:
             if not journal.new:
                 raise JournalError(
-                    f"{journal.path}: there is no key for {neighbour}: the neighbours changed since this run began. "
-                    "Restore them, or plan a new run, with a new name and new journals."
+                    f"{journal.path}: there is no key for {neighbour}, which this journal had when this run began. "
+                    "Restore the newest copy of it, or plan a new run, with a new name and new journals."
                 )
             private = hybrid.draw(first=own < neighbour)
             journal.put({f"{edge}private": private})
