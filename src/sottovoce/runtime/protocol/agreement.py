@@ -131,7 +131,7 @@ class Agreement:
         """Compute, and have something new to say to every neighbour (eqs. 2 and 3)."""
         self.newest = {message.receiver: message.r for message in self.node.wake()}
         self._notice(self.telling.changes(self.newest))
-        self.telling.take(self.node.sent, self.newest)
+        self.telling.take(self.node.sent, self.newest, news=bool(self.news))
         if not _size(self.newest.values()) <= self.sizes.largest:
             self.hopeless = Contradiction(
                 "the numbers of this party are so large in units of scale that its neighbours refuse them. Agree on a "

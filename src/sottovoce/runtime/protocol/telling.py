@@ -1,8 +1,11 @@
 """What a party has told whom of its values, and what it has yet to tell: only what has changed.
 
 A message that is not sent is ``U = 0`` of the model, and never wrong. So what the other side has taken in is not said
-again (with ``theta < 1`` it goes a part of the way with every message), but for once after an epoch was refused. Over a
-tree a message waits for those on which it hangs: the one to the parent for all children, the one to a child for
+again (with ``theta < 1`` it goes a part of the way with every message), until an epoch is refused: then what was taken
+in is anybody's guess. But where values come closer to the answer with every round, news are answered, to everybody:
+to wait for who has nothing new to say would take longer than to hear it again. An idle party is silent.
+
+Over a tree a message waits for those on which it hangs: the one to the parent for all children, the one to a child for
 everybody. With matched penalties (theory: Fewer messages) nothing else is ever said: ``2 (n - 1)`` messages. On a route
 with cycles all would wait for ever, and nobody does.
 """
@@ -28,10 +31,10 @@ class Telling:
         self.neighbours, self.theta, self.always = node.neighbours, node.theta, always  # some neighbours may leave
         self.said: dict[int, tuple[int, Array]] = {}  # the counter and the numbers that each was last told
         self.taken: dict[int, Array] = {}  # their ``D``, if all that they were told has arrived
-        self.stale: set[int] = set()  # who is told again, whatever has changed
         self.heard: set[int] = set()  # since this process has begun: who is back from a crash is told everything again
         self.parent: int | None = None
         self.waits = route is not None and route.is_tree and not always
+        self.answers = not (self.waits and self.theta == 1)
         if route is not None and self.waits:
             self.parent = route.parent(node.i)
 
@@ -52,18 +55,18 @@ class Telling:
             return float("inf")
         return max(float(np.abs(r - self.said[j][1]).max(initial=0.0)) for j, r in messages.items())
 
-    def take(self, counter: int, messages: Mapping[int, Array]) -> None:
-        """These are the newest; what has changed is to be told under this counter."""
+    def take(self, counter: int, messages: Mapping[int, Array], *, news: bool) -> None:
+        """These are the newest; what has changed is to be told under this counter. ``news``: something was heard."""
+        everything = self.always or (self.answers and news)
         for j in self.open:
             r, taken = messages[j], self.taken.get(j)
-            if self.always or taken is None or j in self.stale or not _same(taken, r):
+            if everything or taken is None or not _same(taken, r):
                 self.said[j] = counter, r
                 self.taken[j] = self.theta * r + (0.0 if taken is None else (1 - self.theta) * taken)
-                self.stale.discard(j)
 
     def again(self) -> None:
         """Everybody is told once more: who was away may lack what it seems to have taken in."""
-        self.stale = set(self.neighbours)
+        self.taken.clear()
 
 
 def _same(taken: Array, r: Array) -> bool:
