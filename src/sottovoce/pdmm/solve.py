@@ -124,7 +124,7 @@ def solve(
     c : float, "auto", or array_like
         The step parameter; ``"auto"`` tunes it by short runs on the same data. Or one number per edge, in the order of
         ``network.edges``.
-    overlay : "all", "tree", or list of edges
+    overlay : "all", "tree", or list of pairs
         The edges that messages use; pads lie on every edge of the network all the same. ``"all"`` is the paper's
         method. ``"tree"`` is ``network.spanning_tree()``: averages, and other quadratic costs ``(a_i/2) (x - s_i)^2``,
         end after one sweep up and one down (``c="auto"`` matches the penalties). Or pairs of nodes, by name.
