@@ -131,7 +131,7 @@ class Node:
         if not (positive and is_number(theta) and 0 < theta <= 1):
             raise InvalidInput(f"node {i}: c must be positive and theta in (0, 1]; got c={c!r}, theta={theta!r}.")
         self.i, self.theta = i, theta
-        links, folded = dict(links), list(folded)
+        folded = list(folded)
         self.A = {j: links[j].A for j in self.neighbours}
         self.b = {j: links[j].b for j in self.neighbours}
         # The pads end here: only their sum and the differences are kept, and of quadratic costs the sum is hidden in w.

@@ -41,6 +41,7 @@ from .protocol.leaving import Decision
 from .protocol.leaving_state import Departure
 from .protocol.link import Link, News
 from .protocol.party import Party
+from .protocol.past import tag_array, tag_of
 from .traces.trace import Recorder
 from .transport.transport import Greeting, Transport
 from .waiting import Waiting
@@ -99,7 +100,7 @@ class Agent:
         self.waiting = Waiting(self.party, self.turn)
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
-            route = bytes(int(byte) for byte in over["route"])
+            route = tag_of(over["route"])
             self.party.skip(self.party.stage + 1, int(over["epoch"][0]), from_array(over["proofs"]), route)
         self.party.over = dict.fromkeys(retention.told(journal), self.party.stage)
         self.door = Door(self.party, journal, self.fail, self.mark)
@@ -308,12 +309,19 @@ class Agent:
         numbers = {"epoch": agreement.epoch.number, "wakes": agreement.wakes, "residual": agreement.residual * tol}
         scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
         answer = {"x": agreement.x, "proofs": as_array(agreement.epoch.proofs), **scalars}
-        answer["route"] = agreement.state()["route"]
+        answer["route"] = tag_array(agreement.tag)
         others = self.departure.outdated(stage)
         retention.stage_over(self.journal, self.secrets, stage, answer, others, keep=self.recorder is not None)
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})
         self.tell()
         return self.outcome(agreement.x, wakes=agreement.wakes, residual=agreement.residual * tol)
+
+    def set_aside(self) -> None:
+        """The stage under way is made anew: with other parties, or over another route."""
+        self.save()
+        self.party.set_aside()
+        self.mark()
+        self.turn.set()
 
     def mark(self) -> None:
         """Something has happened that others may know of, and from which they could measure how long data take."""

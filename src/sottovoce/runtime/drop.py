@@ -53,9 +53,7 @@ def act(agent: Agent) -> None:
         agent.party.absent = 1 << agent.config.names.index(decision.leaver)
         under_way = agreement is not None and not agreement.done
         if under_way and agent.party.stage == decision.stage and decision.kind in ("dropped", "adopted"):
-            agent.save()
-            agent.party.set_aside()
-            agent.mark()
+            agent.set_aside()
         else:  # the route may have led through the one that has left: whoever lacks the end is told over all links
             agent.party.take(None)
             if agreement is not None and under_way:

@@ -76,10 +76,7 @@ class Fallback:
         if agreement is None or agreement.done:  # those who wait for the end may be told over other links
             self.take(stage, route)
         elif tag != agreement.tag:
-            agent.save()
-            agent.party.set_aside()
-            agent.mark()
-            agent.turn.set()
+            agent.set_aside()
 
     def note(self, stage: int, tag: bytes) -> None:
         """For the result: since when, and why."""

@@ -31,7 +31,7 @@ from ...errors import PeerError
 from ...pdmm.node import Message, Node
 from .acceptances import as_array, bits, from_array
 from .message_bounds import Sizes
-from .past import Past, bit, flag
+from .past import Past, bit, flag, tag_array, tag_of
 from .route import Route
 from .telling import EPS, ROUNDING, Telling
 
@@ -350,7 +350,7 @@ class Agreement:
         """All that changes, as named arrays. Pads and data are not in it: the node is made from them anew."""
         arrays = {"x": self.node.x, "counters": _pairs(self.node.newest), "sent": np.array([float(self.node.sent)])}
         arrays |= {f"D.{j}": D for j, D in self.node.D.items()}
-        arrays["route"], arrays["absent"] = np.array([float(byte) for byte in self.tag]), flag(self.absent)
+        arrays["route"], arrays["absent"] = tag_array(self.tag), flag(self.absent)
         for of, past in self.earlier.items():
             arrays[f"earlier.{of.hex()}"] = past.as_array()
         if self.epoch is not None:
@@ -382,7 +382,7 @@ class Agreement:
             if len(arrays["epoch.residual"]):
                 epoch.residual = float(arrays["epoch.residual"][0])
             self.done = bool(done)
-        tag = bytes(int(byte) for byte in arrays["route"])
+        tag = tag_of(arrays["route"])
         if tag == self.tag:
             node.D = {j: arrays[f"D.{j}"].copy() for j in node.neighbours}
         if tag == self.tag or self.done:

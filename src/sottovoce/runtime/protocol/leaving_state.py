@@ -18,6 +18,7 @@ from ..plan.node_file import NodeConfig
 from .acceptances import from_array
 from .frames import Leave, decode, encode
 from .leaving import Decision, Departed, Leaving
+from .past import tag_of
 
 if TYPE_CHECKING:
     from .agreement import Agreement
@@ -138,7 +139,7 @@ class Departure:
             over += bool(done)
             if not done:
                 epoch, accepted = int(number), set(from_array(saved["epoch.proofs"]))
-                route = bytes(int(byte) for byte in saved["route"])
+                route = tag_of(saved["route"])
         stage, estate = self.kept.get(leaver, (-1, np.zeros(0)))
         if agreement is not None and stage == party.stage and not _fits(estate, agreement):
             stage = -1

@@ -39,3 +39,13 @@ def flag(absent: int) -> Array:
 def bit(number: float) -> int:
     """What ``flag`` was made of."""
     return 1 << int(number) - 1 if number else 0
+
+
+def tag_array(tag: bytes) -> Array:
+    """The tag of a route, for the journal."""
+    return np.array([float(byte) for byte in tag])
+
+
+def tag_of(numbers: Array) -> bytes:
+    """What ``tag_array`` was made of."""
+    return bytes(int(byte) for byte in numbers)
