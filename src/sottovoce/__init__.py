@@ -21,6 +21,8 @@ The names in layers:
     what the private statistics return.
 ``sv.privacy``
     what a run gives away.
+``sv.baselines``
+    what else one could use: other methods on the same problem.
 ``sv.paper``
     the paper's experiments.
 ``sottovoce.runtime``
@@ -54,6 +56,7 @@ from .pdmm import masks as masks
 from .pdmm import recorders as recorders
 from .pdmm import schedules as schedules
 from .pdmm.common_problems import averaging, least_squares, logistic
+from .pdmm.local_noise import LocalNoise
 from .pdmm.masks import GaussianMask, UniformMask
 from .pdmm.modular_mask import ModularMask
 from .pdmm.node import Message, Node, nodes_of
@@ -86,8 +89,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``sv.privacy`` and ``sv.paper`` without an import of their own, loaded when first used."""
-    if name in ("paper", "privacy"):
+    """``sv.privacy`` and its like without an import of their own, loaded when first used."""
+    if name in ("baselines", "paper", "privacy"):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -111,6 +114,7 @@ __all__ = [
     "Huber",
     "Lasso",
     "LeastSquares",
+    "LocalNoise",
     "Logistic",
     "MeanSquaredError",
     "Message",

@@ -15,7 +15,7 @@ from picture_faults import faults, kept
 from typer.testing import CliRunner
 
 import sottovoce
-from sottovoce import errors, privacy, runtime, statistics
+from sottovoce import baselines, errors, privacy, runtime, statistics
 from sottovoce.cli.app import app
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,7 +60,7 @@ def listed() -> list[str]:
 
 
 def test_every_public_name_has_a_page():
-    modules = (sottovoce, privacy, privacy.research, runtime)
+    modules = (sottovoce, baselines, privacy, privacy.research, runtime)
     public = {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
     public |= {f"sottovoce.statistics.{name}" for name in statistics.__all__ if name[0].isupper()}
     raised = inspect.getmembers(errors, lambda member: inspect.isclass(member) and issubclass(member, Exception))

@@ -13,6 +13,7 @@ import pytest
 
 MODULES = (
     "sottovoce",
+    "sottovoce.baselines",
     "sottovoce.costs",
     "sottovoce.pdmm.masks",
     "sottovoce.pdmm.recorders",

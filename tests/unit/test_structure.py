@@ -27,7 +27,7 @@ FLOORS = [
     ["pdmm"],
     ["data", "privacy"],
     ["statistics"],
-    ["paper", "runtime"],
+    ["baselines", "paper", "runtime"],
     ["cli"],
     ["__main__"],
 ]

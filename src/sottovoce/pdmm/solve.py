@@ -16,6 +16,7 @@ from ..errors import InvalidInput, NotConvergedWarning, PrecisionLost, Unsupport
 from .collapsed_arithmetic import Arithmetic, collapse
 from .compiling import compiled
 from .hiding import is_hidden, size_of, was_said
+from .local_noise import LocalNoise
 from .masks import Mask
 from .modular_mask import ModularMask, decoded, hidden_problem
 from .overlay import AskedOverlay, leaning, over, unfolded
@@ -26,7 +27,7 @@ from .recorders import Recorder, Transcript, Variance
 from .reference import Reference, Run
 from .result import Result, State, Status
 from .schedules import Schedule
-from .settings import Engine, Settings, positive_integer, settle
+from .settings import Engine, Settings, positive_integer, settle, whole_number
 from .watch import History, Watch
 
 
@@ -38,6 +39,7 @@ def iterate(
     c: AskedPenalty = "auto",
     overlay: AskedOverlay = "all",
     mask: Mask | None = None,
+    noise: LocalNoise | None = None,
     z0: Any = None,
     seed: int | None = None,
     batch: int | None = None,
@@ -49,7 +51,7 @@ def iterate(
 
     Parameters
     ----------
-    problem, schedule, theta, c, overlay, mask, z0, seed, batch, engine, arithmetic
+    problem, schedule, theta, c, overlay, mask, noise, z0, seed, batch, engine, arithmetic
         As in ``solve``.
     every : int
         Iterations between two states. A state is a copy of ``x`` and ``z``, which costs much more than an activation.
@@ -75,6 +77,7 @@ def iterate(
     (11, 88)
     """
     positive_integer(every, "every")
+    problem = with_noise(problem, noise, mask, batch, seed)
     settings = settle(
         problem, schedule=schedule, theta=theta, c=c, overlay=overlay, mask=mask, z0=z0, seed=seed, batch=batch,
         engine=engine, arithmetic=arithmetic,
@@ -97,6 +100,7 @@ def solve(
     c: AskedPenalty = "auto",
     overlay: AskedOverlay = "all",
     mask: Mask | ModularMask | None = None,
+    noise: LocalNoise | None = None,
     z0: Any = None,
     seed: int | None = None,
     tol: float = 1e-9,
@@ -131,6 +135,8 @@ def solve(
     mask : GaussianMask, ModularMask or UniformMask, optional
         Draws ``z(0)``, which hides the data. ``ModularMask`` hides integers before an unmasked run instead: ``x`` is
         then the exact mean, or NaN where the run did not converge, and all else is about the run on limbs of words.
+    noise : LocalNoise, optional
+        Besides, on the data themselves: the answer is no longer exact, and gives away less than an exact one.
     z0 : array_like, optional
         ``z(0)`` in the order of ``network.half_edges``. Without it and a mask it is 0, and nothing is hidden.
     seed : int, optional
@@ -189,7 +195,8 @@ def solve(
         raise InvalidInput("give either max_iter or max_rounds, not both: both say when to stop.")
     positive_integer(record_every, "record_every")
     check_recorders(record, batch)
-    given, modular = problem, mask if isinstance(mask, ModularMask) else None
+    given, problem = problem, with_noise(problem, noise, mask, batch, seed)
+    modular = mask if isinstance(mask, ModularMask) else None
     if isinstance(mask, ModularMask):
         (problem, tol), mask = hidden_problem(problem, mask, z0, batch, seed, tol, record), None
     with Progress(progress) as bar, compiled(engine != "reference", bar.say) as compiling:
@@ -220,6 +227,22 @@ def solve(
     if tol and not result.converged and not was_said():
         warnings.warn(not_converged(result, run.schedule), NotConvergedWarning, stacklevel=2)
     return result
+
+
+def with_noise(
+    problem: Problem, noise: LocalNoise | None, mask: Mask | ModularMask | None, batch: int | None, seed: int | None
+) -> Problem:
+    """The problem that is played: with noise on its data, where that was asked for."""
+    if noise is None:
+        return problem
+    if not isinstance(noise, LocalNoise):
+        raise InvalidInput(f"noise must be sv.LocalNoise(variance), or None; got {noise!r}.")
+    if isinstance(mask, ModularMask):
+        raise Unsupported("local noise is not of integers, and ModularMask hides integers. Use GaussianMask.")
+    if batch is not None:
+        raise Unsupported("a batch is of draws of z(0) on the same data: it takes no noise. Leave batch out.")
+    whole_number(seed, "seed")
+    return noise.on(problem, seed)
 
 
 def not_converged(result: Result, schedule: Schedule) -> str:

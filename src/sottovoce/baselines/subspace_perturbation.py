@@ -1,0 +1,91 @@
+"""The method of the paper, for comparison with the others: stochastic PDMM with subspace perturbation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..costs.base import Array
+from ..errors import InvalidInput
+from ..pdmm.masks import GaussianMask
+from ..pdmm.problem import Problem
+from ..pdmm.solve import iterate
+from ..privacy.adversary import Adversary
+from ..privacy.audit import audit
+from .base import FLOAT, Family, Leakage, Method, Outcome, Traffic, positive
+from .optimum import optimum, reached
+
+
+@dataclass(frozen=True)
+class SubspacePerturbation(Method):
+    """PDMM from random ``z(0)`` (the paper, section 4), over all edges or a spanning tree.
+
+    Parameters
+    ----------
+    variance : float
+        Of a pad.
+    c : float or "auto"
+        The step parameter.
+    theta : float, optional
+        1 is PDMM, 1/2 is ADMM; tuned with ``c`` by default.
+    overlay : "all" or "tree"
+        The edges that messages use.
+    tol : float
+        The run ends where no answer is further from the exact one, relative to the largest answer or 1.
+    max_rounds : int
+        The most iterations.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> from sottovoce import baselines
+    >>> outcome = baselines.SubspacePerturbation(overlay="tree").run([3, 1, 4, 1], sv.Network.ring(4), seed=0)
+    >>> outcome.traffic.messages, [round(float(x), 6) for x in outcome.x[:, 0]]
+    (24, [2.25, 2.25, 2.25, 2.25])
+    """
+
+    variance: float = 1e8
+    c: float | Literal["auto"] = "auto"
+    theta: float | None = None
+    overlay: Literal["all", "tree"] = "all"
+    tol: float = 1e-9
+    max_rounds: int = 20_000
+
+    name: ClassVar[str] = "subspace perturbation"
+    family: ClassVar[Family] = "subspace perturbation"
+    reference: ClassVar[str] = "Li, Heusdens, Christensen 2020; the paper, section 4"
+    needs: ClassVar[str] = "pads on every edge, from the keys of its ends"
+    breaks: ClassVar[str] = "the honest graph is cut: sums of its parts are disclosed"
+    steps: ClassVar[str] = "c"
+    hides: ClassVar[str] = "variance"
+
+    def __post_init__(self) -> None:
+        positive(self.variance, "variance")
+        positive(self.tol, "tol")
+        if self.overlay not in ("all", "tree"):
+            raise InvalidInput(f"overlay must be 'all' or 'tree'; got {self.overlay!r}.")
+
+    def play(self, problem: Problem, seed: int | None) -> Outcome:
+        mask, exact = GaussianMask(self.variance), optimum(problem)
+        for state in iterate(problem, c=self.c, theta=self.theta, overlay=self.overlay, mask=mask, seed=seed):
+            x = np.reshape(state.x, (problem.network.n, problem.dim))
+            if (done := reached(x, exact, self.tol)) or state.iteration >= self.max_rounds:
+                break
+        sent = Traffic(state.messages, FLOAT * problem.dim * state.messages, state.iteration)
+
+        def view(adversary: Adversary, prior: float) -> Leakage:
+            return self.audited(problem, adversary, prior)
+
+        return Outcome(method=self, problem=problem, x=x, exact=exact, traffic=sent, converged=done, view=view)
+
+    def audited(self, problem: Problem, adversary: Adversary, prior: float) -> Leakage:
+        """The auditor's answer, over open channels."""
+        mask = GaussianMask(self.variance)
+        report = audit(
+            problem, mask, against=adversary, prior=prior, c=self.c, theta=self.theta, overlay=self.overlay, seed=0
+        )
+        nats: Array = report.leakage
+        kind = "exact" if report.guarantee == "exact" else "attack"
+        return Leakage(nats, kind, report.method)  # type: ignore[arg-type]
