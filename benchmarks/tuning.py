@@ -63,7 +63,7 @@ def cases(quick: bool) -> Iterator[tuple[str, str, sv.Schedule, float]]:
     both = [(s, theta) for s in (synchronous, asynchronous) for theta in (1.0, 0.5)]
     if quick:
         yield "geometric 10", "averaging", synchronous, 1.0
-        yield "ring 10", "averaging", asynchronous, 0.5
+        yield "ring 4", "averaging", asynchronous, 0.5
         return
     small = [f"{kind} {n}" for n in (10, 100) for kind in ("geometric", "ring", "watts-strogatz", "star", "complete")]
     for name in (*small, "grid 9", "grid 100", "regular 10", "regular 100"):

@@ -80,7 +80,7 @@ def solve(problem, run):
     return result
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(run=runs(), scale=st.sampled_from([1e-3, 1.0, 1e3]), data=st.data())
 def test_averaging(run, scale, data):
     n, tol = run["network"].n, run["tol"]
@@ -96,7 +96,7 @@ def test_averaging(run, scale, data):
         assert np.abs(result.x - mean).max() <= 1.01 * allowed + 1e-12 * max(1, np.abs(s).max())
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(run=runs(), d=st.integers(1, 3), seed=st.integers(0, 10_000), log_condition=st.floats(0, 3))
 def test_least_squares(run, d, seed, log_condition):
     rng = np.random.default_rng(seed)
@@ -117,7 +117,7 @@ def test_least_squares(run, d, seed, log_condition):
         assert np.abs(result.x - x_star).max() <= 1.1 * allowed + 1e-10
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=35, deadline=None, derandomize=True)
 @given(run=runs(), data=st.data())
 def test_median(run, data):
     """Not smooth, not strongly convex: the answer must minimise, to the tolerance, not be unique."""
@@ -134,7 +134,7 @@ def test_median(run, data):
         assert problem.value(result.x) <= best + slope * reach + n * run["tol"] * (np.ptp(s) + 1) + 1e-9
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=35, deadline=None, derandomize=True)
 @given(run=runs(), data=st.data())
 def test_general_constraints(run, data):
     """``a x_i + b x_j = e`` on a tree, in any units: the feasible set is a line, and the optimum known."""
