@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -156,15 +157,15 @@ class Outcome:
 class Method(ABC):
     """The base of methods: a frozen dataclass of parameters, with what to know about it, and ``play``.
 
-    ``name``, ``family`` and ``reference`` say what it is; ``needs`` and ``breaks`` what must be there, and who must
-    collude. ``steps`` names the parameter that only its speed depends on, and ``hides`` the one that trades leakage for
-    error, where there are such: a comparison tunes the first on other data, and sweeps the second.
+    ``name``, ``family`` and ``reference`` say what it is; ``needs`` what must be there, ``breaks`` who must collude,
+    and ``survives`` who may drop out. ``hides`` names the parameter that trades leakage for error, where there is one:
+    a comparison sweeps it. Iterative methods have the fields ``tol`` and ``max_rounds``.
 
     Examples
     --------
     >>> from sottovoce import baselines
-    >>> baselines.SubspacePerturbation.family, baselines.SubspacePerturbation.steps
-    ('subspace perturbation', 'c')
+    >>> baselines.SubspacePerturbation.family, baselines.SubspacePerturbation.hides
+    ('subspace perturbation', 'variance')
     """
 
     name: ClassVar[str]
@@ -172,7 +173,7 @@ class Method(ABC):
     reference: ClassVar[str]
     needs: ClassVar[str]
     breaks: ClassVar[str]
-    steps: ClassVar[str] = ""
+    survives: ClassVar[str]
     hides: ClassVar[str] = ""
 
     def run(self, problem: Numbers, network: Network | None = None, *, seed: int | None = None) -> Outcome:
@@ -199,6 +200,11 @@ class Method(ABC):
         """What a run sends, where that is known beforehand; None where it depends on the data."""
         return None
 
+    def candidates(self, problem: Problem) -> tuple[Method, ...]:
+        """The same method with other steps (a penalty, a step size, a number of rounds), for a comparison to choose
+        from, on other data than those it reports; itself alone where there is nothing to choose."""
+        return (self,)
+
 
 def numbers_of(problem: Problem, method: Method) -> Array:
     """The secrets ``(n, d)`` of an averaging problem; a method that only adds up refuses others."""
@@ -209,6 +215,11 @@ def numbers_of(problem: Problem, method: Method) -> Array:
         assert isinstance(cost, Averaging)
         s[nodes] = cost.s
     return s
+
+
+def randomness(seed: int | None) -> random.Random:
+    """Whole numbers of any size, at random: from the operating system, or from a seed and then not secret."""
+    return random.SystemRandom() if seed is None else random.Random(seed)
 
 
 def positive(value: float, name: str) -> float:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from ..costs.base import Array
 from ..errors import InvalidInput
+from ..pdmm.guess import guess_c
 from ..pdmm.masks import GaussianMask
+from ..pdmm.overlay import matched, settled_overlay
 from ..pdmm.problem import Problem
 from ..pdmm.solve import iterate
 from ..privacy.adversary import Adversary
 from ..privacy.audit import audit
 from .base import FLOAT, Family, Leakage, Method, Outcome, Traffic, positive
 from .optimum import optimum, reached
+
+THETAS = (1.0, 0.9, 0.8, 0.5)
+
+
+def penalties(problem: Problem) -> list[float]:
+    """Values of ``c`` to choose from, about what curvature and graph suggest."""
+    guess = guess_c(problem)
+    return [guess * 2.0**power for power in range(-4, 5)]
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class SubspacePerturbation(Method):
     reference: ClassVar[str] = "Li, Heusdens, Christensen 2020; the paper, section 4"
     needs: ClassVar[str] = "pads on every edge, from the keys of its ends"
     breaks: ClassVar[str] = "the honest graph is cut: sums of its parts are disclosed"
-    steps: ClassVar[str] = "c"
+    survives: ClassVar[str] = "nobody before the end; later a neighbour may adopt what a party left"
     hides: ClassVar[str] = "variance"
 
     def __post_init__(self) -> None:
@@ -66,6 +76,13 @@ class SubspacePerturbation(Method):
         positive(self.tol, "tol")
         if self.overlay not in ("all", "tree"):
             raise InvalidInput(f"overlay must be 'all' or 'tree'; got {self.overlay!r}.")
+
+    def candidates(self, problem: Problem) -> tuple[Method, ...]:
+        on = settled_overlay(problem.network, self.overlay)
+        if on is not None and matched(problem, on) is not None:  # its penalties are known
+            return (self,)
+        thetas = THETAS if problem.irregular is None else THETAS[1:]
+        return tuple(replace(self, c=c, theta=theta) for theta in thetas for c in penalties(problem))
 
     def play(self, problem: Problem, seed: int | None) -> Outcome:
         mask, exact = GaussianMask(self.variance), optimum(problem)
