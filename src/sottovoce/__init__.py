@@ -21,8 +21,8 @@ The names in layers:
     what the private statistics return.
 ``sv.privacy``
     what a run gives away.
-``sv.baselines``
-    what else one could use: other methods on the same problem.
+``sv.baselines``, ``sv.compare``
+    what else one could use: other methods on the same problem, and all of them in one table.
 ``sv.paper``
     the paper's experiments.
 ``sottovoce.runtime``
@@ -30,7 +30,7 @@ The names in layers:
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from .costs import (
     AbsoluteDeviation,
@@ -85,11 +85,16 @@ from .statistics import (
     private_variance,
 )
 
+if TYPE_CHECKING:  # loaded when first used, below
+    from .baselines import compare as compare
+
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> ModuleType:
-    """``sv.privacy`` and its like without an import of their own, loaded when first used."""
+def __getattr__(name: str) -> Any:
+    """``sv.privacy`` and its like without an import of their own, loaded when first used; ``sv.compare`` likewise."""
+    if name == "compare":
+        return import_module(f"{__name__}.baselines").compare
     if name in ("baselines", "paper", "privacy"):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,12 +7,16 @@ are simulations for comparison, none of them is part of the product's security.
 """
 
 from .base import Leakage, Method, Outcome, Traffic
+from .compare import compare
+from .comparison import Comparison
 from .subspace_perturbation import SubspacePerturbation
 
 __all__ = [
+    "Comparison",
     "Leakage",
     "Method",
     "Outcome",
     "SubspacePerturbation",
     "Traffic",
+    "compare",
 ]

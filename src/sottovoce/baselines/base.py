@@ -158,8 +158,9 @@ class Method(ABC):
     """The base of methods: a frozen dataclass of parameters, with what to know about it, and ``play``.
 
     ``name``, ``family`` and ``reference`` say what it is; ``needs`` what must be there, ``breaks`` who must collude,
-    and ``survives`` who may drop out. ``hides`` names the parameter that trades leakage for error, where there is one:
-    a comparison sweeps it. Iterative methods have the fields ``tol`` and ``max_rounds``.
+    and ``survives`` who may drop out. ``hides`` names the parameter that leakage depends on, where there is one: a
+    comparison sweeps it. ``noisy`` methods pay for it with the error of their answer. Iterative methods have the fields
+    ``tol`` and ``max_rounds``.
 
     Examples
     --------
@@ -175,6 +176,12 @@ class Method(ABC):
     breaks: ClassVar[str]
     survives: ClassVar[str]
     hides: ClassVar[str] = ""
+    noisy: ClassVar[bool] = False
+
+    @property
+    def label(self) -> str:
+        """Its name, with what sets it apart from others of that name."""
+        return self.name
 
     def run(self, problem: Numbers, network: Network | None = None, *, seed: int | None = None) -> Outcome:
         """Play it once: on a problem, or on numbers (one, or a vector, per node) and a network, whose mean is wanted.

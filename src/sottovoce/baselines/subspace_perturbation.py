@@ -71,6 +71,10 @@ class SubspacePerturbation(Method):
     survives: ClassVar[str] = "nobody before the end; later a neighbour may adopt what a party left"
     hides: ClassVar[str] = "variance"
 
+    @property
+    def label(self) -> str:
+        return self.name + (", tree" if self.overlay == "tree" else "")
+
     def __post_init__(self) -> None:
         positive(self.variance, "variance")
         positive(self.tol, "tol")

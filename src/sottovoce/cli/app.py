@@ -9,6 +9,7 @@ from typing import Annotated, ParamSpec
 import typer
 
 from .audit import audit
+from .compare import compare
 from .demo import demo
 from .drop import drop
 from .fingerprints import fingerprints
@@ -83,6 +84,7 @@ def _root(
 for command, summary in (
     (solve, "Solve the problem that a file states."),
     (audit, "Measure what a run gives away, and to whom."),
+    (compare, "Set the method beside others: error, leakage, messages, bytes."),
     (demo, "Watch ten hospitals fit one regression."),
     (paper, "Reproduce the paper: figures, data, claims."),
     (keygen, "Make the key and certificate of a party."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import threading
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SottovoceError, SottovoceWarning
+from ..files.written import finite
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -64,15 +64,6 @@ def pipe_closed(leave: SystemExit) -> bool:
 def print_json(value: dict[str, Any]) -> None:
     """One object on stdout; what is not a finite number becomes null."""
     print(json.dumps(finite(value), allow_nan=False, ensure_ascii=False))
-
-
-def finite(value: Any) -> Any:
-    """With None, which JSON calls null, for every number that is not finite."""
-    if isinstance(value, dict):
-        return {key: finite(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def residual_words(residual: float, tol: float | None) -> str:

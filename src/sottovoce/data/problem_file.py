@@ -114,7 +114,7 @@ class ProblemFile:
         return np.atleast_1d(cost.pooled if cost.scale is None else cost.pooled / cost.scale)
 
 
-def party_numbers(names: str, parties: list[str], path: Path) -> frozenset[int]:
+def party_numbers(names: str, parties: list[str], path: Path | str) -> frozenset[int]:
     """The parties in a list such as ``"Ada,3"``: names of the file, or numbers; ``InvalidInput`` for others."""
     found = set()
     for word in (word.strip() for word in names.split(",")):

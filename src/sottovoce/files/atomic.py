@@ -25,6 +25,17 @@ def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
         raise InvalidInput(f"{option} {path}: the directory {path.parent} cannot be written to.")
 
 
+def writable_folder(out: Path) -> Path:
+    """The folder of ``--out``, made where it is not there, before the work."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"--out {out}: cannot make this folder ({error.strerror}). Choose another one.") from None
+    if not os.access(out, os.W_OK):
+        raise InvalidInput(f"--out {out}: the folder is not writable. Choose another one.")
+    return out
+
+
 def write_whole(path: Path, save: Callable[[str], object]) -> None:
     """Save to a temporary file beside it, then rename: a reader never sees half a file, nor does a crash leave one."""
     temporary = None

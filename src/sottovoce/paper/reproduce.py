@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput, MissingExtra
+from ..files.atomic import writable_folder
 from .claims import MEASUREMENTS, Claim, claims
 from .experiments import DRAWS, THETAS, VARIANCES, Experiment, Panel, Progress, figure1, figure2, figure3
 
@@ -45,16 +45,6 @@ def reproduce(
             except OSError as error:
                 raise InvalidInput(f"{folder / path.name} cannot be written: {error.strerror or error}.") from None
     return panels, found
-
-
-def writable_folder(out: Path) -> Path:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(f"--out {out}: cannot make this folder ({error.strerror}). Choose another one.") from None
-    if not os.access(out, os.W_OK):
-        raise InvalidInput(f"--out {out}: the folder is not writable. Choose another one.")
-    return out
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -19,8 +19,8 @@ class Progress:
 
     stride: int = 1000
 
-    def __init__(self, wanted: bool | None) -> None:
-        self.face: Face = Notebook() if in_notebook() else Terminal()
+    def __init__(self, wanted: bool | None, what: str = "solving", unit: str = "iterations") -> None:
+        self.face: Face = (Notebook if in_notebook() else Terminal)(what, unit)
         self.wanted = (sys.stderr.isatty() or in_notebook()) if wanted is None else wanted
         self.started = self.last = time.perf_counter()
         self.shown = -math.inf
@@ -48,14 +48,24 @@ class Progress:
         speed = (iteration - self.iteration) / max(now - self.last, 1e-6)
         self.stride = max(1, min(2 * self.stride, int(CHUNK * speed)))
         self.last, self.iteration = now, iteration
+        self.show(now, f"residual {residual:.1e}" if math.isfinite(residual) else "")
+
+    def step(self, note: str) -> None:
+        """One more is done of as many as there are, and what comes next has this name."""
+        self.show(time.perf_counter(), note)
+        self.iteration += 1
+
+    def show(self, now: float, note: str) -> None:
         if self.wanted and now - self.started > APPEAR and now - self.shown >= REFRESH:
             self.shown = now
-            note = f"residual {residual:.1e}" if math.isfinite(residual) else ""
-            self.face.show(iteration, self.limit, now - self.started, note)
+            self.face.show(self.iteration, self.limit, now - self.started, note)
 
 
 class Face(ABC):
-    """Where progress is shown."""
+    """Where progress is shown: of what, and counted in which unit."""
+
+    def __init__(self, what: str = "solving", unit: str = "iterations") -> None:
+        self.what, self.unit = what, unit
 
     @abstractmethod
     def say(self, what: str) -> None: ...
@@ -90,8 +100,8 @@ class Terminal(Face):
         from rich.progress import Progress as Bar
 
         counts = (MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
-        bar = Bar(TextColumn("solving"), BarColumn(), *counts, console=Console(stderr=True), transient=True)
-        bar.add_task("solving", total=limit, note="")
+        bar = Bar(TextColumn(self.what), BarColumn(), *counts, console=Console(stderr=True), transient=True)
+        bar.add_task(self.what, total=limit, note="")
         bar.start()
         return bar
 
@@ -105,8 +115,8 @@ class Notebook(Face):
         self._write(f"<i>{escape(what)}</i>", what)
 
     def show(self, iteration: int, limit: int, seconds: float, note: str) -> None:
-        words = f"{iteration:,} of at most {limit:,} iterations, {seconds:.0f} s" + (f", {note}" if note else "")
-        self._write(f'<progress value="{iteration}" max="{limit}"></progress> {escape(words)}', f"solving: {words}")
+        words = f"{iteration:,} of at most {limit:,} {self.unit}, {seconds:.0f} s" + (f", {note}" if note else "")
+        self._write(f'<progress value="{iteration}" max="{limit}"></progress> {escape(words)}', f"{self.what}: {words}")
 
     def stop(self) -> None:
         if self.handle is not None:
