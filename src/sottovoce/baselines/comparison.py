@@ -119,7 +119,7 @@ class Comparison:
     >>> methods = [baselines.SubspacePerturbation(overlay="tree")]
     >>> found = sv.compare(sv.Network.ring(5), methods=methods, sizes=(), draws=2)
     >>> found.rows[0].reached, found.rows[0].messages, round(found.floor, 4)
-    (True, 32.0, 0.1438)
+    (True, 40.0, 0.1438)
     """
 
     rows: tuple[Row, ...]
