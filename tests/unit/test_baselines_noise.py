@@ -115,6 +115,11 @@ def test_small_and_large_nats_keep_their_digits():
     found = with_noise(np.array([np.nan, np.inf, 1e-20, 200.0]), 1.0, 1e-20)
     np.testing.assert_allclose(found, [np.nan, 10 * np.log(10), 1e-20, 10 * np.log(10)], rtol=1e-14)
     np.testing.assert_allclose(with_noise(np.array([np.inf, 1e-20]), 1.0, 1e20), [5e-21, 1e-40], rtol=1e-14)
+    full = sv.Network.complete(6)  # where corrupt nodes hear all that taps do
+    for variance in (1e-20, 1e20):
+        outcome = NoisyADMM(variance, c=0.3, rounds=9).run(range(6), full, seed=0)
+        own, taps = (outcome.leakage(who).nats[1:] for who in (Coalition({0}), Coalition({0}) | Eavesdropper()))
+        np.testing.assert_allclose(own, taps, rtol=1e-12)
 
 
 def worst(method):
@@ -141,10 +146,9 @@ def test_noise_in_every_iteration_costs_more_than_once():
         return method.expected_error(problem) * ratio / (0.1 / np.expm1(0.2))
 
     candidates = NoisyADMM().candidates(problem)
-    assert len(candidates) == 15
+    assert len(candidates) == 16
     ratios = {method: against_once(method) for method in candidates}
     assert min(ratios.values()) > 2
-    assert all(method.rounds < 60 for method in candidates)
     c = candidates[0].c
     costs = [against_once(NoisyADMM(c=c, rounds=rounds)) for rounds in (15, 30, 60)]
     np.testing.assert_allclose([costs[1] / costs[0], costs[2] / costs[1]], 2, rtol=0.02)
@@ -193,6 +197,8 @@ def test_other_bad_arguments():
         NoisyADMM(rounds=0)
     with pytest.raises(InvalidInput, match=r"decay must be in \(0, 1\], 1 for constant noise; got 1.5"):
         NoisyADMM(decay=1.5)
+    with pytest.raises(InvalidInput, match=r"decay=0.5 leaves less than 1e-12 of the noise after 40 rounds. Take a"):
+        NoisyADMM(decay=0.5, rounds=40)
     with pytest.raises(InvalidInput, match="c must be a positive number, or 'auto'; got 'best'"):
         NoisyADMM(c="best")
     with pytest.raises(InvalidInput, match="c must be a positive number; got -2"):

@@ -24,7 +24,6 @@ from itertools import repeat
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ..costs.base import Array
 from ..errors import InvalidInput
@@ -35,7 +34,9 @@ from ..pdmm.settings import positive_integer
 from ..privacy.adversary import Adversary
 from .base import FLOAT, Family, Leakage, Method, Outcome, Traffic, numbers_of, positive
 
-ENDED = 1e-2  # of the error of answering 0: what a candidate's run may leave, without noise
+ENDED = (1e-2, 1e-5)  # of the error of answering 0: what a candidate's run may leave, without noise
+ENDS = (1.0, 0.05)  # what a candidate's noise comes down to
+SMALLEST = 1e-12  # what any noise may come down to: beyond, rounding shows in what is said to be exact
 LONGEST = 2_000  # rounds of a candidate
 
 
@@ -89,18 +90,24 @@ class NoisyADMM(Method):
         positive_integer(self.rounds, "rounds")
         if positive(self.decay, "decay") > 1:
             raise InvalidInput(f"decay must be in (0, 1], 1 for constant noise; got {self.decay!r}.")
+        if self.decay**self.rounds < SMALLEST:
+            raise InvalidInput(
+                f"decay={self.decay!r} leaves less than {SMALLEST:g} of the noise after {self.rounds} rounds. Take a "
+                "decay nearer to 1, or fewer rounds."
+            )
 
     def traffic(self, network: Network, dim: int = 1) -> Traffic:
         messages = 2 * network.m * self.rounds
         return Traffic(messages, FLOAT * dim * messages, self.rounds)
 
     def candidates(self, problem: Problem) -> tuple[Method, ...]:
-        """Of every ``c`` the rounds that it needs without noise. Fewer would do better where noise is large, by hardly
-        looking at the data: the run begins at 0."""
-        steps = [guess_c(problem) * 2.0**power for power in range(5)]
-        ended = [(c, rounds_to_end(problem.network, c)) for c in steps]
-        decays = (1.0, 0.9, 0.8)
-        return tuple(replace(self, c=c, rounds=rounds, decay=decay) for c, rounds in ended for decay in decays)
+        """For every ``c`` the rounds that a run takes without noise, to one accuracy or another. Fewer would seem to do
+        better where noise is large, by hardly looking at the data: a run begins at 0."""
+        found = []
+        for c in (guess_c(problem) * 2.0**power for power in range(4)):
+            for rounds in sorted({rounds_to_end(problem.network, c, left) for left in ENDED}):
+                found += [replace(self, c=c, rounds=rounds, decay=end ** (1 / rounds)) for end in ENDS]
+        return tuple(found)
 
     def step(self, problem: Problem) -> float:
         """``c`` as a number."""
@@ -138,21 +145,26 @@ class NoisyADMM(Method):
             share = 2 / (2 + c * network.degrees[honest])
             nats[honest] = 0.5 * np.log1p(ratio * share**2 * (self.deviations() ** -2.0).sum())
             return nats
-        J = fisher(network, c, self.rounds, self.decay, adversary.corrupt)
-        left = np.diag(np.linalg.inv(np.eye(len(honest)) + ratio * J))
-        nats[honest] = np.maximum(-0.5 * np.log(left), 0.0)
+        J, V = fisher(network, c, self.rounds, self.decay, adversary.corrupt)
+        known, left = V**2 @ (ratio * J / (1 + ratio * J)), V**2 @ (1 / (1 + ratio * J))
+        nats[honest] = 0.5 * np.log1p(known / left)  # right to rounding at both ends, as known + left = 1
         return nats
 
 
-def admm(network: Network, c: float, s: Array, noise: Iterable[Array]) -> Iterator[tuple[Array, Array]]:
-    """Round by round: ``v`` that is sent, and ``x`` once it has arrived; ``s`` and noise are ``(n, columns)``."""
+def admm(
+    network: Network, c: float, s: Array, noise: Iterable[Array], felt: Array | float = 1.0
+) -> Iterator[tuple[Array, Array]]:
+    """Round by round: ``v`` that is sent, and ``x`` once it has arrived; ``s`` and noise are ``(n, columns)``.
+
+    Where ``felt`` is 0, ``v`` is taken for 0 afterwards: what remains when numbers that are known are subtracted.
+    """
     W, d = network.adjacency.astype(np.float64), network.degrees[:, None]
     x, l = 2 * s / (2 + c * d), np.zeros_like(s)
     for eta in noise:
         v = x + eta
-        around = W @ v
-        l = l + (c / 2) * (d * v - around)
-        x = (2 * s - l + (c / 2) * (d * v + around)) / (2 + c * d)
+        own, around = d * (felt * v), W @ (felt * v)
+        l = l + (c / 2) * (own - around)
+        x = (2 * s - l + (c / 2) * (own + around)) / (2 + c * d)
         yield v, x
 
 
@@ -174,27 +186,31 @@ def units(n: int, deviations: Array) -> tuple[Array, Iterator[Array]]:
 
 
 @lru_cache(maxsize=64)
-def fisher(network: Network, c: float, rounds: int, decay: float, corrupt: frozenset[int]) -> Array:
-    """``A' (B B')^{-1} A`` of what corrupt nodes are told, ``Y = A S + B E``: the posterior covariance of honest
-    secrets is ``(I/prior + fisher/variance)^{-1}``, so that other variances take no more than this."""
-    n = network.n
-    inside = np.isin(np.arange(n), list(corrupt))
-    heard = np.flatnonzero(~inside & (network.adjacency @ inside.astype(np.float64) > 0))
-    if not len(heard):  # nobody listens
-        return np.zeros((n - len(corrupt), n - len(corrupt)))
-    deviations = decay ** (np.arange(rounds) / 2)
-    rounds_of = zip(admm(network, c, *units(n, deviations)), deviations, strict=True)
-    # Rows in units of their own noise, so that decay does not spoil the factor. What corrupt nodes drew is known.
-    Y = np.concatenate([v[heard] / sd for (v, _), sd in rounds_of])
-    honest = np.flatnonzero(~inside)
-    A, B = Y[:, honest], Y[:, n:][:, np.tile(~inside, rounds)]
-    return np.asarray(A.T @ cho_solve(cho_factor(B @ B.T), A))
+def fisher(network: Network, c: float, rounds: int, decay: float, corrupt: frozenset[int]) -> tuple[Array, Array]:
+    """What corrupt nodes are told is as good as ``Y = A S + C E + N(0, variance I)``, where ``E ~ N(0, variance I)`` is
+    the noise of nodes that they do not hear. Returned are the eigenvalues and eigenvectors of
+    ``A' (I + C C')^{-1} A``: divided by the variance, what ``Y`` adds to the precision ``I/prior`` of honest secrets.
+    """
+    nodes, deviations = np.arange(network.n), decay ** (np.arange(rounds) / 2)
+    inside = np.isin(nodes, list(corrupt))
+    heard = ~inside & (network.adjacency @ inside.astype(np.float64) > 0)
+    hidden = ~inside & ~heard
+    played = admm(network, c, *units(network.n, deviations), felt=hidden[:, None].astype(np.float64))
+    # In units of its own noise, which shows nowhere else: a number that is known is subtracted from all that follows.
+    Y = np.concatenate([v[heard] / sd for (v, _), sd in zip(played, deviations, strict=True)])
+    A, C = Y[:, nodes[~inside]], Y[:, network.n :][:, np.tile(hidden, rounds)]
+    # By singular values: a product such as C C' would square the condition. U must be square.
+    U, sizes, _ = np.linalg.svd(C, full_matrices=len(C) > C.shape[1])
+    left = np.ones(len(Y))
+    left[: len(sizes)] = 1 / np.hypot(1, sizes)
+    _, sizes, V = np.linalg.svd(left[:, None] * (U.T @ A))
+    return np.pad(sizes**2, (0, len(V) - len(sizes))), V.T
 
 
-def rounds_to_end(network: Network, c: float) -> int:
-    """Rounds after which a run without noise is within ``ENDED`` of the mean of random numbers."""
+def rounds_to_end(network: Network, c: float, left: float) -> int:
+    """Rounds after which a run without noise on random numbers leaves so much of the error of answering 0."""
     s = np.random.default_rng(0).standard_normal((network.n, 16))
     exact = s.mean(axis=0)
     played = enumerate(admm(network, c, s, repeat(np.zeros(()), LONGEST)), start=1)
-    ended = (rounds for rounds, (_, x) in played if np.mean((x - exact) ** 2) <= ENDED * np.mean(exact**2))
+    ended = (rounds for rounds, (_, x) in played if np.mean((x - exact) ** 2) <= left * np.mean(exact**2))
     return next(ended, LONGEST)
