@@ -57,7 +57,8 @@ class LocalLaplaceNoise(NoiseOnce):
         return positive(change, "change") / self.scale
 
     def noisy(self, s: Array, seed: int | None) -> Array:
-        return s + np.random.default_rng(seed).laplace(scale=self.scale, size=s.shape)
+        rng = np.random.default_rng(None if seed is None else [seed, 4])  # a stream of its own: data may have this seed
+        return s + rng.laplace(scale=self.scale, size=s.shape)
 
     def told(self, prior: float, size: int) -> float:
         return information(prior / self.scale**2, size)

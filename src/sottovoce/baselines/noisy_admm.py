@@ -7,9 +7,9 @@ ADMM is ``theta = 1/2`` (the paper, eqs. 2 to 5). For averages, ``f_i = (x - s_i
     v_i = x_i + eta_i                                             which is sent to all neighbours
     l_i = l_i + (c/2) sum_j (v_i - v_j)
 
-Without noise ``v = x``. With it, ``v`` stands for ``x`` in all that follows, at its own node too: that is the primal
-variable perturbation of Zhang and Zhu (2017), with Gaussian noise. The sum of all ``l_i`` stays 0, so the answer has no
-bias but that of a run that is not over.
+Without noise ``v = x``. With it, ``v`` stands for ``x`` in all that follows, at its own node too: primal variable
+perturbation, after Zhang and Zhu (2017), with Gaussian noise. The sum of all ``l_i`` stays 0, so the answer has no bias
+but that of a run that is not over.
 
 Taps know ``v``, and so ``l``: every round they see ``2 s_i / (2 + c d_i) + eta_i`` anew. Noise that is drawn again
 and again averages out for them; that is what a single draw on the data avoids.
@@ -17,6 +17,7 @@ and again averages out for them; that is what a single draw on the data avoids.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -118,7 +119,8 @@ class NoisyADMM(Method):
         return np.asarray(self.decay ** (np.arange(self.rounds) / 2))
 
     def play(self, problem: Problem, seed: int | None) -> Outcome:
-        s, rng, c = numbers_of(problem, self), np.random.default_rng(seed), self.step(problem)
+        s, c = numbers_of(problem, self), self.step(problem)
+        rng = np.random.default_rng(None if seed is None else [seed, 5])  # a stream of its own: data may have this seed
         noise = (np.sqrt(self.variance) * sd * rng.standard_normal(s.shape) for sd in self.deviations())
         x = last(admm(problem.network, c, s, noise))
         sent = self.traffic(problem.network, problem.dim)
@@ -169,9 +171,8 @@ def admm(
 
 
 def last(rounds: Iterable[tuple[Array, Array]]) -> Array:
-    """``x`` after the last round."""
-    *_, (_, x) = rounds
-    return x
+    """``x`` after the last round, without keeping those before."""
+    return deque(rounds, maxlen=1)[0][1]
 
 
 def units(n: int, deviations: Array) -> tuple[Array, Iterator[Array]]:
