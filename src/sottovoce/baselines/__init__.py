@@ -9,13 +9,21 @@ are simulations for comparison, none of them is part of the product's security.
 from .base import Leakage, Method, Outcome, Traffic
 from .compare import compare
 from .comparison import Comparison
+from .local_gaussian_noise import LocalGaussianNoise
+from .local_laplace_noise import LocalLaplaceNoise
+from .noisy_admm import NoisyADMM
+from .padded_noise import PaddedNoise
 from .subspace_perturbation import SubspacePerturbation
 
 __all__ = [
     "Comparison",
     "Leakage",
+    "LocalGaussianNoise",
+    "LocalLaplaceNoise",
     "Method",
+    "NoisyADMM",
     "Outcome",
+    "PaddedNoise",
     "SubspacePerturbation",
     "Traffic",
     "compare",
