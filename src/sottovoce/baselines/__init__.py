@@ -7,12 +7,14 @@ are simulations for comparison, none of them is part of the product's security.
 """
 
 from .base import Leakage, Method, Outcome, Traffic
+from .paillier_consensus import PaillierConsensus
 from .subspace_perturbation import SubspacePerturbation
 
 __all__ = [
     "Leakage",
     "Method",
     "Outcome",
+    "PaillierConsensus",
     "SubspacePerturbation",
     "Traffic",
 ]
