@@ -73,6 +73,7 @@ def test_a_key_of_2048_bits():
     assert key.public.n.bit_length() == 2048
     assert key.public.size == 512
     assert (key.p >> 1022, key.q >> 1022) == (3, 3)
+    assert generate_key(np.int64(128), random.Random(1)).public.size == 32
     assert key.decrypt(key.public.encrypt(-(10**300), RNG)) == -(10**300)
 
 
@@ -218,6 +219,19 @@ def test_steps_to_choose_from():
     assert [c.step for c in candidates] == pytest.approx(np.geomspace(1 / 3, 8 / 3, 7))
     rounds = [run.traffic.rounds for c in candidates if (run := c.run(problem, seed=0)).converged]
     assert min(rounds) < rounds[0] / 2
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e-9, 1e9, 1e300])
+def test_numbers_of_any_size(scale):
+    outcome = PaillierConsensus(bits=128, encrypted=0, tol=1e-12 * scale if scale < 1 else 1e-10).run(
+        scale * (SECRETS + 5), NETWORK, seed=0
+    )
+    assert outcome.x == pytest.approx(np.full((6, 1), scale * (SECRETS.mean() + 5)), rel=1e-9)
+
+
+def test_equal_numbers_need_no_round():
+    outcome = PaillierConsensus(bits=128).run(np.zeros(6), NETWORK, seed=0)
+    assert (outcome.error, outcome.traffic.messages, outcome.traffic.rounds) == (0, 14, 1)
 
 
 def test_without_a_seed_nothing_repeats():

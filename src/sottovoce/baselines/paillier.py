@@ -157,19 +157,20 @@ def generate_key(bits: int, rng: random.Random) -> PrivateKey:
     >>> key.public.n.bit_length(), key.public.size
     (128, 32)
     """
-    checked_bits(bits)
+    half = checked_bits(bits) // 2
     while True:
-        p, q = random_prime(bits // 2, rng), random_prime(bits // 2, rng)
+        p, q = random_prime(half, rng), random_prime(half, rng)
         if p != q and math.gcd(p * q, (p - 1) * (q - 1)) == 1:
             return PrivateKey(p, q)
 
 
-def checked_bits(bits: int) -> None:
-    """Refuse a modulus that cannot be."""
+def checked_bits(bits: int) -> int:
+    """The length of a modulus, or a sentence."""
     if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or bits < LEAST_BITS or bits % 2:
         raise InvalidInput(
             f"bits must be 2048 or 3072, or another even number from {LEAST_BITS} on, for tests; got {bits!r}."
         )
+    return int(bits)
 
 
 def random_prime(bits: int, rng: random.Random) -> int:

@@ -142,7 +142,7 @@ class PaillierConsensus(Method):
         """The resolution of a run on these numbers."""
         largest = float(np.abs(s).max())
         if self.resolution == "auto":
-            return float(2.0 ** np.ceil(np.log2(max(largest, 1e-30)))) / LARGEST
+            return float(2.0 ** (np.ceil(np.log2(largest or 1.0)) - np.log2(LARGEST)))
         if largest > LARGEST * self.resolution:
             raise InvalidInput(
                 f"numbers must be below 2^50 times the resolution, {self.resolution!r}: take a coarser one, or 'auto'."
@@ -168,8 +168,8 @@ class PaillierConsensus(Method):
 
     def sent(self, network: Network, dim: int, rounds: int) -> Traffic:
         """The key to each neighbour, and in every round a question to each, whose answer is waited for."""
-        m, size = network.m, self.bits // 4
-        return Traffic(2 * m + 4 * m * rounds, 2 * m * self.bits // 8 + 4 * m * rounds * dim * size, 1 + 2 * rounds)
+        m, key, ciphertext = network.m, int(self.bits) // 8, int(self.bits) // 4
+        return Traffic(2 * m + 4 * m * rounds, 2 * m * key + 4 * m * rounds * dim * ciphertext, 1 + 2 * rounds)
 
 
 def sources(seed: int | None) -> tuple[random.Random, random.Random]:
