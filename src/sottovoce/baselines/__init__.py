@@ -13,6 +13,7 @@ from .local_gaussian_noise import LocalGaussianNoise
 from .local_laplace_noise import LocalLaplaceNoise
 from .noisy_admm import NoisyADMM
 from .padded_noise import PaddedNoise
+from .paillier_consensus import PaillierConsensus
 from .subspace_perturbation import SubspacePerturbation
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "NoisyADMM",
     "Outcome",
     "PaddedNoise",
+    "PaillierConsensus",
     "SubspacePerturbation",
     "Traffic",
     "compare",

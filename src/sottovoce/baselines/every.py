@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from .base import Method
+from .local_gaussian_noise import LocalGaussianNoise
+from .local_laplace_noise import LocalLaplaceNoise
+from .noisy_admm import NoisyADMM
+from .padded_noise import PaddedNoise
+from .paillier_consensus import PaillierConsensus
 from .subspace_perturbation import SubspacePerturbation
 
 
@@ -11,4 +16,9 @@ def every_method() -> list[Method]:
     return [
         SubspacePerturbation(),
         SubspacePerturbation(overlay="tree"),
+        LocalGaussianNoise(),
+        LocalLaplaceNoise(),
+        NoisyADMM(),
+        PaddedNoise(),
+        PaillierConsensus(),
     ]
