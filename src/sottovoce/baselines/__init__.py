@@ -6,13 +6,21 @@ its error, messages, bytes, rounds and seconds of cryptography; ``outcome.leakag
 are simulations for comparison, none of them is part of the product's security.
 """
 
+from .additive_shares import AdditiveShares
 from .base import Leakage, Method, Outcome, Traffic
+from .secure_aggregation import SecureAggregation
+from .shamir import Shamir
 from .subspace_perturbation import SubspacePerturbation
+from .tree_sum import TreeSum
 
 __all__ = [
+    "AdditiveShares",
     "Leakage",
     "Method",
     "Outcome",
+    "SecureAggregation",
+    "Shamir",
     "SubspacePerturbation",
     "Traffic",
+    "TreeSum",
 ]
