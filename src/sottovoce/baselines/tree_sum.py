@@ -26,7 +26,7 @@ class TreeSum(Method):
 
     The two ends of every edge share a pad ``p_ij = (z_{i|j}(0) + z_{j|i}(0)) / 4``, which one adds and the other
     subtracts: ``w_i = s_i - sum_j A_ij p_ij``. The ``w_i`` go up the tree as sums over subtrees, and the sum of all
-    comes down. An oracle for ``SubspacePerturbation(overlay="tree")``: the same answer, after the same messages.
+    comes down. An oracle for ``SubspacePerturbation(overlay="tree")``: the same answer, and what the messages need.
 
     Parameters
     ----------
