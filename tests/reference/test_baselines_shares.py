@@ -249,14 +249,14 @@ def test_a_tree_sum_is_the_matched_tree():
 # Secure aggregation
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(data=st.data(), n=st.integers(3, 8), seed=st.integers(0, 999))
-def test_what_an_ideal_server_learns(data, n, seed):
+def ideal_server(seed):
     """Masks as unknowns without a prior: what is left of the inputs when all combinations that hold one are gone."""
-    holders = data.draw(st.sampled_from([k for k in range(2, n) if k * n % 2 == 0]))
-    t = data.draw(st.integers(1, holders - 1))
-    fates = data.draw(st.lists(st.sampled_from(["stays", "stays", "early", "late"]), min_size=n, max_size=n))
-    corrupt = data.draw(st.sets(st.integers(0, n - 1), max_size=n - 1))
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 11))
+    holders = int(rng.choice([k for k in range(2, n) if k * n % 2 == 0]))
+    t = int(rng.integers(1, 1 + min(2, holders - 1)))
+    fates = rng.choice(["stays", "early", "late"], size=n)
+    corrupt = set(rng.choice(n, size=rng.integers(0, min(n, 4)), replace=False).tolist())
     early, late = ({i for i in range(n) if fates[i] == fate} for fate in ("early", "late"))
     graph = masking_graph(n, holders, randomness(seed))
 
@@ -282,7 +282,12 @@ def test_what_an_ideal_server_learns(data, n, seed):
     found = np.zeros(n)
     for group in groups:
         found[group] = 1 / len(group)
-    np.testing.assert_allclose(found, R2, atol=1e-9)  # of projections of unit vectors
+    np.testing.assert_allclose(found, R2, atol=1e-9, err_msg=f"seed {seed}")  # of projections of unit vectors
+
+
+def test_what_an_ideal_server_learns():
+    for seed in range(150):  # breaking any one condition of known_groups fails within 20
+        ideal_server(seed)
 
 
 def test_shares_of_a_coalition_open_an_input():

@@ -125,6 +125,8 @@ def test_early_and_late_dropouts_of_secure_aggregation():
     assert np.isnan(outcome.x[[0, 4]]).all()
     assert outcome.exact.tolist() == [2.8]  # what was asked
     assert outcome.notes == ("the mean is of 4 parties: 1 dropped out before their input.",)
+    assert outcome.leakage(Coalition({"Kim"})).worst == outcome.leakage(Coalition({"Ada"})).worst == 0  # told nothing
+    assert outcome.leakage(Coalition({"Kim", "Joe"})).worst == pytest.approx(floor(2))
     nats = outcome.leakage(Coalition({"Bob"}) | TAPS).nats
     np.testing.assert_allclose(nats, [0, np.nan, floor(3), floor(3), floor(3)], rtol=1e-15)
 

@@ -93,10 +93,9 @@ class TreeSum(Method):
         n, corrupt = network.n, np.isin(np.arange(network.n), list(adversary.corrupt))
         sums, _ = summed(tree, np.eye(n), 0, Sent())  # a row per node: whose w its subtree adds up
         own = corrupt | (corrupt[tree.parents] & (tree.parents >= 0))
-        own[tree.root] = corrupt.any()  # the sum of all, which everybody is told
         rows = sums if adversary.taps else sums[own]
-        # The sums over honest groups follow from these. As rows of their own they are there to the last digit,
-        # whatever the size of the pads that cancel from them.
+        # From these and the sum of all, which everybody is told, follow the sums over honest groups. As rows of their
+        # own they are there to the last digit, whatever the size of the pads that cancel from them.
         if len(rows):
             groups = honest_components(network, adversary.corrupt)
             rows = np.vstack([rows, [np.isin(np.arange(n), group) for group in groups]])
