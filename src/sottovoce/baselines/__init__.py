@@ -6,6 +6,7 @@ its error, messages, bytes, rounds and seconds of cryptography; ``outcome.leakag
 are simulations for comparison, none of them is part of the product's security.
 """
 
+from .additive_shares import AdditiveShares
 from .base import Leakage, Method, Outcome, Traffic
 from .compare import compare
 from .comparison import Comparison
@@ -14,9 +15,13 @@ from .local_laplace_noise import LocalLaplaceNoise
 from .noisy_admm import NoisyADMM
 from .padded_noise import PaddedNoise
 from .paillier_consensus import PaillierConsensus
+from .secure_aggregation import SecureAggregation
+from .shamir import Shamir
 from .subspace_perturbation import SubspacePerturbation
+from .tree_sum import TreeSum
 
 __all__ = [
+    "AdditiveShares",
     "Comparison",
     "Leakage",
     "LocalGaussianNoise",
@@ -26,7 +31,10 @@ __all__ = [
     "Outcome",
     "PaddedNoise",
     "PaillierConsensus",
+    "SecureAggregation",
+    "Shamir",
     "SubspacePerturbation",
     "Traffic",
+    "TreeSum",
     "compare",
 ]

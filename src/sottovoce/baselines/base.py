@@ -137,9 +137,9 @@ class Outcome:
 
     @property
     def error(self) -> float:
-        """The mean over nodes, and entries, of ``(x_i - exact)^2``."""
+        """The mean over nodes, and entries, of ``(x_i - exact)^2``; ``nan`` where no node has an answer."""
         there = ~np.isnan(self.x).any(axis=1)
-        return float(np.mean((self.x[there] - self.exact) ** 2))
+        return float(np.mean((self.x[there] - self.exact) ** 2)) if there.any() else float("nan")
 
     def leakage(self, adversary: Adversary, *, prior: float = 1.0) -> Leakage:
         """What each honest node gave away to this adversary, whose taps read what the method does not encrypt; for

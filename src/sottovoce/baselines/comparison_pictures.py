@@ -22,6 +22,7 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = ("-", "--", ":", "-.")
 LANE = 0.27  # inches for a method whose answer is exact
 GONE = 4.0  # times the largest leakage: where disclosed ones are drawn
+KNOWN = 10.0  # nats from which a number is as good as disclosed: an interval 20,000 times narrower
 
 
 def plot_errors(path: str | Path | None, comparison: Comparison) -> Figure:
@@ -54,7 +55,7 @@ def nats_limits(comparison: Comparison) -> tuple[float, float]:
     """Of all leakages that are finite."""
     found = [point.nats for curve in comparison.curves.values() for point in curve]
     found += [row.nats for row in comparison.rows] + [comparison.floor, comparison.nats]
-    known = [nats for nats in found if math.isfinite(nats) and nats > 0]
+    known = [nats for nats in found if 0 < nats < KNOWN]
     return min(known) / 1.5, max(known) * 1.3
 
 
@@ -100,7 +101,7 @@ def _lanes(axes: Any, comparison: Comparison, rows: list[Row], gone: float) -> N
         if curve:
             reach = [comparison.floor, *(point.nats for point in curve)]  # which pads come near, without end
             axes.plot(reach, [lane] * len(reach), color=BLUE, lw=1.4)
-        at = row.nats if math.isfinite(row.nats) else gone
+        at = row.nats if row.nats < KNOWN else gone
         open_mark = row.kind == "computational"
         axes.plot([at], [lane], marker="o", color=ORANGE if at == gone else BLUE, ls="", markersize=6,
                   markerfacecolor="white" if open_mark else None)  # fmt: skip

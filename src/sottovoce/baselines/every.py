@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from .additive_shares import AdditiveShares
 from .base import Method
 from .local_gaussian_noise import LocalGaussianNoise
 from .local_laplace_noise import LocalLaplaceNoise
 from .noisy_admm import NoisyADMM
 from .padded_noise import PaddedNoise
 from .paillier_consensus import PaillierConsensus
+from .secure_aggregation import SecureAggregation
+from .shamir import Shamir
 from .subspace_perturbation import SubspacePerturbation
+from .tree_sum import TreeSum
 
 
 def every_method() -> list[Method]:
@@ -20,5 +24,9 @@ def every_method() -> list[Method]:
         LocalLaplaceNoise(),
         NoisyADMM(),
         PaddedNoise(),
+        Shamir(),
+        AdditiveShares(),
+        SecureAggregation(),
+        TreeSum(),
         PaillierConsensus(),
     ]

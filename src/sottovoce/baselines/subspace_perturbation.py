@@ -13,7 +13,9 @@ from ..pdmm.guess import guess_c
 from ..pdmm.masks import GaussianMask
 from ..pdmm.overlay import matched, settled_overlay
 from ..pdmm.problem import Problem
-from ..pdmm.solve import iterate
+from ..pdmm.reference import Run
+from ..pdmm.settings import settle
+from ..pdmm.solve import start
 from ..privacy.adversary import Adversary
 from ..privacy.audit import audit
 from .base import FLOAT, Family, Leakage, Method, Outcome, Traffic, positive
@@ -25,7 +27,16 @@ THETAS = (1.0, 0.9, 0.8, 0.5)
 def penalties(problem: Problem) -> list[float]:
     """Values of ``c`` to choose from, about what curvature and graph suggest."""
     guess = guess_c(problem)
-    return [guess * 2.0**power for power in range(-4, 5)]
+    return [guess * 2.0**power for power in (0, 1, -1, 2, -2, 3, -3, 4, -4)]
+
+
+def run_to(exact: Array, tol: float, max_rounds: int, run: Run) -> tuple[Run, Array, bool]:
+    """The run once it has come to the exact answer, or after so many iterations; its ``x (n, d)``; whether it came."""
+    while True:
+        x = np.reshape(run.x, (-1, len(exact)))
+        if (done := reached(x, exact, tol)) or run.iteration >= max_rounds:
+            return run, x, done
+        run.advance(1)
 
 
 @dataclass(frozen=True)
@@ -90,11 +101,9 @@ class SubspacePerturbation(Method):
 
     def play(self, problem: Problem, seed: int | None) -> Outcome:
         mask, exact = GaussianMask(self.variance), optimum(problem)
-        for state in iterate(problem, c=self.c, theta=self.theta, overlay=self.overlay, mask=mask, seed=seed):
-            x = np.reshape(state.x, (problem.network.n, problem.dim))
-            if (done := reached(x, exact, self.tol)) or state.iteration >= self.max_rounds:
-                break
-        sent = Traffic(state.messages, FLOAT * problem.dim * state.messages, state.iteration)
+        how = settle(problem, c=self.c, theta=self.theta, overlay=self.overlay, mask=mask, seed=seed)
+        run, x, done = run_to(exact, self.tol, self.max_rounds, start(problem, how))
+        sent = Traffic(run.messages, FLOAT * problem.dim * run.messages, run.iteration)
 
         def view(adversary: Adversary, prior: float) -> Leakage:
             return self.audited(problem, adversary, prior)
