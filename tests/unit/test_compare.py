@@ -19,7 +19,7 @@ import sottovoce as sv
 from sottovoce import baselines
 from sottovoce.baselines import every
 from sottovoce.baselines.base import Leakage, Method, Outcome, Traffic, numbers_of
-from sottovoce.baselines.compare import TUNING, drawn
+from sottovoce.baselines.compare import TUNING, drawn, parameters_of
 from sottovoce.baselines.equal_leakage import Target, at_leakage, tuned
 from sottovoce.cli.app import app
 from sottovoce.data.problem_file import read_problem_file
@@ -170,7 +170,7 @@ def test_a_leakage_that_no_noise_is_needed_for_takes_none():
     adversary = Coalition({0}) | Eavesdropper()
     problem = drawn(RING, 1.0, 0, 0, 0)
     at = at_leakage(Toy(), problem, Target(adversary, 1.0, 50.0))
-    assert at.variance == pytest.approx(1e-8)
+    assert at.variance == pytest.approx(1e-14)
     assert at_leakage(Toy(), problem, Target(adversary, 1.0, 1e-12)) is None
 
 
@@ -274,6 +274,12 @@ def test_every_method_of_the_package_is_compared():
     assert {type(method) for method in every.every_method()} == families
     labels = [method.label for method in every.every_method()]
     assert len(labels) == len(set(labels))
+
+
+@pytest.mark.parametrize("method", every.every_method(), ids=lambda method: method.label)
+def test_the_parameters_in_the_answer_make_the_method_again(method):
+    plain = json.loads(json.dumps(parameters_of(method)))
+    assert getattr(baselines, plain.pop("class"))(**plain) == method
 
 
 def run(*words: str):

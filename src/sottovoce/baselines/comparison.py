@@ -119,7 +119,7 @@ class Comparison:
     >>> methods = [baselines.SubspacePerturbation(overlay="tree")]
     >>> found = sv.compare(sv.Network.ring(5), methods=methods, sizes=(), draws=2)
     >>> found.rows[0].reached, found.rows[0].messages, round(found.floor, 4)
-    (True, 40.0, 0.1438)
+    (True, 32.0, 0.1438)
     """
 
     rows: tuple[Row, ...]
@@ -246,8 +246,8 @@ def short(number: float, unit: str = "") -> str:
     """In four letters or so: ``16.6 k``, or ``16.6 kB``."""
     if math.isnan(number):
         return "-"
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= 10 * size:
+    for least, size, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if number >= least:
             return f"{number / size:.3g} {letter}{unit}"
     return f"{number:.0f} {unit}".rstrip()
 

@@ -27,8 +27,8 @@ KNOWN = 10.0  # nats from which a number is as good as disclosed: an interval 20
 
 def plot_errors(path: str | Path | None, comparison: Comparison) -> Figure:
     """Above, what noise costs; below, on the same axis of leakage, those whose answers are exact, a lane each."""
-    exact = [row for row in comparison.rows if row.error <= EXACT * comparison.settings["prior"]]
-    noisy = [row for row in comparison.rows if row not in exact]
+    noisy = [row for row in comparison.rows if pays(row, comparison)]
+    exact = [row for row in comparison.rows if row not in noisy]
     limits = nats_limits(comparison)
     tall = 3.4 if noisy else 0.4
     with picture(path, 9.6, tall + 1.3 + LANE * len(exact)) as figure:
@@ -49,6 +49,12 @@ def plot_errors(path: str | Path | None, comparison: Comparison) -> Figure:
             "the mean against what the worst honest party gives away"
         )
     return figure
+
+
+def pays(row: Row, comparison: Comparison) -> bool:
+    """Whether the answer is off, at the leakage of the row or at another one."""
+    errors = [row.error, *(point.error for point in comparison.curves[row.method])]
+    return bool(max(errors) > EXACT * comparison.settings["prior"])
 
 
 def nats_limits(comparison: Comparison) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from ..pdmm.problem import Problem
 from ..privacy.adversary import Adversary
 from .base import Leakage, Method
 
-SPAN = 1e-8, 1e10  # times the variance of a secret: noise outside hides nothing, or drowns the data in rounding
+SPAN = 1e-14, 1e10  # times the variance of a secret: noise outside hides nothing, or drowns the data in rounding
 CLOSE = 1e-4  # relative, in the parameter that is searched for
 
 

@@ -30,13 +30,15 @@ def penalties(problem: Problem) -> list[float]:
     return [guess * 2.0**power for power in (0, 1, -1, 2, -2, 3, -3, 4, -4)]
 
 
-def run_to(exact: Array, tol: float, max_rounds: int, run: Run) -> tuple[Run, Array, bool]:
-    """The run once it has come to the exact answer, or after so many iterations; its ``x (n, d)``; whether it came."""
+def run_to(exact: Array, tol: float, max_rounds: int, run: Run) -> tuple[Array, Traffic, bool]:
+    """``x (n, d)`` of a synchronous run once it has come to the exact answer, or after so many rounds; what was sent
+    until then, and whether it came. A node computes ``x`` before it sends: what it says afterwards is not needed."""
     while True:
-        x = np.reshape(run.x, (-1, len(exact)))
-        if (done := reached(x, exact, tol)) or run.iteration >= max_rounds:
-            return run, x, done
+        messages, rounds = run.messages, run.iteration
         run.advance(1)
+        x = np.reshape(run.x, (-1, len(exact)))
+        if (done := reached(x, exact, tol)) or rounds >= max_rounds:
+            return x, Traffic(messages, FLOAT * len(exact) * messages, rounds), done
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class SubspacePerturbation(Method):
     >>> from sottovoce import baselines
     >>> outcome = baselines.SubspacePerturbation(overlay="tree").run([3, 1, 4, 1], sv.Network.ring(4), seed=0)
     >>> outcome.traffic.messages, [round(float(x), 6) for x in outcome.x[:, 0]]
-    (24, [2.25, 2.25, 2.25, 2.25])
+    (18, [2.25, 2.25, 2.25, 2.25])
     """
 
     variance: float = 1e8
@@ -102,8 +104,7 @@ class SubspacePerturbation(Method):
     def play(self, problem: Problem, seed: int | None) -> Outcome:
         mask, exact = GaussianMask(self.variance), optimum(problem)
         how = settle(problem, c=self.c, theta=self.theta, overlay=self.overlay, mask=mask, seed=seed)
-        run, x, done = run_to(exact, self.tol, self.max_rounds, start(problem, how))
-        sent = Traffic(run.messages, FLOAT * problem.dim * run.messages, run.iteration)
+        x, sent, done = run_to(exact, self.tol, self.max_rounds, start(problem, how))
 
         def view(adversary: Adversary, prior: float) -> Leakage:
             return self.audited(problem, adversary, prior)

@@ -37,7 +37,7 @@ def compare(
     method: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this one; may be said again. Default: all.")
     ] = None,
-    draws: Annotated[int | None, typer.Option(min=1, help="That errors are means over. Default: 40.")] = None,
+    draws: Annotated[int | None, typer.Option(min=1, help="That errors are means over. Default: 100.")] = None,
     sizes: Annotated[
         str | None,
         typer.Option(metavar="N,N,...", help="Parties to count messages for; 'none' for none. Default: 10 to 1000."),
