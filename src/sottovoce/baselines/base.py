@@ -209,7 +209,8 @@ class Method(ABC):
 
     def candidates(self, problem: Problem) -> tuple[Method, ...]:
         """The same method with other steps (a penalty, a step size, a number of rounds), for a comparison to choose
-        from, on other data than those it reports; itself alone where there is nothing to choose."""
+        from, on other data than those it reports; what was given stays, and where nothing is left to choose, it is
+        itself alone."""
         return (self,)
 
 

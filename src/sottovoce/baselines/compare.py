@@ -191,10 +191,12 @@ def curve_of(method: Method, problems: Sequence[Problem], target: Target, floor:
 
 def cost_of(method: Method, network: Network, prior: float, seed: int) -> Cost:
     """Of one run, with steps that were tuned on another draw."""
-    sent = method.traffic(network)
+    adversary, floor = adversary_of(network, None)
+    quick = changed(method, max_rounds=min(LONGEST, getattr(method, "max_rounds", LONGEST)))
+    target = Target(adversary, prior, ABOVE * floor)
+    found = tuned(quick, [drawn(network, prior, seed, TUNING_DRAWS, 0)], target)
+    sent = found.traffic(network)
     if sent is None:
-        quick = changed(method, max_rounds=min(LONGEST, getattr(method, "max_rounds", LONGEST)))
-        found = tuned(quick, [drawn(network, prior, seed, TUNING_DRAWS, 0)])
         outcome = found.run(drawn(network, prior, seed, REPORTED_DRAWS, 0), seed=0)
         if not outcome.converged:
             return Cost(method.label, network.n, math.nan, math.nan, math.nan)

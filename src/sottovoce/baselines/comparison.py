@@ -158,7 +158,7 @@ class Comparison:
                     short(row.messages),
                     short(row.bytes),
                     short(row.rounds),
-                    f"{row.seconds:.3g}" if row.seconds else "-",
+                    seconds_words(row.seconds) if row.seconds else "-",
                 )
             )
         lines += ["", "! leaks more than was asked for, and no parameter of it helps. Broken where:"]
@@ -250,6 +250,11 @@ def short(number: float, unit: str = "") -> str:
         if number >= least:
             return f"{number / size:.3g} {letter}{unit}"
     return f"{number:.0f} {unit}".rstrip()
+
+
+def seconds_words(seconds: float) -> str:
+    """Two digits, and no power of ten where they are many."""
+    return f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.2g}"
 
 
 def _line(*cells: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..network.pictures import BLUE, INK, ORANGE, PALE, picture
-from .comparison import EXACT, Comparison, Row, short
+from .comparison import EXACT, Comparison, Row, seconds_words, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,7 +124,7 @@ def _lanes(axes: Any, comparison: Comparison, rows: list[Row], gone: float) -> N
 
 def cost_words(row: Row) -> str:
     """Messages and bytes, and the seconds of cryptography where there are some."""
-    crypto = f", {row.seconds:.2g} s" if row.seconds else ""
+    crypto = f", {seconds_words(row.seconds)} s" if row.seconds else ""
     return f"{short(row.messages)} messages, {short(row.bytes, 'B')}{crypto}"
 
 

@@ -98,8 +98,9 @@ class SubspacePerturbation(Method):
         on = settled_overlay(problem.network, self.overlay)
         if on is not None and matched(problem, on) is not None:  # its penalties are known
             return (self,)
-        thetas = THETAS if problem.irregular is None else THETAS[1:]
-        return tuple(replace(self, c=c, theta=theta) for theta in thetas for c in penalties(problem))
+        thetas = (THETAS if problem.irregular is None else THETAS[1:]) if self.theta is None else (self.theta,)
+        steps = penalties(problem) if isinstance(self.c, str) else [self.c]
+        return tuple(replace(self, c=c, theta=theta) for theta in thetas for c in steps)
 
     def play(self, problem: Problem, seed: int | None) -> Outcome:
         mask, exact = GaussianMask(self.variance), optimum(problem)
