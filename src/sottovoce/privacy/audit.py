@@ -103,6 +103,13 @@ def audit(
     >>> report = sv.privacy.audit(sv.averaging(path, [3.0, 1.0, 4.0, 1.0]), sv.GaussianMask(1e6), corrupt={"Eve"})
     >>> report.exposed, report.groups
     (('Joe',), [['Ada', 'Bob'], ['Joe']])
+
+    Noise on the data keeps Joe from being disclosed, and the mean from being exact:
+
+    >>> noisy = sv.privacy.audit(sv.averaging(path, [3.0, 1.0, 4.0, 1.0]), sv.GaussianMask(1e6), corrupt={"Eve"},
+    ...                          noise=sv.LocalNoise(4.0))
+    >>> noisy.exposed, round(float(noisy.loc("Joe")["leakage"]), 2), round(float(noisy.delta(epsilon=1.0)[3]), 2)
+    ((), 0.49, 0.24)
     """
     check(problem, channels)
     if method not in ("auto", "closed form", "elimination"):
