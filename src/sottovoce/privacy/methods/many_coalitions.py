@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
+from scipy.linalg import helmert, lapack
 
 from ...costs.base import Array
 from ...network import Network
@@ -56,19 +56,26 @@ def _stacked(secrets: Secrets, coalitions: Sequence[frozenset[int]], variance: f
     edges = network.adjacency.toarray() * (honest[:, :, None] & honest[:, None, :])
     N = (variance / 2) * -edges.astype(np.float64)
     N[:, diagonal, diagonal] = (variance / 2) * edges.sum(axis=2)
-    N[~told[:, 0]] += variance / (2 * strength) * np.outer(secrets.Q, secrets.Q)  # the shift of all x
+    untold = ~told[:, 0]
+    shift = variance / (2 * strength)  # of all x
     # Given the answer 1'Y is constant over each group, so that a matrix that acts on it alone changes nothing.
     level = (np.where(honest, D, 0.0).sum(axis=1) + np.trace(N, axis1=1, axis2=2)) / honest.sum(axis=1)
     regular = same * np.where(told, level[:, None], 0.0)[:, :, None]
     prior, before = np.broadcast_to(D, honest.shape), given[:, diagonal, diagonal]
-    after, gained = _observed(given, N, regular, D, per_total[:, :, None] * same)
+    after, gained = np.empty((2, *honest.shape))
+    mean = (per_total[:, :, None] * same)[~untold]
+    after[~untold], gained[~untold] = _observed(given[~untold], N[~untold], regular[~untold], D, mean)
+    if untold.any():
+        after[untold], gained[untold] = _overheard(D, N[untold][0], shift, secrets.Q)
     left = Posterior(*_blocks(before, after, gained))
     if variance > D.max():
         # A coalition's view holds the answer, so both leave the same; see ``_dense``.
         seen = Posterior(*_blocks(prior, after, np.where(told, prior - after, gained)))
     else:
-        alone = np.where(np.eye(n, dtype=bool), D, np.zeros_like(N))
-        seen = Posterior(*_blocks(prior, *_observed(alone, N, 0.0, D, 0.0)))
+        alone = np.where(np.eye(n, dtype=bool), D, np.zeros_like(N))[~untold]
+        after, gained = after.copy(), gained.copy()
+        after[~untold], gained[~untold] = _observed(alone, N[~untold], 0.0, D, 0.0)
+        seen = Posterior(*_blocks(prior, after, gained))
     lone = (size == 1) & told
     (K,) = _blocks(prior)
     noise = None if secrets.noise is None else secrets.noise.scaled(secrets.Q)
@@ -92,6 +99,22 @@ def _observed(given: Array, N: Array, regular: Array | float, D: Array, mean: Ar
     error = np.eye(len(D)) - gain
     error -= (error @ D)[:, :, None] * mean
     return (error**2) @ D + np.einsum("kij,kij->ki", gain, gain @ N), gained
+
+
+def _overheard(D: Array, N: Array, shift: float, Q: Array) -> tuple[Array, Array]:
+    """The same for taps without a corrupt node: ``Y = q + N(0, N + shift Q Q')``, where pads cancel from ``1'Y``.
+
+    In coordinates of which that sum is the first, it hides behind the shift alone: no digit of it is lost to the pads
+    of the others, however large they are.
+    """
+    H = helmert(len(D), full=True)
+    noise = H @ N @ H.T
+    noise[0] = noise[:, 0] = 0.0  # which it is but for rounding
+    noise += shift * np.outer(H @ Q, H @ Q)
+    seen = H * D
+    gain = _solved((seen @ H.T + noise)[None], seen.T[None])[0].T  # of H Y, a column per secret
+    error = np.eye(len(D)) - H.T @ gain
+    return D @ error**2 + np.einsum("ij,ij->j", gain, noise @ gain), np.einsum("ij,ij->j", seen, gain)
 
 
 def _blocks(*values: Array) -> Iterator[Array]:
