@@ -6,10 +6,20 @@ its error, messages, bytes, rounds and seconds of cryptography; ``outcome.leakag
 are simulations for comparison, none of them is part of the product's security.
 """
 
+from .admm import ADMM
 from .base import Leakage, Method, Outcome, Traffic
+from .chebyshev import Chebyshev
+from .diging import DIGing
+from .extra import EXTRA
+from .gossip import Gossip
 from .subspace_perturbation import SubspacePerturbation
 
 __all__ = [
+    "ADMM",
+    "EXTRA",
+    "Chebyshev",
+    "DIGing",
+    "Gossip",
     "Leakage",
     "Method",
     "Outcome",
