@@ -149,6 +149,7 @@ class Family:
     make: Callable[[Rng, int], Cost]
     reference: Callable[[Any, Array, float], Array]
     regular: bool = False  # strongly convex and differentiable
+    smooth: bool = False  # differentiable
     accuracy: float = 1e-9  # of the step against the reference, which is rarely better itself
 
 
@@ -220,17 +221,18 @@ def box_bounds(f: Any) -> tuple[Array, Array]:
 
 
 FAMILIES = {
-    "Quadratic": Family(random_quadratic, by_linear_solve, regular=True),
-    "Averaging": Family(lambda rng, d: Averaging(rng.normal(size=d)), by_linear_solve, regular=True),
-    "LeastSquares": Family(regression(LeastSquares), by_linear_solve, regular=True),
+    "Quadratic": Family(random_quadratic, by_linear_solve, regular=True, smooth=True),
+    "Averaging": Family(lambda rng, d: Averaging(rng.normal(size=d)), by_linear_solve, regular=True, smooth=True),
+    "LeastSquares": Family(regression(LeastSquares), by_linear_solve, regular=True, smooth=True),
     "ElasticNet": Family(regression(lambda A, b, l1: ElasticNet(A, b, l1, 0.5 * l1)), by_sign_patterns),
     "Lasso": Family(regression(Lasso), by_sign_patterns),
-    "Logistic": Family(labelled(Logistic, lambda rng: 0.0), by_trust_region),
-    "Logistic, ridge": Family(labelled(Logistic, Rng.exponential), by_trust_region, regular=True),
+    "Logistic": Family(labelled(Logistic, lambda rng: 0.0), by_trust_region, smooth=True),
+    "Logistic, ridge": Family(labelled(Logistic, Rng.exponential), by_trust_region, regular=True, smooth=True),
     "Hinge": Family(labelled(Hinge, lambda rng: rng.exponential() * rng.integers(0, 2)), by_row_patterns),
     "Huber": Family(
         lambda rng, d: Huber(rng.normal(size=d), rng.exponential()),
         by_bisection(lambda f, x: np.clip(x - f.s[0], -f.delta[0], f.delta[0])),
+        smooth=True,
     ),
     "AbsoluteDeviation": Family(
         lambda rng, d: AbsoluteDeviation(rng.normal(size=d)), by_bisection(lambda f, x: np.sign(x - f.s[0]))
@@ -265,7 +267,7 @@ FAMILIES = {
         by_bisection(lambda f, x: 2 * (x - f.s[0]) + np.sign(x), lambda f: (np.full(f.dim, -np.inf), np.ones(f.dim))),
         accuracy=1e-6,  # of an interior-point method
     ),
-    "FromGradient": Family(log_cosh, by_bisection(lambda f, x: np.tanh(x - f.s[0]))),
+    "FromGradient": Family(log_cosh, by_bisection(lambda f, x: np.tanh(x - f.s[0])), smooth=True),
 }
 
 each_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
@@ -426,6 +428,41 @@ def test_hessian_is_the_slope_of_the_gradient(family: Family, draw: Draw) -> Non
     hessian = f.hessian(x)
     if hessian is not None:
         np.testing.assert_allclose(hessian[0] @ (y - x)[0], -(change + y - x)[0], atol=1e-8)
+
+
+@each_family
+def test_whether_there_is_a_gradient_is_stated(family: Family) -> None:
+    f = family.make(np.random.default_rng(1), 2)
+    assert (f.gradient(np.zeros((1, 2))) is not None) == family.smooth
+
+
+@each_family
+@over_draws(10)
+def test_gradient_is_the_slope_of_the_value(family: Family, draw: Draw) -> None:
+    """By central differences along a line; and at a step it is ``-(g + rho x)``, of every node of a batch."""
+    f, rho = nodes(family, draw, 3)
+    if not family.smooth:
+        return
+    g = draw.g(3)
+    x = f.step(g, rho)
+    slope = f.gradient(x)
+    # A step is exact to its own accuracy, and the gradient of what cancels only to rounding of its parts.
+    np.testing.assert_allclose(slope, -(g + rho[:, None] * x), atol=1e-9 * (1 + draw.scale + np.abs(slope).max()))
+    way, h = draw.rng.normal(size=x.shape), 1e-4
+    rise = (f.value(x + h * way) - f.value(x - h * way)) / (2 * h)
+    # The cut is h^2 times a third derivative, or h times a jump where the slope has a kink.
+    np.testing.assert_allclose((slope * way).sum(axis=1), rise, atol=1e-3, rtol=1e-6)
+
+
+def test_a_gradient_outside_the_domain_is_nan() -> None:
+    f = FromGradient(lambda x: -np.log(x), lambda x: -1 / x, start=1.0)
+    np.testing.assert_array_equal(f.gradient(np.array([[-1.0]])), [[np.nan]])
+    np.testing.assert_array_equal(f.gradient(np.array([[2.0]])), [[-0.5]])
+
+
+def test_an_elastic_net_without_l1_is_smooth() -> None:
+    f = ElasticNet([[1.0, 2.0]], [3.0], 0.0, 0.5)
+    np.testing.assert_allclose(f.gradient(np.array([[1.0, -1.0]])), [[-8 + 1, -16 - 1]])  # 2 A'(Ax - b) + 2 l2 x
 
 
 @each_family

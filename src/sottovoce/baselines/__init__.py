@@ -7,9 +7,14 @@ are simulations for comparison, none of them is part of the product's security.
 """
 
 from .additive_shares import AdditiveShares
+from .admm import ADMM
 from .base import Leakage, Method, Outcome, Traffic
+from .chebyshev import Chebyshev
 from .compare import compare
 from .comparison import Comparison
+from .diging import DIGing
+from .extra import EXTRA
+from .gossip import Gossip
 from .local_gaussian_noise import LocalGaussianNoise
 from .local_laplace_noise import LocalLaplaceNoise
 from .noisy_admm import NoisyADMM
@@ -21,8 +26,13 @@ from .subspace_perturbation import SubspacePerturbation
 from .tree_sum import TreeSum
 
 __all__ = [
+    "ADMM",
+    "EXTRA",
     "AdditiveShares",
+    "Chebyshev",
     "Comparison",
+    "DIGing",
+    "Gossip",
     "Leakage",
     "LocalGaussianNoise",
     "LocalLaplaceNoise",

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from .additive_shares import AdditiveShares
+from .admm import ADMM
 from .base import Method
+from .chebyshev import Chebyshev
+from .diging import DIGing
+from .extra import EXTRA
+from .gossip import Gossip
 from .local_gaussian_noise import LocalGaussianNoise
 from .local_laplace_noise import LocalLaplaceNoise
 from .noisy_admm import NoisyADMM
@@ -20,6 +25,11 @@ def every_method() -> list[Method]:
     return [
         SubspacePerturbation(),
         SubspacePerturbation(overlay="tree"),
+        ADMM(),
+        EXTRA(),
+        DIGing(),
+        Gossip(),
+        Chebyshev(),
         LocalGaussianNoise(),
         LocalLaplaceNoise(),
         NoisyADMM(),

@@ -107,6 +107,8 @@ class PaillierConsensus(Method):
     def candidates(self, problem: Problem) -> tuple[Method, ...]:
         """Steps from one over the largest degree to 8 of them, because products of weights have the mean 1/4. To choose
         among them takes no ciphertexts."""
+        if self.step != "auto":
+            return (self,)
         largest = int(problem.network.degrees.max())
         return tuple(replace(self, step=2.0 ** (k / 2) / largest, encrypted=0) for k in range(7))
 

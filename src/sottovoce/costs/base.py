@@ -55,8 +55,8 @@ class Cost(ABC):
       ``-g_i/rho_i`` with ``t = 1/rho_i``. A step that cannot be exact raises ``InvalidCost`` or ``Unsupported``;
     * ``irregular``: why ``theta = 1`` may not converge, or None.
 
-    It may define ``bind``, ``bind_from``, ``quadratic``, ``sizes``, ``hessian``, ``mean_curvature`` and ``piece``. One
-    node's cost is simpler to write as ``FromGradient`` or ``Custom``.
+    It may define ``bind``, ``bind_from``, ``quadratic``, ``sizes``, ``gradient``, ``hessian``, ``mean_curvature`` and
+    ``piece``. One node's cost is simpler to write as ``FromGradient`` or ``Custom``.
 
     Examples
     --------
@@ -157,6 +157,15 @@ class Cost(ABC):
     def sizes(self) -> tuple[float, float]:
         """The size of ``x`` and of gradients that the data suggest, for a residual that has no units; 0 is unknown."""
         return 0.0, 0.0
+
+    def gradient(self, x: Array) -> Array | None:
+        """``grad f_i(x_i)`` at ``x (count, dim)``, where the cost is differentiable everywhere in its domain; NaN
+        outside. PDMM never asks for it: gradient methods do, to be compared with."""
+        form = self.quadratic
+        if form is None:
+            return None
+        Qx = form.Q[:, None] * x if form.Q.ndim == 1 else np.einsum("kij,kj->ki", form.Q, x)
+        return np.asarray(Qx + form.q)
 
     def hessian(self, x: Array) -> Array | None:
         """Second derivatives at ``x (count, dim)`` as ``(count, dim, dim)``, where the cost has them, for tuning."""

@@ -67,6 +67,9 @@ class ElasticNet(Cost):
         x, gradient = self._smooth.sizes
         return x, max(gradient, float(self.l1.max()))
 
+    def gradient(self, x: Array) -> Array | None:
+        return None if (self.l1 > 0).any() else self._smooth.gradient(x)
+
     def hessian(self, x: Array) -> Array | None:
         return None if (self.l1 > 0).any() else self.Q
 

@@ -116,6 +116,12 @@ class FromGradient(Cost):
         functions.compare(x, start)
         return x
 
+    @np.errstate(all="ignore")  # outside the domain
+    def gradient(self, x: Array) -> Array:
+        found = [functions.gradient(x[i]) for i, functions in enumerate(self._functions)]
+        return np.stack([np.full(self.dim, np.nan) if one is None else one for one in found])
+
+    @np.errstate(all="ignore")
     def hessian(self, x: Array) -> Array | None:
         """As given, or by differences of the gradient in up to 200 dimensions."""
         found = [second_derivatives(functions, x[i]) for i, functions in enumerate(self._functions)]

@@ -60,6 +60,10 @@ class Huber(Cost):
         slope = np.copysign(delta, offset)
         return np.where(np.abs(offset) <= delta, (self.s - g) / (1.0 + rho), -(g + slope) / rho)
 
+    def gradient(self, x: Array) -> Array:
+        """The distance from ``s``, clipped at ``delta``."""
+        return np.clip(x - self.s, -self.delta[:, None], self.delta[:, None])
+
     @property
     def sizes(self) -> tuple[float, float]:
         return float(np.abs(self.s).max()), float(self.delta.max())

@@ -52,6 +52,13 @@ class Logistic(LabelledRows):
         cure = "Scale the columns of A, raise c, or add a ridge: the Hessian may be singular to rounding."
         return step_by_kernel(step_all, self, g, rho, (self.A, self.starts, self.ridge), cure, start)
 
+    def gradient(self, x: Array) -> Array:
+        """``-sum_j p_j y_j a_j + 2 ridge x`` with ``p_j = 1/(1 + exp(y_j a_j'x))``."""
+        weights = 0.5 - 0.5 * np.tanh(0.5 * self._margins(x))  # p, without overflow
+        slopes = np.zeros((self.count, self.dim))
+        np.add.at(slopes, self._owners, -weights[:, None] * self.A)
+        return slopes + 2.0 * self.ridge[:, None] * x
+
     def hessian(self, x: Array) -> Array:
         """``sum_j p_j (1 - p_j) a_j a_j' + 2 ridge I`` with ``p_j = 1/(1 + exp(a_j'x))``."""
         margins = self._margins(x)
