@@ -33,6 +33,7 @@ from .fallback import Fallback
 from .journal import Journal
 from .keys.edge_secrets import EdgeSecrets
 from .keys.identity import Identity
+from .own_noise import OwnNoise
 from .plan.node_file import NodeConfig
 from .protocol.acceptances import Acceptances, as_array, from_array
 from .protocol.agreement import Agreement, Contradiction, Final
@@ -87,6 +88,7 @@ class Agent:
                 identity, neighbour.name, neighbour.index, neighbour.certificate, config.run_text, secrets,
                 authenticate=config.channels == "open",
             )  # fmt: skip
+        self.noise = OwnNoise(config.question.noise, identity, journal)
         journal.made()
         self.departure = Departure(config, identity, journal)
         self.missing = operator_status.Missing(self)
@@ -311,6 +313,8 @@ class Agent:
         answer = {"x": agreement.x, "proofs": as_array(agreement.epoch.proofs), **scalars}
         answer["route"] = tag_array(agreement.tag)
         others = self.departure.outdated(stage)
+        if stage + 1 == self.config.question.stages:  # which is the one that takes noise
+            others += self.noise.rows
         retention.stage_over(self.journal, self.secrets, stage, answer, others, keep=self.recorder is not None)
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})
         self.tell()

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from ...costs import Cost
+from ...costs import Averaging, Cost
 from ...costs.base import Array
 from ...errors import BadlyHidden, InvalidInput
 from ...files.toml_table import Table
@@ -95,6 +95,15 @@ class Limits:
                 f"the data are larger than this run hides: the constant of the gradient is beyond 2 size = "
                 f"{2 * self.size:g}. Agree on a new run, with larger units, a larger mask or, in [audit], a larger "
                 "prior in its plan."
+            )
+
+    def check_one_row(self, cost: Cost) -> None:
+        """Under noise. With more rows a party weighs more than others, and so would its noise: nobody could say how far
+        the answer is off."""
+        if type(cost) is not Averaging:
+            raise InvalidInput(
+                "averaging with noise takes one row of each party, and there are more. Put their mean in the file, or "
+                'agree on a new run with [statistic] type = "mean", which takes any number of rows.'
             )
 
     # During the run

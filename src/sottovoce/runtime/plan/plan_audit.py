@@ -53,6 +53,12 @@ class Prospect:
         return None if self.uncertified else self.report.excess
 
     @property
+    def noise_std(self) -> float:
+        """By how much noise makes the answer wrong, in units of scale: the standard deviation; 0 without."""
+        noise = self.question.noise
+        return 0.0 if noise is None else math.sqrt(noise.variance / self.question.parties)
+
+    @property
     def verdict(self) -> Verdict:
         return Verdict.DISCLOSED if self.exposure.exposed else self.report.verdict(self.delta)
 
@@ -97,6 +103,7 @@ class Prospect:
             "excess": excess,
             "unit": "nats",
             "accuracy": self.accuracy,
+            "noise_std": self.noise_std,
             "problems": self.problems(),
             "notes": self.notes,
         }
