@@ -3,7 +3,9 @@
 Scalar consensus, ``f_i(x) = a_i x^2 / 2 + q_i x`` with ``q_i = -a_i s_i`` (theory: The problem). Everything that moves
 is a linear functional of ``(s, z(0))``, kept as a row of Fractions: first the ``n`` secrets, then the ``2m`` pads
 ``z_{i|j}(0)`` in the order of ``network.half_edges``. A view is a list of such rows, and conditioning a Gaussian on it
-takes elimination and nothing else. Of the package this reads ``network.n`` and ``network.edges`` only.
+takes elimination and nothing else. Local noise, where there is any, is ``n`` more unknowns, the last ones: a node is
+given ``s_i + eta_i``, and a coalition knows both of its own. Of the package this reads ``network.n`` and
+``network.edges`` only.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ Channels = Literal["open", "encrypted"]
 
 @dataclass(eq=False)
 class Model:
-    """The problem, its parameters, and the prior: ``S ~ N(0, Sigma_s)``, pads independent ``N(0, v)``.
+    """The problem, its parameters, and the prior: ``S ~ N(0, Sigma_s)``, pads independent ``N(0, v)``, and noise on
+    every secret independent ``N(0, noise)``.
 
     ``used`` are the edges that messages use, None all of them; ``c`` is one number, or one for each of those edges.
     """
@@ -38,10 +41,11 @@ class Model:
     v: Number
     Sigma_s: Sequence[Sequence[Number]]
     used: Sequence[tuple[int, int]] | None = None
+    noise: Number = 0
 
     def __post_init__(self) -> None:
         self.a = [exact(value) for value in self.a]
-        self.theta, self.v = exact(self.theta), exact(self.v)
+        self.theta, self.v, self.noise = exact(self.theta), exact(self.v), exact(self.noise)
         self.Sigma_s = [[exact(value) for value in row] for row in self.Sigma_s]
         edges = [tuple(edge) for edge in (self.network.edges.tolist() if self.used is None else self.used)]
         each = list(self.c) if isinstance(self.c, Sequence | np.ndarray) else [self.c] * len(edges)
@@ -63,19 +67,39 @@ class Model:
 
     @property
     def prior(self) -> list[Row]:
-        """``K = blockdiag(Sigma_s, v I)``."""
-        return block_diagonal(self.Sigma_s, diagonal([self.v] * len(self.half_edges)))
+        """``K = blockdiag(Sigma_s, v I)``, and ``noise I`` where there is noise."""
+        return block_diagonal(
+            self.Sigma_s, diagonal([self.v] * len(self.half_edges)), diagonal([self.noise] * self.noisy_nodes)
+        )
+
+    @property
+    def noisy_nodes(self) -> int:
+        return self.network.n if self.noise else 0
+
+    @property
+    def unknowns(self) -> int:
+        return self.network.n + len(self.half_edges) + self.noisy_nodes
 
     def secret(self, i: int) -> Row:
         if not 0 <= i < self.network.n:
             raise ValueError(f"there is no node {i}; nodes are 0 .. {self.network.n - 1}.")
-        return [Fraction(int(i == k)) for k in range(self.network.n + len(self.half_edges))]
+        return [Fraction(int(i == k)) for k in range(self.unknowns)]
+
+    def eta(self, i: int) -> Row:
+        """Its noise; nothing where there is none."""
+        at = self.network.n + len(self.half_edges) + i if self.noise else -1
+        return [Fraction(int(at == k)) for k in range(self.unknowns)]
+
+    def given(self, i: int) -> Row:
+        """What it brings into the run: its secret and the noise on it."""
+        return combine((1, self.secret(i)), (1, self.eta(i)))
 
     @cached_property
     def pads(self) -> dict[tuple[int, int], Row]:
         """``z_{i|j}(0)`` by ``(i, j)``."""
         unit = diagonal([Fraction(1)] * len(self.half_edges))
-        return {pair: [Fraction(0)] * self.network.n + unit[h] for h, pair in enumerate(self.half_edges)}
+        before, after = [Fraction(0)] * self.network.n, [Fraction(0)] * self.noisy_nodes
+        return {pair: before + unit[h] + after for h, pair in enumerate(self.half_edges)}
 
 
 def averaging(network: sv.Network, *, c: Number, theta: Number, v: Number, secret_variance: Number = 1) -> Model:
@@ -127,7 +151,7 @@ def transcript(
     around = [[j for j in nodes if (i, j) in c] for i, nodes in enumerate(model.neighbours)]
     start = model.pads if start is None else start
     z = dict(start)  # z[i, j] is z_{i|j}
-    own = [combine((-model.a[i], model.secret(i))) for i in range(model.network.n)]
+    own = [combine((-model.a[i], model.given(i))) for i in range(model.network.n)]
     for (i, j), pad in model.pads.items():
         if (i, j) not in c:
             own[i] = combine((1, own[i]), (Fraction(A(i, j), 2), pad), (Fraction(A(i, j), 2), model.pads[j, i]))
@@ -158,7 +182,7 @@ def view(
     """
     if channels not in ("open", "encrypted"):
         raise ValueError(f"channels must be 'open' or 'encrypted'; got {channels!r}.")
-    known = [model.secret(i) for i in corrupt]
+    known = [row for i in corrupt for row in (model.secret(i), model.given(i))]
     known += [pad for pair, pad in model.pads.items() if set(pair) & set(corrupt)]
     seen = [r for i, j, r in transcript(model, schedule) if channels == "open" or {i, j} & set(corrupt)]
     return known + seen
@@ -170,8 +194,8 @@ def answer(model: Model, corrupt: Collection[int]) -> list[Row]:
     if not corrupt:
         return []
     honest = set(range(model.network.n)) - set(corrupt)
-    sums = [combine(*((model.a[i], model.secret(i)) for i in part)) for part in components(model, honest)]
-    return [model.secret(i) for i in corrupt] + sums
+    sums = [combine(*((model.a[i], model.given(i)) for i in part)) for part in components(model, honest)]
+    return [row for i in corrupt for row in (model.secret(i), model.given(i))] + sums
 
 
 def components(model: Model, nodes: Collection[int]) -> list[set[int]]:

@@ -280,7 +280,8 @@ def test_the_page_names_every_key_generator_schedule_and_type() -> None:
 
     page = DOCS.read_text(encoding="utf-8")
     sections = {
-        name: page.split(f"\n## `[{name}]`")[1].split("\n## ")[0] for name in ("network", "cost", "pdmm", "mask")
+        name: page.split(f"\n## `[{name}]`")[1].split("\n## ")[0]
+        for name in ("network", "cost", "pdmm", "mask", "noise")
     }
     for table, keys in KEYS.items():
         for key in keys:

@@ -74,8 +74,8 @@ def audit(
 ) -> int | None:
     """Measure what a run of the problem gives away about each party, and to whom.
 
-    Network, data, mask, schedule, theta, c and overlay are those of the file; without [mask] a [cost] is not hidden, a
-    [statistic] by variance 1e8. The agreements of a [statistic] are played first, and counted together.
+    Network, data, mask, noise, schedule, theta, c and overlay are those of the file; without [mask] a [cost] is not
+    hidden, a [statistic] by variance 1e8. The agreements of a [statistic] are played first, and counted together.
 
     \b
     Examples:

@@ -15,6 +15,7 @@ from ..privacy import CalibratedMask, Report, Snapshot, Transcript, Worst, audit
 from ..statistics.statistic_file import StatisticFile
 from .audit_answer import enough
 
+WITHOUT_NOISE = "--delta: it is the bound of the verdict. The smallest mask is found for runs without noise only."
 PLANNED = (
     "--delta: it is the bound of the verdict. The smallest mask for several agreements is found by sottovoce plan, "
     "with delta under [mask]."
@@ -40,11 +41,11 @@ def audit_cost(
     solved: ProblemFile, seen: Transcript | Snapshot, prior: float | None, delta: float | None, given: dict[str, Any]
 ) -> Audited:
     """One agreement; ``given`` are ``corrupt``, ``against``, ``channels`` and ``hessians`` of ``privacy.audit``."""
-    mask = solved.options.get("mask")
+    mask, noise = solved.options.get("mask"), solved.options.get("noise")
     needed: CalibratedMask | str | None = None
     setting = {name: solved.options[name] for name in ("schedule", "theta", "c", "overlay", "seed")}
-    report = audit(solved.problem, mask, seen=seen, prior=prior, **setting, **given)
-    if delta is not None:
+    report = audit(solved.problem, mask, noise=noise, seen=seen, prior=prior, **setting, **given)
+    if delta is not None and noise is None:
         setting |= {name: given[name] for name in ("channels", "hessians")}
         against = given["against"] or Worst(1)
         try:
@@ -71,6 +72,7 @@ def audit_cost(
         prior is None,
         needed,
         needed is None or enough(mask, seen.runs, needed),
+        () if delta is None or noise is None else (WITHOUT_NOISE,),
     )
 
 

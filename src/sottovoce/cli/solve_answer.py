@@ -26,12 +26,20 @@ PADS = {
 }
 
 
+NOISE_ALONE = "no mask: the noise alone hides the data"
 TOO_SMALL = "; TOO SMALL to hide the data"
 
 
-def check_words(error: float) -> str:
+def check_words(error: float, noisy: bool = False) -> str:
     """How far from the pooled answer."""
-    return f"{error:.1e} from the pooled answer, which only a simulation can compute"
+    by = " of exact data" if noisy else ""
+    return f"{error:.1e} from the pooled answer{by}, which only a simulation can compute"
+
+
+def noise_words(variance: float, secret: bool) -> str:
+    """What it does to the answer, and whether anybody could subtract it."""
+    seeded = "" if secret else "; from a seed: reproducible, not secret"
+    return f"of variance {variance:g} on every number of every party: the answer is off by it{seeded}"
 
 
 def message_words(result: Result) -> str:
@@ -53,7 +61,11 @@ def add_run(table: Table, result: Result, tol: float) -> None:
     table.add_row("messages", Text(message_words(result)))
     table.add_row("wall time", f"{result.wall_time:.3g} s")
     table.add_row("c, theta", f"{shown(result.c)}, {result.theta:g}")
-    table.add_row("pads", PADS[result.secret] + (TOO_SMALL if result.hidden is False else ""))
+    bare = result.secret is None and result.noise is not None
+    pads = NOISE_ALONE if bare else PADS[result.secret]
+    table.add_row("pads", pads + (TOO_SMALL if result.hidden is False else ""))
+    if result.noise is not None:
+        table.add_row("noise", noise_words(result.noise.variance, result.seed is None))
 
 
 def print_solved(solved: ProblemFile, result: Result) -> None:
@@ -79,7 +91,7 @@ def print_solved(solved: ProblemFile, result: Result) -> None:
         values.add_row(f"... and {len(answer) - SHOWN} more; --json prints all", "")
     table.add_row("agreement", f"no party is further than {agreement:.1e} from this")
     if solved.pooled is not None:
-        table.add_row("check", check_words(error))
+        table.add_row("check", check_words(error, result.noise is not None))
     add_run(table, result, solved.options["tol"])
     for note in cost.notes:
         table.add_row("note", Text(note))

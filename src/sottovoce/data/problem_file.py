@@ -1,4 +1,5 @@
-"""Problem files: TOML with ``[network]``, ``[cost]``, ``[pdmm]`` and ``[mask]`` (docs/reference/problem-file.md).
+"""Problem files: TOML with ``[network]``, ``[cost]``, ``[pdmm]``, ``[mask]`` and ``[noise]``
+(docs/reference/problem-file.md).
 
 Those with ``[statistic]`` in place of ``[cost]`` are read by ``statistics.statistic_file``.
 """
@@ -18,6 +19,7 @@ from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, TomlFile, finite, nearest, read_text, shown
 from ..network import Network
 from ..network.names import few
+from ..pdmm.local_noise import LocalNoise
 from ..pdmm.masks import GaussianMask, Mask, UniformMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.overlay import Overlay, settled_overlay
@@ -72,8 +74,9 @@ KEYS: dict[str, tuple[str, ...]] = {  # every key that the parser knows
     "cost.parties": PARTY_KEYS,
     "pdmm": ("schedule", "rates", "p", "max_delay", "nodes", *RUN_KEYS),
     "mask": ("type", "variance", "bits"),
+    "noise": ("variance",),
 }
-TABLES = ("network", "cost", "pdmm", "mask")
+TABLES = ("network", "cost", "pdmm", "mask", "noise")
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +194,10 @@ def read_problem_file(path: str | Path, seed: int | None = None) -> ProblemFile:
     options = read_options(file.table("pdmm"), graph)
     if "mask" in file.values:
         options["mask"] = read_mask(file.table("mask"))
-    return ProblemFile(file.path, Problem(graph, data.costs), {**options, "seed": seed}, data)
+    problem = Problem(graph, data.costs)
+    if "noise" in file.values:
+        options["noise"] = read_noise(file.table("noise"), problem, options.get("mask"))
+    return ProblemFile(file.path, problem, {**options, "seed": seed}, data)
 
 
 def check_tables(file: TomlFile, tables: tuple[str, ...], seed: int | None) -> int | None:
@@ -202,6 +208,11 @@ def check_tables(file: TomlFile, tables: tuple[str, ...], seed: int | None) -> i
         if name == "statistic" and name not in tables:
             reader = "read_statistic_file of sottovoce.statistics.statistic_file"
             raise InvalidFile(f"{file.where(name, None)}: a file with [statistic] is read by {reader}.")
+        if name == "noise" and "statistic" in file.values:
+            raise InvalidFile(
+                f"{file.where(name, None)}: [noise] is for a [cost]; the agreements of a [statistic] are on exact "
+                "numbers. Remove it, or ask for the mean as [cost] averaging."
+            )
         if name not in tables:
             raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, tables)}")
     for name in tables[:2]:
@@ -209,7 +220,7 @@ def check_tables(file: TomlFile, tables: tuple[str, ...], seed: int | None) -> i
             other = ", or [statistic] in its place" if name == "cost" else ""
             example = "To see one: sottovoce solve --example averaging"
             raise InvalidFile(f"{file.path}: the table [{name}] is missing{other}. {example}")
-    for name in ("network", "pdmm", "mask"):
+    for name in ("network", "pdmm", "mask", "noise"):
         file.table(name).refuse_unknown(KEYS[name])
     seed_in_file: int | None = file.table("pdmm").integer("seed", None, least=0)
     return seed_in_file if seed is None else seed
@@ -346,3 +357,13 @@ def read_mask(table: Table) -> Mask | ModularMask:
         mask = table.call(GaussianMask, table.number("variance"), at="variance")
     table.finish(f'type = "{name}"')
     return mask
+
+
+def read_noise(table: Table, problem: Problem, mask: Mask | ModularMask | None) -> LocalNoise:
+    """The table ``[noise]``."""
+    noise: LocalNoise = table.call(LocalNoise, table.number("variance"), at="variance")
+    if problem.quadratic is None:
+        raise table.refuse("variance", "is for averaging and least_squares, where a party's data are one vector.")
+    if isinstance(mask, ModularMask):
+        raise table.refuse("variance", 'is not of integers, and [mask] type = "modular" hides integers. Remove one.')
+    return noise

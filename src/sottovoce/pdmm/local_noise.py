@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..costs import Averaging, Quadratic
 from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
-from ..numerics.grid import on_grid
+from ..numerics.grid import lattice, on_grid
 from .masks import GaussianMask
 from .problem import Problem
 
@@ -59,7 +59,8 @@ class LocalNoise:
 
     @property
     def grid(self) -> float:
-        """Noise and noisy numbers are multiples of it: low bits tell nothing."""
+        """Noise and noisy numbers are multiples of it (of quadratic costs: of it times the size of ``Q_i``): low bits
+        tell nothing."""
         return GaussianMask(self.variance).grid
 
     def draw(self, shape: tuple[int, ...], seed: int | None = None) -> Array:
@@ -70,23 +71,31 @@ class LocalNoise:
         # A stream of its own: schedule and pads use the same seed.
         return on_grid(mask.sigma * np.random.default_rng([seed, 3]).standard_normal(shape), self.grid)
 
-    def on(self, problem: Problem, seed: int | None = None) -> Problem:
-        """The problem that is solved instead: ``s_i + noise`` for ``s_i = -Q_i^{-1} q_i``."""
+    def check(self, problem: Problem) -> None:
+        """Refuse costs whose data are no such vectors."""
         if problem.quadratic is None:
             raise Unsupported(
                 f"local noise is for quadratic costs, whose data are one vector s_i per node; got {problem!r}."
             )
+
+    def on(self, problem: Problem, seed: int | None = None) -> Problem:
+        """The problem that is solved instead: ``s_i + noise`` for ``s_i = -Q_i^{-1} q_i``."""
+        self.check(problem)
         n, d = problem.network.n, problem.dim
         eta = self.draw((n, d), seed)
         groups: list[tuple[npt.NDArray[np.intp], Averaging | Quadratic]] = []
         for nodes, cost in problem.groups:
             if type(cost) is Averaging:
-                groups.append((nodes, Averaging.many(on_grid(cost.s, self.grid) + eta[nodes])))
+                s = on_grid(cost.s, self.grid) + eta[nodes]
+                groups.append((nodes, Averaging.many(s.reshape(len(s), *cost.shape))))  # a number stays a number
                 continue
             form = cost.quadratic
             assert form is not None
-            moved = form.Q[:, None] * eta[nodes] if form.Q.ndim == 1 else np.einsum("ijk,ik->ij", form.Q, eta[nodes])
-            groups.append((nodes, Quadratic.trusted(cost.shape, form.Q, form.q - moved)))
+            Q = form.Q[:, None, None] * np.eye(d) if form.Q.ndim == 1 else form.Q
+            # Q eta lies on no grid of its own: both are rounded to one, or the last bits of q would show.
+            steps = lattice(self.grid, np.abs(Q).sum(axis=2).max(axis=1))[:, None]
+            q = on_grid(form.q, steps) - on_grid(np.einsum("ijk,ik->ij", Q, eta[nodes]), steps)
+            groups.append((nodes, Quadratic.trusted(cost.shape, form.Q, q)))
         noisy = Problem(problem.network, groups[0][1]) if len(groups) == 1 else _together(problem, groups)
         noisy.variables = problem.variables
         return noisy

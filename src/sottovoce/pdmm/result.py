@@ -16,6 +16,7 @@ from ..files.frames import to_frame
 from ..files.html_table import html_table
 from ..network import Network
 from .collapsed_arithmetic import Arithmetic
+from .local_noise import LocalNoise
 from .overlay import Overlay
 from .penalties import Penalty, shown
 from .problem import Problem
@@ -127,6 +128,8 @@ class Result:
     overlay : Overlay or None
         The edges that messages used, with ``tree.root`` and ``tree.depth`` of a tree; None is all of the network. As
         ``overlay`` of another run it means the same.
+    noise : LocalNoise or None
+        Noise that was on the data: the answer is exact for the noisy data, and off by it for the others.
 
     Examples
     --------
@@ -160,6 +163,7 @@ class Result:
     batch: int | None = None
     variables: tuple[str, ...] | None = None
     overlay: Overlay | None = None
+    noise: LocalNoise | None = None
 
     # The answer
 
@@ -220,6 +224,10 @@ class Result:
         }[self.secret]
         if self.hidden is False:
             pads += ", TOO SMALL to hide the data"
+        if self.noise is not None:
+            bare = "no mask: local noise alone hides the data" if self.secret is None else pads
+            seeded = "" if self.seed is None else ", from a seed: not secret"
+            pads = f"{bare}; the answer has local noise of variance {self.noise.variance:g} on every number{seeded}"
         return {
             "status": f"{self.status.value} after {self.iterations} iterations",
             "took": f"{self.activations} activations, {self.messages} messages"
@@ -382,6 +390,7 @@ class Result:
             "seed": self.seed,
             "secret": self.secret,
             "hidden": self.hidden,
+            "noise": None if self.noise is None else self.noise.variance,
             "arithmetic": self.arithmetic,
             "wall_time": self.wall_time,
             "x": plain(self.x),

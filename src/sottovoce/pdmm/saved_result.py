@@ -14,6 +14,7 @@ from ..errors import InvalidFile
 from ..files.named_arrays import DAMAGE, damaged, read_arrays, write_arrays
 from ..network import Network
 from ..network.trees import spanning_tree, within
+from .local_noise import LocalNoise
 from .overlay import Overlay
 from .result import Result, Status
 from .transcript import MessageTable
@@ -33,6 +34,8 @@ def save(result: Result, path: Path) -> None:
     header["network"], arrays = (None, {}) if result.network is None else _network_parts(result.network)
     if isinstance(result.c, np.ndarray):
         header["c"], arrays["c"] = None, result.c
+    if result.noise is not None:
+        header["noise"] = result.noise.variance
     if result.overlay is not None:
         header["root"] = None if result.overlay.tree is None else result.overlay.tree.root
         arrays["overlay"] = result.overlay.network.edges
@@ -69,6 +72,8 @@ def _arguments(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> d
     found["variables"] = None if header["variables"] is None else tuple(header["variables"])
     found["status"] = Status(header["status"])
     found["network"] = None if header["network"] is None else _network(header["network"], arrays)
+    if "noise" in header:
+        found["noise"] = LocalNoise(header["noise"])
     if "overlay" in arrays:
         few = within(found["network"], arrays["overlay"])
         tree = None if header["root"] is None else spanning_tree(few, header["root"])

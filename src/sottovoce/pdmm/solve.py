@@ -220,7 +220,7 @@ def solve(
             iterations=run.iteration, activations=run.activations, messages=run.messages,
             c=run.c, theta=run.theta, seed=settings.seed, secret=settings.secret, hidden=hidden,
             arithmetic=settings.arithmetic, tol=float(tol), problem=given, network=given.network, batch=batch,
-            variables=given.variables, overlay=settings.overlay,
+            variables=given.variables, overlay=settings.overlay, noise=noise,
             wall_time=time.perf_counter() - started - compiling.seconds,
         )  # fmt: skip
     result = result if modular is None else decoded(given, modular, result)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, Unsupported
+from ..pdmm.local_noise import LocalNoise
 from ..pdmm.masks import GaussianMask, UniformMask
 from ..pdmm.modular_mask import ModularMask, integer_secrets
 from ..pdmm.overlay import AskedOverlay
@@ -28,6 +29,7 @@ def audit(
     problem: Problem,
     mask: GaussianMask | UniformMask | ModularMask | CorrelatedPads | None = None,
     *,
+    noise: LocalNoise | None = None,
     corrupt: Iterable[Hashable] = (),
     against: Adversary | Worst | None = None,
     seen: Transcript | Snapshot = Transcript(),  # noqa: B008 - frozen
@@ -50,6 +52,9 @@ def audit(
         Network and costs.
     mask
         Of the run; None is ``z(0) = 0``, which hides nothing.
+    noise
+        Of the run, with a mask or without: the informations are then of the secrets themselves, through noisy numbers,
+        and ``mu`` is that of differential privacy without any condition. Fresh in every one of several runs.
     corrupt
         The nodes that collude, by name (or number, where names are not), and tap every open channel: short for
         ``against=Coalition(corrupt) | Eavesdropper()``. None of them leaves the eavesdropper.
@@ -105,6 +110,7 @@ def audit(
     if mask is not None and not isinstance(mask, GaussianMask | UniformMask | ModularMask | CorrelatedPads):
         raise InvalidInput(f"mask must be a mask such as sv.GaussianMask(variance=1e6), or None; got {mask!r}.")
     check_hessians(hessians)
+    check_noise(noise, problem, mask, seen)
     listening = listeners(corrupt, against).on(problem.network)
     worst = listening.max_corrupt if isinstance(listening, Worst) else None
     adversary = Eavesdropper() if isinstance(listening, Worst) else listening
@@ -118,16 +124,36 @@ def audit(
     if seen.answer == "public" and (adversary.corrupt or worst) and setting.iterations is not None:
         raise InvalidInput("answer='public' is of a whole run: leave iterations out.")
     assumed = prior_of(problem, prior)
-    without = uncertified(problem, mask, adversary, channels, setting, assumed.value, hessians, worst)
+    without = uncertified(problem, mask, adversary, channels, setting, assumed.value, hessians, worst, noise)
     if without is not None:  # whoever listens
         return without
     assert not isinstance(mask, UniformMask)
     secrets = secrets_of(problem, assumed.value)
+    if noise is not None:
+        secrets = secrets.with_noise(noise.variance / seen.runs)
     if isinstance(mask, ModularMask):
         integer_secrets(problem, mask)  # refuses what it cannot hide
-    case = Case(secrets, mask, channels, setting, method, assumed)
+    case = Case(secrets, mask, channels, setting, method, assumed, noise)
     if worst is None:
         return case.report(adversary, nodes)
     if nodes is not None:
         raise InvalidInput("nodes is for a named coalition; a worst case is over all nodes. Leave one of them out.")
     return worst_case(case, worst)
+
+
+def check_noise(noise: Any, problem: Problem, mask: Any, seen: Any) -> None:
+    """Refuse what is no noise, and what has no exact answer with it."""
+    if noise is None:
+        return
+    if not isinstance(noise, LocalNoise):
+        raise InvalidInput(f"noise must be sv.LocalNoise(variance), or None; got {noise!r}.")
+    noise.check(problem)
+    if isinstance(mask, ModularMask):
+        raise Unsupported("local noise is not of integers, and ModularMask hides integers. Use GaussianMask.")
+    if isinstance(mask, UniformMask):
+        raise Unsupported("uniform pads have no certificate, with local noise or without. Use GaussianMask.")
+    if getattr(seen, "pads", None) == "reused":
+        raise Unsupported(
+            "pads='reused' asks for the change in the data, which fresh noise in every run hides. Leave noise out, or "
+            "audit fresh pads."
+        )

@@ -90,7 +90,8 @@ class Statistic:
     masks: tuple[GaussianMask | ModularMask, ...]
 
     def audit(self, **arguments: Any) -> tuple[Report, ...]:
-        """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``.
+        """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``
+        and ``noise``.
 
         The secrets are what a party contributes; over one honest component their sum is all that is disclosed. Without
         ``prior`` each agreement takes its own from what was contributed; ``c``, ``theta`` and ``overlay`` are those of
@@ -103,6 +104,8 @@ class Statistic:
                 "a party of a network holds no contributions but its own, so it cannot audit a run. What leaks depends "
                 "on the network and the mask: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=...)."
             )
+        if arguments.get("noise") is not None:
+            raise Unsupported("the agreements of a statistic were on exact numbers: leave noise out.")
         played = zip(self.runs, self.problems, self.masks, strict=True)
         return tuple(
             audit(_secrets_of(problem, mask), mask=mask, **_as(run, arguments)) for run, problem, mask in played

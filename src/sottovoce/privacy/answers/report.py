@@ -11,9 +11,10 @@ import numpy as np
 
 from ...costs.base import Array
 from ...network import Network, names
+from ...pdmm.local_noise import LocalNoise
 from ..adversary import Adversary, Channels, honest_components
 from ..methods.leaks import Guarantee, Leaks
-from .indistinguishable import best_guess, epsilon
+from .indistinguishable import best_guess, delta, epsilon
 from .report_nodes import NAMED, NodesOfReport
 from .report_shown import Shown
 from .verdict import DELTA, Verdict, verdict
@@ -46,6 +47,8 @@ class Report(NodesOfReport, Shown):
     adversary, channels, view, mask, prior
         Who listens (in a worst case besides the coalitions), to which channels, what is seen, behind which pads, and
         what is assumed of the secrets; the last three in words.
+    noise : LocalNoise or None
+        On the data of every party: the answer, and every sum that is disclosed, is then that of noisy numbers.
     flags : dict
         What is wrong with the setting: a sentence by name.
     attack : object or None
@@ -63,8 +66,9 @@ class Report(NodesOfReport, Shown):
     weighted : bool
         Whether the sums that are disclosed are ``sum Q_j s_j`` with different ``Q_j``.
     mu, mu_bound : ndarray or None, bool
-        Gaussian differential privacy given the sums (see ``indistinguishable``), None where it is not known; and
-        whether it is an upper bound: of a prefix, or of what encrypted channels leave.
+        Gaussian differential privacy given the sums (see ``indistinguishable``), and with local noise without that
+        condition; None where it is not known. And whether it is an upper bound: of a prefix, or of what encrypted
+        channels leave.
     least : Leaks or None
         ``"between"``: the lower ends; ``leakage``, ``floor`` and ``excess`` are the upper ones.
 
@@ -99,6 +103,7 @@ class Report(NodesOfReport, Shown):
     view: str
     mask: str
     prior: str
+    noise: LocalNoise | None = None
     flags: dict[str, str] = field(default_factory=dict)
     attack: Any = None
     coalitions: tuple[frozenset[Any] | None, ...] | None = None
@@ -129,12 +134,17 @@ class Report(NodesOfReport, Shown):
 
     @property
     def guess(self) -> Array | None:
-        """How often the best guess between two candidates is right, where both have the same answer; 1/2 is chance."""
+        """How often the best guess between two candidates is right, where both have the same answer (with local noise:
+        where the data of one party differ); 1/2 is chance."""
         return None if self.mu is None else best_guess(self.mu)
 
     def epsilon(self, delta: float = EPSILON_AT) -> Array | None:
-        """Of differential privacy given the sums, at this ``delta``."""
+        """Of differential privacy, at this ``delta``: given the sums, and with local noise without that condition."""
         return None if self.mu is None else np.array([epsilon(float(mu), delta) for mu in self.mu])
+
+    def delta(self, epsilon: float) -> Array | None:
+        """Of the same, at this ``epsilon``."""
+        return None if self.mu is None else np.array([delta(float(mu), epsilon) for mu in self.mu])
 
     def verdict(self, delta: float = DELTA) -> Verdict:
         """*safe*, *weak*, *disclosed* or *not assessed*, for ``delta`` nats that the procedure may add."""
@@ -213,7 +223,8 @@ class Report(NodesOfReport, Shown):
                 f"{'Nothing else' if 'counts' in self.flags else 'Nothing'} is learned exactly: without a corrupt "
                 "party the result itself stays hidden, until somebody publishes it."
             )
-            return [] if self._disclosed else [hidden]
+            bare = self.noise is not None and "no mask" in self.flags and self.adversary.sees_all(self.channels)
+            return [] if self._disclosed or bare else [hidden]
         groups = [group for group in self._groups if not set(group) <= set(self._disclosed)]
         if not groups:
             return []
@@ -225,7 +236,8 @@ class Report(NodesOfReport, Shown):
 
     @property
     def _sum(self) -> str:
-        return "the sum of Q_j s_j, secrets times their curvatures," if self.weighted else "the sum"
+        total = "the sum of Q_j s_j, secrets times their curvatures," if self.weighted else "the sum"
+        return total if self.noise is None else f"{total.rstrip(',')}, noise included,"
 
     def _beyond(self) -> list[str]:
         left = np.where(np.isfinite(self.excess), self.excess, -1.0)
@@ -260,11 +272,12 @@ class Report(NodesOfReport, Shown):
         most = "at most " if self.mu_bound and mu else ""
         by = f"by {'up to ' if low < high else ''}{high:.3g}, the prior's standard deviation,"
         each = "" if self.dim == 1 else f"in each of {self.dim} numbers "
+        same = " and at another party the other way, so that the result is the same," if self.noise is None else ""
+        given = "given the sums, " if self.noise is None else "differential privacy: "
         return [
-            f"Whatever is known beforehand: of two sets of data that differ at party {self.name(i)} {each}{by} and at "
-            f"another party the other way, so that the result is the same, the best guess is right in "
-            f"{most}{100 * float(best_guess(mu)):.4g} % of cases, where chance is 50 % (mu = {mu:.2g}; given the sums, "
-            f"epsilon = {epsilon(mu, EPSILON_AT):.2g} at delta = {EPSILON_AT:g})."
+            f"Whatever is known beforehand: of two sets of data that differ at party {self.name(i)} {each}{by}{same} "
+            f"the best guess is right in {most}{100 * float(best_guess(mu)):.4g} % of cases, where chance is 50 % "
+            f"(mu = {mu:.2g}; {given}epsilon = {epsilon(mu, EPSILON_AT):.2g} at delta = {EPSILON_AT:g})."
         ]
 
     def advice(self) -> list[str]:
@@ -317,6 +330,7 @@ class Report(NodesOfReport, Shown):
             "channels": self.channels,
             "view": self.view,
             "mask": self.mask,
+            "noise": None if self.noise is None else self.noise.variance,
             "prior": self.prior,
             "method": self.method,
             "guarantee": self.guarantee,
@@ -331,6 +345,7 @@ class Report(NodesOfReport, Shown):
             "narrower": plain(self.narrower),
             "mu": None if self.mu is None else plain(self.mu),
             "mu_bound": self.mu_bound,
+            "mu_given_sums": self.noise is None,
             "guess": None if self.guess is None else plain(self.guess),
             "epsilon": None if self.mu is None else plain(self.epsilon()),  # type: ignore[arg-type]
             "published": self.published,

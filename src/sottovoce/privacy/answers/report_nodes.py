@@ -41,7 +41,8 @@ class NodesOfReport:
 
     @property
     def groups(self) -> list[list[Any]]:
-        """The groups of honest nodes whose sums the adversary learns exactly, by name; none for an eavesdropper."""
+        """The groups of honest nodes whose sums the adversary learns exactly, by name; none for an eavesdropper. With
+        local noise they are sums of noisy numbers."""
         return [list(names.labels(self.network, group)) for group in self._groups]
 
     @property

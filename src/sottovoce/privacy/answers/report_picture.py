@@ -148,4 +148,5 @@ def _groups(axes: Any, report: Report, places: npt.NDArray[np.float64], size: fl
         axes.add_collection(LineCollection(list(places[inside]), colors=[colour], linewidths=band, zorder=0,
                                            capstyle="round"))  # fmt: skip
         axes.scatter(*places[group].T, s=band**2, color=colour, linewidths=0, zorder=0)
-    return [Patch(color=pale[0], label="a group whose sum is disclosed")] if groups else []
+    total = "sum" if report.noise is None else "noisy sum"
+    return [Patch(color=pale[0], label=f"a group whose {total} is disclosed")] if groups else []

@@ -75,6 +75,8 @@ def added(reports: Sequence[Report]) -> Report:
                 "agreements on different networks cannot be added up: together they may cut the parties into smaller "
                 "groups than each alone. Use one network for the same data."
             )
+    if any(report.noise != first.noise for report in reports):
+        raise InvalidInput("agreements with and without local noise, or with different noise, cannot be added up.")
     if len(reports) == 1:
         return first
     guarantee: Guarantee = "none" if any(report.guarantee == "none" for report in reports) else "upper bound"
@@ -102,6 +104,7 @@ def added(reports: Sequence[Report]) -> Report:
         view=_listed(report.view for report in reports),
         mask=_listed(report.mask for report in reports),
         prior=_prior(reports),
+        noise=first.noise,
         flags=flags,
         coalitions=first.coalitions,
         overall=first.overall,

@@ -21,11 +21,19 @@ SHOWN = 30  # parties in the table
 TITLE = "Statement on privacy"
 WRITERS = {".html": to_html, ".md": to_markdown}
 
-NOT_COVERED = (
+TRAFFIC = (
     "Who talks to whom, when, how often and how much, and when the run stops: traffic and its timing are seen by "
-    "whoever carries it.",
+    "whoever carries it."
+)
+EXACT = (
     "What the result itself tells, beyond what is counted here: it is exact, and one person may be visible in it. "
-    "Differential privacy would change the result.",
+    "Differential privacy would change the result."
+)
+NOISY = (
+    "What the result itself tells, beyond what is counted here: the noise in it hides the numbers of a party as far as "
+    "is said above, and no further."
+)
+NOT_COVERED = (
     "Further runs, or other statistics, on the same data: what they add must be added up.",
     "Parties that break the protocol, more corrupt parties than stated, and what a party's own machine gives away.",
     "Knowledge about the data that the prior does not hold.",
@@ -36,6 +44,7 @@ NATS = (
     "0.1 nats 10 %, and 1 nat 63 %."
 )
 MASK = "What travels is hidden by random numbers, the mask (its pads), that cancel out of the result."
+NOISE = "Every party adds random noise to its own numbers first, which does not cancel: the result is that much off."
 ROLES = "Everybody follows the protocol; the corrupt are curious, and pool what they see."
 SEEN = {
     "open": "Channels count as open: taps read all that travels between any two parties.",
@@ -134,7 +143,7 @@ def statement(
         *([Section("What is wrong with the setting", tuple(wrong))] if wrong else []),
         Section("What is learned exactly", exactly or ("Nothing that this method can certify.",)),
         Section("What the procedure adds", (*added, *_more(report)), table),
-        Section("What this does not cover", NOT_COVERED if report.published else (UNPUBLISHED, *NOT_COVERED)),
+        Section("What this does not cover", _not_covered(report)),
         Section("Parameters", tuple(_sentence(note) for note in notes), _parameters(report, delta, parameters or {})),
     ]
     day = datetime.date.today() if today is None else today
@@ -155,7 +164,13 @@ def statement(
 
 
 def _who(report: Report) -> str:
-    return " ".join([report.against() + ".", SEEN[report.channels], ROLES, MASK])
+    hidden = [MASK] if report.noise is None else [NOISE] if "no mask" in report.flags else [MASK, NOISE]
+    return " ".join([report.against() + ".", SEEN[report.channels], ROLES, *hidden])
+
+
+def _not_covered(report: Report) -> tuple[str, ...]:
+    result = EXACT if report.noise is None else NOISY
+    return (*(() if report.published else (UNPUBLISHED,)), TRAFFIC, result, *NOT_COVERED)
 
 
 def _sums(report: Report, revealed: Sequence[str]) -> list[str]:
@@ -164,7 +179,8 @@ def _sums(report: Report, revealed: Sequence[str]) -> list[str]:
         return []
     said = []
     if report.coalitions is not None:
-        said.append("Whoever is corrupt learns, whatever the mask, the sum over each connected group of the others.")
+        total = "the sum" if report.noise is None else "the sum, noise included,"
+        said.append(f"Whoever is corrupt learns, whatever the mask, {total} over each connected group of the others.")
     if revealed and (report.coalitions is not None or report.groups):
         said.append(f"The sums are those of: {'; '.join(revealed)}.")
     return said

@@ -12,6 +12,7 @@ from ...costs import LeastSquares
 from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported
 from ...network.names import labels
+from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import GaussianMask, UniformMask
 from ...pdmm.modular_mask import ModularMask
 from ...pdmm.problem import Problem
@@ -51,6 +52,7 @@ def uncertified(
     prior: npt.ArrayLike,
     hessians: Hessians = "private",
     max_corrupt: int | None = None,
+    noise: LocalNoise | None = None,
 ) -> Report | None:
     """A report without a guarantee, or None where there is a certificate."""
     n, width = problem.network.n, max(1, int(problem.dims[0]))
@@ -63,7 +65,8 @@ def uncertified(
         "channels": channels,
         "view": setting.describe(),
         "prior": "any secrets",
-        "mask": describe_mask(mask),
+        "mask": describe_mask(mask, noise=noise),
+        "noise": noise,
         "floor": np.full(n, np.nan),
     }
     coalitions: list[Collection[int]] = [adversary.corrupt] if adversary.corrupt else []

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported
 from ...network import Network
+from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import GaussianMask, UniformMask
 from ...pdmm.modular_mask import ModularMask
 from ...pdmm.overlay import AskedOverlay, Overlay, matched, over, settled_overlay
@@ -128,6 +129,7 @@ class Case:
     setting: Setting
     method: MethodName = "auto"
     prior: Prior = GIVEN
+    noise: LocalNoise | None = None
 
     @property
     def runs(self) -> int:
@@ -150,6 +152,11 @@ class Case:
         if self.mask is None or self.pads == "reused" or isinstance(self.mask, ModularMask):
             return 0.0
         return self.mask.variance / self.runs
+
+    @property
+    def noise_variance(self) -> float:
+        """Of the local noise on a number: drawn afresh, repeated runs average it away like pads."""
+        return 0.0 if self.noise is None else self.noise.variance / self.runs
 
     def view(self, adversary: Adversary, nodes: npt.NDArray[np.int64] | None = None) -> Viewed:
         """What an adversary sees, by the first method that applies."""
@@ -235,7 +242,8 @@ class Case:
             adversary=adversary,
             channels=self.channels,
             view=self.setting.describe() + (ONE_SEQUENCE if self.of_one_sequence(sees_all) else ""),
-            mask=describe_mask(self.mask, self.runs),
+            mask=describe_mask(self.mask, self.runs, self.noise),
+            noise=self.noise,
             prior=f"{describe_prior(secrets.variances)}, {self.prior.told}",
             flags=flags(self, adversary),
             holds_answer=self.setting.iterations is None or self.published or (sees_all and self.shows_all),
@@ -255,7 +263,12 @@ def flags(case: Case, adversary: Adversary) -> dict[str, str]:
     if not isinstance(case.mask, ModularMask):  # of which nothing depends on the size of the data
         found |= case.prior.flag(case.secrets.variances)
     if case.mask is None:
-        found["no mask"] = "z(0) = 0 hides nothing: the first message of a node gives its data away."
+        found["no mask"] = (
+            "z(0) = 0 hides nothing: the first message of a node gives its data away."
+            if case.noise is None
+            else "z(0) = 0 hides nothing: the first message of a node gives its noisy numbers away, and the noise on "
+            "them is all that hides its data."
+        )
     if isinstance(case.mask, CorrelatedPads) and case.mask.hides_nothing(case.secrets.problem):
         found["projected"] = (
             "These pads lie in Psi_perp and hide nothing: C' Pi_perp = 0, so no node ever feels them. Draw z(0) with "
@@ -270,13 +283,18 @@ def flags(case: Case, adversary: Adversary) -> dict[str, str]:
         found["repeated runs"] = (
             f"{case.runs} runs on the same data with fresh pads divide the noise by {case.runs}: this counts as a mask "
             f"of variance {case.variance:.4g}."
+            if case.noise is None
+            else f"{case.runs} runs on the same data, with fresh pads and fresh noise, divide both by {case.runs}: "
+            f"this counts as a mask of variance {case.variance:.4g}, and noise of {case.noise_variance:.4g}."
         )
     if alone := sum(len(group) == 1 for group in groups):
-        found["isolated"] = f"{alone} honest node(s) have no honest neighbour: no mask can help them."
+        helps = "no mask can help them" if case.noise is None else "their noise is all that hides them, at any mask"
+        found["isolated"] = f"{alone} honest node(s) have no honest neighbour: {helps}."
     if len(groups) > 1:
+        total = "the sum of each" if case.noise is None else "the sum of each, noise included,"
         found["cut"] = (
-            f"The corrupt nodes cut the honest ones into {len(groups)} groups: the sum of each is disclosed, not only "
-            "that of all."
+            f"The corrupt nodes cut the honest ones into {len(groups)} groups: {total} is disclosed, not only that of "
+            "all."
         )
     return found
 
@@ -303,8 +321,11 @@ def equal_curvatures(secrets: Secrets) -> bool:
     return bool((secrets.Q[0] == secrets.Q).all())
 
 
-def describe_mask(mask: Any, runs: int = 1) -> str:
+def describe_mask(mask: Any, runs: int = 1, noise: LocalNoise | None = None) -> str:
     """In words."""
+    if noise is not None:
+        alone = describe_mask(mask)
+        return f"{alone} and local noise of variance {noise.variance:.4g}" + (f", {runs} runs" if runs > 1 else "")
     if mask is None:
         return "no mask"
     if isinstance(mask, ModularMask):

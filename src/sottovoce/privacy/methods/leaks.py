@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
 
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ..adversary import Nodes, honest_components
+from .behind_noise import BehindNoise
 from .posterior import Posterior, condition, diagonal_blocks
 from .secrets_and_prior import Secrets, entries
 
@@ -131,7 +132,8 @@ def leaks(
     K = answer.secrets.K
     prior = K[nodes][:, None, None] if K.ndim == 1 else diagonal_blocks(K, w)[nodes]
     held = np.array(complete and bool(answer.corrupt))
-    found = informations(prior, seen, left, answer.alone[nodes], heard[nodes], held, answer.secrets.copies, told)
+    noise = None if answer.secrets.noise is None else answer.secrets.noise[nodes]
+    found = informations(prior, seen, left, answer.alone[nodes], heard[nodes], held, answer.secrets.copies, told, noise)
     every = Leaks(np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan), np.full((n, w), np.nan))
     for name in ("leakage", "floor", "excess", "std"):
         getattr(every, name)[nodes] = getattr(found, name)
@@ -147,17 +149,27 @@ def informations(
     held: npt.NDArray[np.bool_],
     copies: int,
     told: bool = False,
+    noise: BehindNoise | None = None,
 ) -> Leaks:
     """The same for nodes of one coalition, or of many stacked; ``held`` says of which coalitions the answer is part of
-    the view, ``told`` that it is published."""
+    the view, ``told`` that it is published. With ``noise`` the posteriors are of noisy numbers, the informations of the
+    secrets."""
+
+    def of_secret(posterior: Posterior) -> Posterior:
+        return posterior if noise is None else noise.secret(posterior)
+
     # Of a node alone the answer leaves nothing, up to rounding: what follows must not look at it.
+    instead = prior if noise is None else np.zeros_like(prior)
     left = Posterior(
-        *(np.where(alone[..., None, None], prior, part) for part in (left.before, left.after, left.gained))
+        *(np.where(alone[..., None, None], instead, part) for part in (left.before, left.after, left.gained))
     )
-    floor = np.where(alone, np.inf, copies * Posterior(prior, left.before, prior - left.before).nats())
-    own = Posterior(prior, seen.before, prior - seen.before).nats()  # what the coalition's own secrets tell
-    leakage = np.where(alone & heard, np.inf, copies * (own + seen.nats()))
-    excess = np.where(alone, np.inf, copies * left.nats())
+    if noise is not None:  # its noisy number is known, and that is all
+        seen = replace(seen, after=np.where((alone & heard)[..., None, None], 0.0, seen.after))
+        alone = np.zeros_like(alone)
+    floor = np.where(alone, np.inf, copies * of_secret(Posterior(prior, left.before, prior - left.before)).nats())
+    own = Posterior(prior, seen.before, prior - seen.before)  # what the coalition's own secrets tell
+    leakage = np.where(alone & heard, np.inf, copies * (of_secret(own).nats() + of_secret(seen).nats()))
+    excess = np.where(alone, np.inf, copies * of_secret(left).nats())
     if told:  # I(S_i; view, answer), by the chain rule; no less than I(S_i; view)
         leakage = np.fmax(leakage, floor + excess)
     # Where the view holds the answer, one of the three is redundant: replace the one that rounding hurts most.
@@ -165,5 +177,6 @@ def informations(
     leakage = np.where(held & small, floor + excess, leakage)
     rest = np.where(np.isinf(leakage), np.inf, leakage - np.where(np.isinf(floor), 0.0, floor))
     excess = np.where(held & ~small, rest, excess)
-    std = np.sqrt(np.maximum(np.diagonal(left.after if told else seen.after, axis1=-2, axis2=-1), 0))
+    after = of_secret(left if told else seen).after
+    std = np.sqrt(np.maximum(np.diagonal(after, axis1=-2, axis2=-1), 0))
     return Leaks(leakage, floor, excess, np.where(np.isinf(leakage)[..., None], 0.0, std))

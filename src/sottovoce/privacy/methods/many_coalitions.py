@@ -71,7 +71,8 @@ def _stacked(secrets: Secrets, coalitions: Sequence[frozenset[int]], variance: f
         seen = Posterior(*_blocks(prior, *_observed(alone, N, 0.0, D, 0.0)))
     lone = (size == 1) & told
     (K,) = _blocks(prior)
-    found = informations(K, seen, left, lone, np.ones_like(lone), told, secrets.copies)
+    noise = None if secrets.noise is None else secrets.noise.scaled(secrets.Q)
+    found = informations(K, seen, left, lone, np.ones_like(lone), told, secrets.copies, noise=noise)
     found.std[:] /= np.abs(secrets.Q)[:, None]
     for values in (found.leakage, found.floor, found.excess, found.std):
         values[~honest] = np.nan

@@ -5,7 +5,7 @@ masked."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ...costs.quadratic import Quadratic
 from ...errors import InvalidInput, Unsupported
 from ...network.names import in_order
 from ...pdmm.problem import Problem
+from .behind_noise import BehindNoise, behind
 
 CONTRAST = 1e5  # between curvatures: what an answer leaves of a variance falls as its inverse square
 SIZES = 1e-100, 1e100  # of a variance: outside, squares leave the range of float64
@@ -28,13 +29,15 @@ class Secrets:
     """``S ~ N(., K)``, and ``Y = Q S`` is what pads hide.
 
     Entries of a vector secret that neither ``Q`` nor the prior couples are independent problems: then ``width`` is 1,
-    and what is computed for one entry counts ``copies`` times.
+    and what is computed for one entry counts ``copies`` times. With local noise ``S`` and ``K`` are those of the noisy
+    numbers, which are all that a run is given, and ``noise`` leads back to the secrets.
     """
 
     problem: Problem  # of ``width`` entries per node
     Q: Array  # (n,), or (n, width, width)
     K: Array  # (n,) variances of independent secrets, or the covariance (n width, n width)
     copies: int
+    noise: BehindNoise | None = None
 
     @property
     def n(self) -> int:
@@ -46,8 +49,15 @@ class Secrets:
 
     @property
     def variances(self) -> Array:
-        """The diagonal of ``K``."""
+        """Of every number of the secrets, before any noise."""
+        if self.noise is not None:
+            return np.diagonal(self.noise.K, axis1=1, axis2=2).ravel()
         return self.K if self.K.ndim == 1 else np.diag(self.K)
+
+    def with_noise(self, variance: float) -> Secrets:
+        """The same behind local noise of this variance on every number."""
+        more = variance if self.K.ndim == 1 else variance * np.eye(len(self.K))
+        return replace(self, K=self.K + more, noise=behind(self.K, self.width, variance))
 
     def covariance(self) -> Array:
         """``K`` as a matrix."""

@@ -118,6 +118,9 @@ def _bounded(case: Case, t: int) -> Report:
     Then ``Y_i = q_i + sum_j u_ij`` and ``Y_j = q_j - u_ij``: of ``u_ij`` the variance
     ``v_j = 1 / (1/D_j + 2/sigma^2)`` is left, ``D_j`` that of ``q_j``, and the share of ``S_i`` that is explained is
     ``D_i / (D_i + sum_j v_j)``. The worst coalition takes the ``t`` neighbours with the largest ``v_j``.
+
+    Behind local noise these are shares of the noisy number, and of that ``G_i = K_i / (K_i + T_i)`` is the secret's: a
+    share ``r`` of the one is a share ``G_i r`` of the other, and at most that given the answer.
     """
     secrets, network = case.secrets, case.secrets.problem.network
     if not bounded(secrets) or case.variance == 0 or not hasattr(case.mask, "sigma"):
@@ -125,17 +128,19 @@ def _bounded(case: Case, t: int) -> Report:
             f"{coalitions_up_to(secrets.n, t):,} coalitions are too many to try, and the bound for more needs "
             "independent secrets, isotropic costs and a Gaussian mask. Lower max_corrupt, or name the coalition."
         )
-    D = secrets.Q**2 * secrets.K
-    with np.errstate(divide="ignore"):
-        leakage = 0.5 * secrets.copies * np.log1p(D / _least(secrets, 1 / (1 / D + 2 / case.variance), t))
-    exposed = np.isinf(leakage)
+    D, noise = secrets.Q**2 * secrets.K, secrets.noise
+    secret, lost = (1.0, 0.0) if noise is None else (part[:, 0, 0] for part in (noise.gain, noise.rest / noise.K))
+    least = _least(secrets, 1 / (1 / D + 2 / case.variance), t)
+    exposed = least == 0
+    with np.errstate(divide="ignore"):  # -ln(1 - G r)
+        leakage = 0.5 * secrets.copies * np.log1p(secret * D / (least + lost * D))
     share = seen_by_coalitions(secrets, t) if t else np.zeros(secrets.n)
     if case.channels == "open":
         share = np.maximum(share, seen_by_taps(secrets, case.setting.strength))
     with np.errstate(divide="ignore"):
-        beyond = -0.5 * secrets.copies * np.log1p(-np.minimum(share / case.variance, 1.0))
+        beyond = -0.5 * secrets.copies * np.log1p(-secret * np.minimum(share / case.variance, 1.0))
     # How much of the leakage is the floor depends on the coalition; the excess is at most all of it.
-    floor = np.where(exposed, np.inf, np.nan)
+    floor = np.where(exposed, leakage, np.nan)
     bound = Leaks(leakage, floor, np.minimum(leakage, beyond), np.full((secrets.n, 1), np.nan))
     by = tuple(_named(network, frozenset(network.around(i))) if exposed[i] else None for i in range(secrets.n))
     method = f"neighbourhood bound for all {coalitions_up_to(secrets.n, t):.3g} coalitions of at most {t}"
