@@ -96,7 +96,7 @@ def test_json_has_these_keys(problem: Path) -> None:
     keys = (
         "adversary corrupt channels view mask prior method guarantee unit labels leakage floor excess share prior_std "
         "posterior_std exposed groups coalitions overall flags sentences type parties verdict safe calibrated notes "
-        "headline delta narrower mu guess epsilon published least mu_bound names"
+        "headline delta narrower mu guess epsilon published least mu_bound mu_given_sums names noise"
     )
     assert set(out) == set(keys.split())
     assert (out["type"], out["parties"]) == ("averaging", ["Ada", "Bo", "Cem", "Dina", "Eli", "Fay"])

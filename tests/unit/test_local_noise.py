@@ -157,6 +157,11 @@ def test_a_result_says_that_it_is_noisy(tmp_path):
             assert sv.Result.load(tmp_path / f"run.{suffix}").noise == result.noise
 
 
+def test_a_mask_must_be_large_against_the_data_and_not_against_their_noise():
+    problem = sv.averaging(RING, [0.1, 0.2, 0.3, 0.4])
+    assert sv.solve(problem, mask=sv.GaussianMask(1e4), noise=sv.LocalNoise(100.0), seed=1, c=0.5).hidden
+
+
 # Refused
 
 

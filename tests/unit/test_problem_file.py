@@ -279,10 +279,8 @@ def test_the_page_names_every_key_generator_schedule_and_type() -> None:
     from sottovoce.data.cost_table import TYPES
 
     page = DOCS.read_text(encoding="utf-8")
-    sections = {
-        name: page.split(f"\n## `[{name}]`")[1].split("\n## ")[0]
-        for name in ("network", "cost", "pdmm", "mask", "noise")
-    }
+    tables = ("network", "cost", "pdmm", "mask", "noise")
+    sections = {name: page.split(f"\n## `[{name}]`")[1].split("\n## ")[0] for name in tables}
     for table, keys in KEYS.items():
         for key in keys:
             assert f"`{key}`" in sections[table.split(".")[0]], f"[{table}] {key}"

@@ -77,13 +77,13 @@ def iterate(
     (11, 88)
     """
     positive_integer(every, "every")
-    problem = with_noise(problem, noise, mask, batch, seed)
+    given, problem = problem, with_noise(problem, noise, mask, batch, seed)
     settings = settle(
         problem, schedule=schedule, theta=theta, c=c, overlay=overlay, mask=mask, z0=z0, seed=seed, batch=batch,
         engine=engine, arithmetic=arithmetic,
     )  # fmt: skip
     run = start(problem, settings)
-    hides(problem, mask, batch)
+    hides(given, mask, batch)  # which need not hide the noise
     limit = run.schedule.length()
     while True:
         yield State(run.iteration, run.activations, run.messages, run.x, run.z)
@@ -206,7 +206,7 @@ def solve(
             engine=engine, tol=tol, arithmetic=arithmetic,
         )  # fmt: skip
         run = start(problem, settings)
-        hidden = hides(problem, mask, batch)
+        hidden = hides(given, mask, batch)
         watch, history = Watch(problem, run, tol, max_iter, max_rounds, check_every), History(record, record_every)
         bar.begin(watch.limit)
         history.keep(run)
