@@ -169,8 +169,8 @@ def test_without_noise_nothing_is_different(tmp_path, rng):
     assert noisy.parameters()["noise"] == {"variance": 0.5}
     assert noisy.parameters()["statistic"] == config.parameters()["statistic"]
     with journal_of(config) as journal:
-        off = OwnNoise(None, None, journal)
-        assert (bool(off), off.reach, off.rows) == (False, 0.0, [])
+        off = OwnNoise(config.question, load(config.identity), journal)
+        assert (bool(off), off.reach, off.outdated(1)) == (False, 0.0, [])
         assert journal.get(SEED) is None
 
 
@@ -281,19 +281,19 @@ def test_a_journal_without_its_seed_draws_no_other(tmp_path, rng):
     (config, *_) = parties_of(tmp_path, AVERAGING + NOISE.format(variance=VARIANCE), [np.ones((1, 2))] * N)
     me = load(config.identity)
     with journal_of(config) as journal:
-        noise = OwnNoise(config.question.noise, me, journal)
+        noise = OwnNoise(config.question, me, journal)
         journal.made()
         first = noise.on(np.ones(3))
-        assert (OwnNoise(config.question.noise, me, journal).on(np.ones(3)) == first).all()
+        assert (OwnNoise(config.question, me, journal).on(np.ones(3)) == first).all()
         seed = journal.get(SEED)
         journal.put({}, drop=[SEED])
-        again = OwnNoise(config.question.noise, me, journal)
+        again = OwnNoise(config.question, me, journal)
         assert journal.get(SEED) is None
         with pytest.raises(JournalError, match=r"the seed of this party's noise is missing.*Restore the newest copy"):
             again.on(np.ones(3))
         journal.put({SEED: seed})
         stranger = load(read_node_file(tmp_path / "out" / "p1" / "node.toml").identity)
-        other = OwnNoise(config.question.noise, stranger, journal).on(np.ones(3))
+        other = OwnNoise(config.question, stranger, journal).on(np.ones(3))
         assert (other != first).all()  # the journal alone tells nothing
 
 

@@ -128,5 +128,5 @@ def _brought(cost: Cost, noise: OwnNoise) -> Cost:
     """A party's cost with the noise on its numbers, once all is there that they hang on."""
     if not noise:
         return cost
-    assert isinstance(cost, Averaging)  # see ``with_noise`` and ``Limits.check_one_row``
+    assert isinstance(cost, Averaging)  # see ``with_noise`` and ``Limits.check_cost``
     return Averaging(noise.on(cost.s[0]))

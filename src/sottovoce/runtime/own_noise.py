@@ -29,17 +29,19 @@ from ..pdmm.local_noise import LocalNoise
 from ..pdmm.masks import GaussianMask
 from .journal import Journal
 from .keys.identity import Identity, with_lengths
+from .plan.question import Question
 from .protocol.message_bounds import TAIL
 
 SEED = "noise"  # the row of the journal
 
 
 class OwnNoise:
-    """Of one party in one run; ``noise`` is what all have agreed on, None for none."""
+    """Of one party in one run, in which it may be none."""
 
-    def __init__(self, noise: LocalNoise | None, identity: Identity, journal: Journal) -> None:
-        self.noise, self._identity, self._journal = noise, identity, journal
-        if noise is not None and journal.new and journal.get(SEED) is None:
+    def __init__(self, question: Question, identity: Identity, journal: Journal) -> None:
+        self.noise, self._last = question.noise, question.stages - 1
+        self._identity, self._journal = identity, journal
+        if self.noise is not None and journal.new and journal.get(SEED) is None:
             journal.put({SEED: os.urandom(32)})
 
     def __bool__(self) -> bool:
@@ -50,10 +52,9 @@ class OwnNoise:
         """What no noise of anybody exceeds (see ``GaussianMask.shaped``); 0 without."""
         return 0.0 if self.noise is None else TAIL * float(np.sqrt(self.noise.variance))
 
-    @property
-    def rows(self) -> list[str]:
-        """Of the journal, to be dropped with the agreement that took the noise."""
-        return [] if self.noise is None else [SEED]
+    def outdated(self, stage: int) -> list[str]:
+        """Rows of the journal that are not needed once this stage is over: the last one takes the noise."""
+        return [SEED] if self.noise is not None and stage == self._last else []
 
     def on(self, values: Array) -> Array:
         """A party's own numbers with their noise, the same ones every time; without noise as they are."""

@@ -213,9 +213,7 @@ class NodeConfig:
             self.limits.check_mask(self.question.mask)
         if self.statistic is None:
             own = self.cost()
-            self.limits.check_cost(own.cost)
-            if self.question.noise is not None:
-                self.limits.check_one_row(own.cost)
+            self.limits.check_cost(own.cost, noisy=self.question.noise is not None)
             return own
         rows = checked_rows(self.statistic, self.rows(), self.parties)
         self.limits.check_count(len(rows))

@@ -21,8 +21,9 @@ from ...privacy.answers.statement import statement
 from ...privacy.answers.statement_page import Page, to_html
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
 from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .plan_audit import Prospect, assess, planned
+from .plan_audit import assess, planned
 from .planned_routes import plan_routes
+from .prospect import Prospect
 from .question import KINDS, Question, one_of_them, read_mask, read_question, with_noise
 from .routes import Routes
 
@@ -299,7 +300,8 @@ def plan_statement(plan: Plan) -> Page:
     prospect = plan.prospect
     named = f"{plan.settings['name']}: {prospect.question.kind} between {len(plan.parties)} parties"
     chosen, size = {**plan.routes.shown(), "tol": plan.settings["tol"]}, prospect.question.size
-    return statement(
+    off = prospect.noise_std
+    page = statement(
         prospect.report,
         subject=named,
         revealed=prospect.question.revealed,
@@ -307,11 +309,13 @@ def plan_statement(plan: Plan) -> Page:
             "channels": f"{plan.settings['channels']}, counted as {prospect.report.channels}",
             "corrupt parties, at most": plan.max_corrupt,
             **({"values, in units of scale, at most": size} if prospect.accuracy is not None else {}),
+            **({"error by noise, in units of scale": f"{off:.3g}, one standard deviation"} if off else {}),
             **chosen,
         },
         notes=[*prospect.problems(), *plan.notes, *prospect.notes],
         delta=prospect.delta,
     )
+    return replace(page, verdict=prospect.verdict.value, headline=prospect.headline)
 
 
 def _certificate(plan: Plan, party: PlannedParty) -> str:
