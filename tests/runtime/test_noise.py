@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from runtime.trial import ACCURACY, edit, journal_of, prepare, results_of, status, wait_for
-from runtime.two_worlds import Program, StillLoop
+from runtime.two_worlds import Program, Scene, StillLoop, World
 from scipy import stats
 
 import sottovoce as sv
@@ -21,15 +21,18 @@ from sottovoce.cli.status import status_facts
 from sottovoce.errors import InvalidFile, JournalError, PeerError
 from sottovoce.runtime import process, retention
 from sottovoce.runtime.journal import MADE
+from sottovoce.runtime.keys import identity
 from sottovoce.runtime.keys.identity import load
 from sottovoce.runtime.network_agreements import NetworkAgreements
 from sottovoce.runtime.own_noise import SEED, OwnNoise
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
+from sottovoce.runtime.plan.question import Question
 from sottovoce.runtime.process import serve
 from sottovoce.runtime.self_audit import bound
 from sottovoce.runtime.traces.replay import holdings, replay_folders
 from sottovoce.runtime.transport.in_memory import Hub
+from sottovoce.statistics.at_one_party import Spec
 
 VARIANCE, N = 0.25, 4
 AVERAGING = '[cost]\ntype = "averaging"\ncolumns = {columns}\n'
@@ -192,9 +195,24 @@ def test_what_people_read_says_that_the_answer_is_noisy(tmp_path, rng):
     assert "noise" not in status_facts({"noise": None})
 
 
-def test_a_party_that_was_dropped_takes_its_noise_with_it(tmp_path):
-    (config, *_) = parties_of(tmp_path, AVERAGING + NOISE.format(variance=3.0), [np.ones((1, 2))] * N)
-    assert config.question.noise_told(3) == {"variance": 3.0, "standard_deviation": [1.0, 1.0]}
+@pytest.mark.parametrize(("when", "how", "covered"), [(0.3, "dropped", 3), (2.0, "adopted", 4)])
+def test_one_leaves_for_good(tmp_path, rng, noted, when, how, covered):
+    """One that was never heard takes its noise with it. In the last agreement its noise stays, with its rows."""
+    for i in range(N):
+        identity.create(tmp_path / "people" / f"p{i}", f"p{i}")
+    mask = sv.GaussianMask(1e6)
+    spec = Spec("mean", columns=("a", "b"), variance=mask.variance)
+    question = Question(spec, None, mask, N, noise=sv.LocalNoise(VARIANCE))
+    scene = Scene(sv.Network.complete(N), question, tmp_path / "people", tol=1e-10, wake=60.0, leaver=(when, 1))
+    world = World(scene, "A", tmp_path / "world", [rng.uniform(1, 3, (2, 2)) for _ in range(N)]).play()
+    results = [world.agents[f"p{i}"].result for i in range(N) if i != 1]
+    by_party = {tuple(before): after for before, after in noted}
+    brought = [world.brought[f"p{i}", 1][0][0, :-1] for i in range(N) if how == "adopted" or i != 1]
+    noisy = np.mean([by_party[tuple(own)] for own in brought], axis=0)
+    for result in results:
+        assert (result["left"][0]["how"], len(result["covers"])) == (how, covered)
+        assert result["noise"]["standard_deviation"] == [math.sqrt(VARIANCE / covered)] * 2
+        np.testing.assert_allclose(result["answer"]["mean"], noisy, rtol=0, atol=ACCURACY)
 
 
 def test_the_bound_of_a_party_on_itself(tmp_path, rng):

@@ -24,7 +24,7 @@ that is no more than ``N size^2``. So no honest ``beta`` leaves this party alone
 are. One that does happen tells a liar that this party's rows, or residuals, are beyond what the lie left room for.
 
 Agreed numbers are known to about ``3 tol`` of the largest contribution: ``room`` is left for that. Under noise a party
-holds its data and contributions against these limits before it adds its own, and an agreed mean has room for the largest
+holds its data and contributions against these limits before it adds its own; an agreed mean has room for the largest
 that there is.
 """
 
