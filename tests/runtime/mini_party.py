@@ -1,6 +1,6 @@
 """A second implementation of docs/reference/protocol.md, written from that page, with nothing of the package: the
 dialling end of one edge, for the statistic ``mean``. It has one neighbour, on the route, knows no restarts, keeps no
-pace, and nobody may leave its runs for good. Other links may stay dead.
+pace, and nobody may leave its runs for good, or adds noise in them. Other links may stay dead.
 """
 
 from __future__ import annotations
@@ -389,6 +389,7 @@ class MiniParty:
     def mean(self, rows: list[float], scale: float) -> float:
         """The statistic ``mean`` of one column: the number of rows, then their sum."""
         n, tol, asked = len(self.run["parties"]), self.run["tol"], self.run["statistic"]
+        assert "noise" not in self.run
         variance, size, least = asked["mask"]["variance"], asked["size"], asked["least_rows"]
         pad = self.secrets.word(0, 46)
         hidden = (len(rows) + (pad if self.index < self.peer_index else -pad)) % 2**46

@@ -20,7 +20,7 @@ from sottovoce.runtime.keys import identity
 from sottovoce.runtime.plan import plan
 from sottovoce.runtime.plan.node_file import read_node_file
 from sottovoce.runtime.plan.plan import Plan, listen, read_plan, toml, write_plan
-from sottovoce.runtime.plan.plan_audit import helpful_edges
+from sottovoce.runtime.plan.prospect import helpful_edges
 from sottovoce.runtime.protocol.route import Route
 from sottovoce.statistics.agreements import resolution
 

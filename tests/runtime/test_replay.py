@@ -270,6 +270,27 @@ def test_the_whole_transcript_leaks_what_was_predicted(tmp_path, seed, corrupt):
     assert "recorded transcript of stage 0" in report.summary()
 
 
+@pytest.mark.parametrize("channels", ["open", "encrypted"])
+def test_with_noise_the_transcript_tells_of_the_data_behind_it(tmp_path, channels, monkeypatch):
+    """What is recorded is of noisy numbers; the leakage is that of the data."""
+    monkeypatch.setattr(Story, "how", {"c": C, "noise": {"variance": 0.5}})
+    story = Story(tmp_path, 1, channels=channels).play(400)
+    prediction = {"mask": MASK, "noise": sv.LocalNoise(0.5), "prior": 2.0, "c": C, "theta": story.theta}
+    predicted = audit(sv.averaging(HOUSE, np.zeros(5)), corrupt={0}, **prediction)
+    report = audit_trace(story.traces, stage=0, corrupt={0}, prior=2.0)
+    if channels == "open":
+        same(report, predicted)
+        assert report.noise == sv.LocalNoise(0.5)
+        np.testing.assert_allclose(report.mu, predicted.mu, atol=CLOSE)
+        with pytest.raises(Unsupported, match="noisy numbers of a run are not estimated"):
+            estimate(story.traces, {}, stage=0)
+    else:
+        assert (report.leakage[1:] <= predicted.leakage[1:] + CLOSE).all()
+    assert (
+        report.leakage[1:] < audit(sv.averaging(HOUSE, np.zeros(5)), MASK, corrupt={0}, prior=2.0).leakage[1:]
+    ).all()
+
+
 @pytest.fixture
 def _no_escrow(monkeypatch) -> None:
     """What guardians keep is no part of what the model sends."""

@@ -36,6 +36,7 @@ RUNS = {
     "least_squares": f'[statistic]\ntype = "least_squares"\n{FIT}',
     "ridge": f'[statistic]\ntype = "least_squares"\n{FIT}ridge = 0.5\nintercept = false',
     "nothing to explain": '[statistic]\ntype = "least_squares"\nfeatures = ["a"]\ntarget = "zero"',
+    "noisy mean": '[statistic]\ntype = "mean"\ncolumns = ["a", "b"]\n[noise]\nvariance = 0.5',
     "averaging": '[cost]\ntype = "averaging"\ncolumns = ["a", "b"]',
     "absolute_deviation": '[cost]\ntype = "absolute_deviation"\ncolumns = ["a"]',
     "huber": '[cost]\ntype = "huber"\ncolumns = ["a"]',
@@ -127,5 +128,5 @@ def test_the_page_describes_every_key():
     answers = [SCHEMA["$defs"][f"{kind}_answer"] for kind in OPTIONS]
     privacy = SCHEMA["$defs"]["privacy"]
     neighbours = privacy["properties"]["by_corrupt_neighbours"]["items"]
-    parts = [SCHEMA, SCHEMA["$defs"]["left"], SCHEMA["$defs"]["fallback"], *answers, privacy, neighbours]
+    parts = [SCHEMA, *(SCHEMA["$defs"][name] for name in ("left", "fallback", "noise")), *answers, privacy, neighbours]
     assert described == {key for part in parts for key in part["properties"]}

@@ -7,6 +7,7 @@ see differs in a byte, data show: frames and their times, traces, results, statu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -28,6 +29,7 @@ from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import stage_node
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.keys import identity
+from sottovoce.runtime.own_noise import OwnNoise
 from sottovoce.runtime.plan.question import Question
 from sottovoce.runtime.protocol.agreement import Agreement
 from sottovoce.statistics.at_one_party import Spec
@@ -123,6 +125,27 @@ def test_one_leaves_for_good(people, tmp_path, rng):
     first = World(scene(people, "mean", leaver=(1.0, 1)), "A", tmp_path / "a", rows).play()
     assert first.agents["p0"].decided.kind == "adopted"
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
+
+
+def test_other_data_under_other_noise(people, tmp_path, rng):
+    """Equal pads, and noise that makes equal numbers of other rows: nothing but those numbers leaves a party. After a
+    restart it is the noise of before."""
+    counts, noisy, on = (3, 1, 12, 5, 2), {}, OwnNoise.on
+    play = scene(people, "mean", events=MISFORTUNE)
+    play.question = replace(play.question, noise=sv.LocalNoise(0.5))
+
+    def noted(noise: OwnNoise, values: np.ndarray) -> np.ndarray:
+        found = noisy.setdefault(noise._identity.name, on(noise, values))
+        np.testing.assert_array_equal(on(noise, values), found)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OwnNoise, "on", noted)
+        first = World(play, "A", tmp_path / "a", rows_of(rng, "mean", counts)).play()
+        patch.setattr(OwnNoise, "on", lambda noise, values: noisy[noise._identity.name])
+        second = World(play, "B", tmp_path / "b", rows_of(rng, "mean", counts)).play()
+    assert told_apart(first, second) == []
+    assert all((first.brought[f"p{i}", 1][0] != second.brought[f"p{i}", 1][0])[0, :-1].all() for i in range(5))
 
 
 def test_a_histogram(people, tmp_path, rng):

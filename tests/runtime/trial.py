@@ -80,6 +80,7 @@ def prepare(
     proxies: Proxies | None = None,
     ports: list[int] | None = None,
     rows: int | None = None,
+    noise: float | None = None,
 ) -> Trial:
     """Folders for every party, as ``sottovoce plan --generate-keys`` makes them. ``party``: more lines of [party]."""
     rng = np.random.default_rng(5)
@@ -92,6 +93,7 @@ def prepare(
         "[cost]" if kind in COSTS else "[statistic]",
         *(f"{key} = {value!r}" for key, value in (STATISTICS | COSTS)[kind].items()),
         "[mask]\nbits = 30" if kind == "histogram" else "[mask]\nvariance = 1e8",
+        "" if noise is None else f"[noise]\nvariance = {noise}",
     ]
     lines += [f'[[party]]\nname = "p{i}"\naddress = "127.0.0.1:{port}"' for i, port in enumerate(ports)]
     folder.mkdir(exist_ok=True)

@@ -12,9 +12,24 @@ def answer_text(result: dict[str, Any]) -> str:
     answer, asked = result["answer"], result.get("statistic")
     if asked is None:
         width = max(map(len, answer), default=0)
-        return "\n".join(f"{name:<{width}}  {_number(value)}" for name, value in answer.items())
+        told = "\n".join(f"{name:<{width}}  {_number(value)}" for name, value in answer.items())
+        return told + _noise(list(answer), result.get("noise"))
     columns = asked["columns"] if "columns" in asked else [*asked["features"], asked["target"]]
-    return text(restored(asked["type"], answer, len(result["covers"])), columns)
+    told = text(restored(asked["type"], answer, len(result["covers"])), columns)
+    return told + _noise(columns, result.get("noise"))
+
+
+def _noise(columns: list[str], noise: dict[str, Any] | None) -> str:
+    """That the answer is not exact, and by how much."""
+    if noise is None:
+        return ""
+    off = {name: f"{value:.3g}" for name, value in zip(columns, noise["standard_deviation"], strict=True)}
+    alike = len(set(off.values())) == 1
+    each = off[columns[0]] if alike else ", ".join(f"{value} in {name}" for name, value in off.items())
+    return (
+        f"\n\nNoisy: every party has added noise of variance {noise['variance']:g} in units of scale, and the answer "
+        f"is off by {each} (one standard deviation)."
+    )
 
 
 def _number(value: float | None) -> str:

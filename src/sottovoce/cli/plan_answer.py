@@ -60,6 +60,9 @@ def print_planned(plan: Plan, out: Path | None, *, trial: bool) -> None:
     table, accuracy = facts(), prospect.accuracy
     table.add_row("verdict", Text(f"{prospect.verdict.value}, for {prospect.delta:g} nats that may be added"))
     table.add_row("mask", describe_mask(prospect.question.mask))
+    if (noise := prospect.question.noise) is not None:
+        table.add_row("noise", f"of variance {noise.variance:g} on each number of each party, in units of scale")
+        table.add_row("error", f"about {prospect.noise_std:.3g}, one standard deviation, in units of scale: the noise")
     table.add_row("accuracy", "exact" if accuracy is None else f"about {accuracy:.1e}, of numbers of size 1")
     if accuracy is not None:
         size = f"at most {prospect.question.size:g} in units of scale, or a party refuses to start"

@@ -53,6 +53,12 @@ def _written(path: Path) -> dict[str, Any] | None:
         return None
 
 
+def noise_words(noise: dict[str, Any]) -> str:
+    """What the parties have agreed to add."""
+    off = ", ".join(dict.fromkeys(f"{value:.3g}" for value in noise["standard_deviation"]))
+    return f"of variance {noise['variance']:g} from every party: the answer is off by {off} (one standard deviation)"
+
+
 def status_facts(told: dict[str, Any]) -> dict[str, Any]:
     """What a party told, in words for its operator."""
     residual, stage = told.get("residual"), told.get("stage", -1)
@@ -62,6 +68,7 @@ def status_facts(told: dict[str, Any]) -> dict[str, Any]:
         "run": told.get("run"),
         "stage": "finished" if told.get("done") else where,
         "residual": "-" if residual is None else residual_words(residual, told.get("tol")),
+        **({} if (noise := told.get("noise")) is None else {"noise": noise_words(noise)}),
         "wakes": f"{told.get('wakes', 0):,}",
         "epochs": f"{told.get('epoch', 0):,}",
         "messages": f"{told.get('messages_sent', 0):,} sent, {told.get('messages_received', 0):,} received, "

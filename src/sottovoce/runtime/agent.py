@@ -33,6 +33,7 @@ from .fallback import Fallback
 from .journal import Journal
 from .keys.edge_secrets import EdgeSecrets
 from .keys.identity import Identity
+from .own_noise import OwnNoise
 from .plan.node_file import NodeConfig
 from .protocol.acceptances import Acceptances, as_array, from_array
 from .protocol.agreement import Agreement, Contradiction, Final
@@ -87,6 +88,7 @@ class Agent:
                 identity, neighbour.name, neighbour.index, neighbour.certificate, config.run_text, secrets,
                 authenticate=config.channels == "open",
             )  # fmt: skip
+        self.noise = OwnNoise(config.question, identity, journal)
         journal.made()
         self.departure = Departure(config, identity, journal)
         self.missing = operator_status.Missing(self)
@@ -238,11 +240,9 @@ class Agent:
         """Of all neighbours that were met: of one that left before that there are none."""
         return [link.secrets for link in self.party.links.values() if link.secrets.met]
 
-    # Where a party leaves for good
-
     @property
     def parties(self) -> int:
-        """How many the answer is of."""
+        """How many the answer is of, where one may have left for good."""
         return self.config.parties - len(self.departure.dropped)
 
     # Agreements
@@ -310,7 +310,7 @@ class Agent:
         scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
         answer = {"x": agreement.x, "proofs": as_array(agreement.epoch.proofs), **scalars}
         answer["route"] = tag_array(agreement.tag)
-        others = self.departure.outdated(stage)
+        others = self.departure.outdated(stage) + self.noise.outdated(stage)
         retention.stage_over(self.journal, self.secrets, stage, answer, others, keep=self.recorder is not None)
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})
         self.tell()

@@ -21,6 +21,7 @@ from ..pdmm.result import Result
 from ..statistics.agreements import Agreements, resolution
 from ..statistics.at_one_party import run as run_statistic
 from .agent import Agent, Changed
+from .own_noise import OwnNoise
 from .plan.data_limits import Limits
 from .plan.node_file import NodeConfig
 from .protocol.agreement import Contradiction
@@ -47,7 +48,7 @@ class NetworkAgreements(Agreements):
         limits.check_contribution(contributions, degree)
         with said():  # what the limits allow is what the plan has audited
             agreed = super().mean(contributions, mask, degree)
-        limits.check_agreed(agreed, degree, resolution(mask))
+        limits.check_agreed(agreed, degree, resolution(mask) + self.agent.noise.reach)
         return agreed
 
     def total(self, counts: Integers, mask: ModularMask) -> Integers:
@@ -57,7 +58,10 @@ class NetworkAgreements(Agreements):
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         if isinstance(mask, GaussianMask):
-            return self.optimise(Averaging(contributions[0]), mask)
+            own, noise = contributions[0], self.agent.noise
+            if not noise:
+                return self.optimise(Averaging(own), mask)
+            return self.optimise(lambda: Averaging(np.append(noise.on(own[:-1]), own[-1])), mask)  # the last is public
         planned = self.agent.config.parties
 
         def covered() -> Cost:
@@ -85,6 +89,7 @@ class NetworkAgreements(Agreements):
     def optimise(self, cost: Cost | Callable[[], Cost], mask: GaussianMask) -> Result:
         """One agreement on the optimum of all parties' costs."""
         size = max(1.0, resolution(mask) / (3 * self.tol))  # also of the public number that rides along
+        size += self.agent.noise.reach
         return self._until_nobody_leaves(lambda: self.agent.agree(len(self.runs), cost, mask, self.tol, size))
 
     def _until_nobody_leaves(self, agree: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
@@ -106,13 +111,22 @@ def answer(config: NodeConfig, own: Array | PartyCost, agreements: NetworkAgreem
         mask = config.question.mask
         assert isinstance(mask, GaussianMask)
         # Those who are left, if a party was dropped, share the whole penalty.
-        run = agreements.optimise(lambda: own.among(agreements.agent.parties), mask)
+        run = agreements.optimise(lambda: _brought(own.among(agreements.agent.parties), agreements.agent.noise), mask)
         agreements.runs.append(run)
         x = run.x[0] if own.scale is None else run.x[0] / own.scale
         told = {"cost": own.kind, "answer": dict(zip(own.columns, x.tolist(), strict=True)), "notes": list(own.notes)}
     runs = agreements.runs
     return told | {
+        "noise": config.question.noise_told(agreements.agent.parties),
         "agreements": len(runs),
         "residuals": [run.residual for run in runs],
         "wakes": sum(run.activations for run in runs),
     }
+
+
+def _brought(cost: Cost, noise: OwnNoise) -> Cost:
+    """A party's cost with the noise on its numbers, once all is there that they hang on."""
+    if not noise:
+        return cost
+    assert isinstance(cost, Averaging)  # see ``with_noise`` and ``Limits.check_cost``
+    return Averaging(noise.on(cost.s[0]))

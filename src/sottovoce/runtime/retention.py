@@ -2,7 +2,7 @@
 
     until two neighbours have met       their private keys
     until a stage is over               its state, and the keys of this stage and the next ones
-    until the last stage is over        the keys of stages
+    until the last stage is over        the keys of stages, and the seed of the noise
     until all neighbours know the end   the key for MACs, to tell them
     from then on                        answers, the result, and a tombstone
 

@@ -4,6 +4,9 @@ Fewer edges hide less, so let everything but the party and its honest neighbours
 the share of its secret's variance that is explained is at most ``D / (D + h v)``: ``h`` honest neighbours, ``D`` the
 variance of ``q_i = 2 s_i``, ``v = 1 / (1/D + 2/sigma^2)`` what is left of a pad (see
 ``privacy.methods.worst_coalition``). The command ``sottovoce plan`` audits the whole network exactly.
+
+With noise the secret in this is the noisy number, of variance ``D + E``, and of that share ``D / (D + E)`` is the data:
+what is explained of them is the product of both shares. So something is left even where all neighbours are corrupt.
 """
 
 from __future__ import annotations
@@ -13,24 +16,27 @@ from typing import Any
 
 from ..pdmm.masks import GaussianMask
 from .plan.node_file import NodeConfig
+from .plan.question import NOISY
 
 PRIOR = 1.0  # variance of a value, in the units that the parties agreed on; a square of such values has twice that
 
 
 def own_privacy(config: NodeConfig) -> dict[str, Any]:
     """For every number of corrupt neighbours, in nats per number that travels."""
-    degree, mask = len(config.neighbours), config.question.mask
-    rows, squares = [], config.question.kind != "mean"
-    for corrupt in range(degree + 1):
-        honest = degree - corrupt
-        rows.append(
-            {"corrupt_neighbours": corrupt, "leakage_at_most": None if not honest else bound(honest, mask, squares)}
-        )
-    certified = config.statistic is not None
+    degree, question = len(config.neighbours), config.question
+    squares, noise = question.kind not in NOISY, 0.0 if question.noise is None else question.noise.variance
+    leaks = [bound(degree - corrupt, question.mask, squares, noise) for corrupt in range(degree + 1)]
+    rows = [
+        {"corrupt_neighbours": corrupt, "leakage_at_most": leak if math.isfinite(leak) else None}
+        for corrupt, leak in enumerate(leaks)
+    ]
+    # Of a cost nothing is certified, as a party may have more rows than one; with noise it has one.
+    certified = config.statistic is not None or question.noise is not None
+    at_worst = "it is disclosed" if not noise else f"behind its noise alone it is at most {leaks[-1]:.3g} nats"
     sentence = (
-        f"Each number that this party contributes leaks at most {rows[0]['leakage_at_most']:.3g} nats while none of "
+        f"Each number that this party contributes leaks at most {leaks[0]:.3g} nats while none of "
         f"its {degree} neighbours is corrupt, most of it through the answer itself, if values have variance "
-        f"{PRIOR:g}; it is disclosed if all are."
+        f"{PRIOR:g}; {at_worst} if all are."
         if certified
         else "No guarantee: this cost is not a statistic. Masking hides the constant of the gradient and nothing else."
     )
@@ -44,9 +50,13 @@ def own_privacy(config: NodeConfig) -> dict[str, Any]:
     }
 
 
-def bound(honest: int, mask: Any, squares: bool = False) -> float:
-    """``1/2 ln(1 + D / (h v))``; for modular pads the floor of a sum over the party and its honest neighbours."""
+def bound(honest: int, mask: Any, squares: bool = False, noise: float = 0.0) -> float:
+    """``1/2 ln(1 + D / (h v))``; for modular pads the floor of a sum over the party and its honest neighbours. With
+    noise of this variance ``-1/2 ln(1 - D / (D + E) (D + E) / (D + E + h v))``, ``v`` that of noisy numbers."""
+    if not honest and not noise:
+        return math.inf
     if not isinstance(mask, GaussianMask):
         return -0.5 * math.log1p(-1 / (honest + 1))
-    D = 4 * PRIOR * (2 * PRIOR if squares else 1)
-    return 0.5 * math.log1p(D * (1 / D + 2 / mask.variance) / honest)
+    D, E = 4 * PRIOR * (2 * PRIOR if squares else 1), 4 * noise
+    v = 1 / (1 / (D + E) + 2 / mask.variance)
+    return 0.5 * math.log1p(D / (E + honest * v))

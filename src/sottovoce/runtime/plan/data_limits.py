@@ -23,7 +23,9 @@ that is no more than ``N size^2``. So no honest ``beta`` leaves this party alone
 ``n (2 size)^2`` exceeded says nothing of it. None of these refusals happens while all are honest, whatever the data
 are. One that does happen tells a liar that this party's rows, or residuals, are beyond what the lie left room for.
 
-Agreed numbers are known to about ``3 tol`` of the largest contribution: ``room`` is left for that.
+Agreed numbers are known to about ``3 tol`` of the largest contribution: ``room`` is left for that. Under noise a party
+holds its data and contributions against these limits before it adds its own; an agreed mean has room for the largest
+that there is.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from ...costs import Cost
+from ...costs import Averaging, Cost
 from ...costs.base import Array
 from ...errors import BadlyHidden, InvalidInput
 from ...files.toml_table import Table
@@ -86,7 +88,7 @@ class Limits:
                 "[audit], a larger prior in its plan."
             )
 
-    def check_cost(self, cost: Cost) -> None:
+    def check_cost(self, cost: Cost, *, noisy: bool = False) -> None:
         """The constant of the gradient, twice the contribution of averaging."""
         with np.errstate(all="ignore"):
             size = size_of(cost)
@@ -95,6 +97,12 @@ class Limits:
                 f"the data are larger than this run hides: the constant of the gradient is beyond 2 size = "
                 f"{2 * self.size:g}. Agree on a new run, with larger units, a larger mask or, in [audit], a larger "
                 "prior in its plan."
+            )
+        # With more rows a party would weigh more, and so would its noise: nobody could say how far the answer is off.
+        if noisy and type(cost) is not Averaging:
+            raise InvalidInput(
+                "averaging with noise takes one row of each party, and there are more. Put their mean in the file, or "
+                'agree on a new run with [statistic] type = "mean", which takes any number of rows.'
             )
 
     # During the run

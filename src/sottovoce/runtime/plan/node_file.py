@@ -25,13 +25,13 @@ from ..protocol.link import canonical, digest
 from ..protocol.route import Route
 from .data_limits import Limits, read_limits
 from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question
+from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question, with_noise
 from .routes import KEYS, Edges, Routes, check_neighbours, read_routes
 
 PARTY_KEYS = (
     "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
 )  # fmt: skip
-RUN_KEYS = ("name", "id", "parties", "keys", "channels", "tol", *KEYS, *KINDS)
+RUN_KEYS = ("name", "id", "parties", "keys", "channels", "tol", *KEYS, *KINDS, "noise")
 NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
 RUN_ID = re.compile("[0-9a-f]{32}")
 SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket
@@ -76,7 +76,7 @@ class NodeConfig:
     channels, tol, routes
         Of the run, as the plan says; ``routes`` has all edges, and those that messages use, with ``c`` and ``theta``.
     question : Question
-        The statistic or cost, and the mask.
+        The statistic or cost, the mask, and the noise on the data, if there is any.
     neighbours : tuple of Neighbour
         To whom this party talks.
 
@@ -213,7 +213,7 @@ class NodeConfig:
             self.limits.check_mask(self.question.mask)
         if self.statistic is None:
             own = self.cost()
-            self.limits.check_cost(own.cost)
+            self.limits.check_cost(own.cost, noisy=self.question.noise is not None)
             return own
         rows = checked_rows(self.statistic, self.rows(), self.parties)
         self.limits.check_count(len(rows))
@@ -318,7 +318,10 @@ def _question(file: TomlFile, parties: int) -> Question:
         mask = read_mask(Table(file, name, as_table(file, values.pop("mask"), name)))
     limits = read_limits(table)
     values = {key: value for key, value in values.items() if key not in limits}
-    return replace(read_question(Table(file, table.name, values), mask, parties), **limits)
+    question = replace(read_question(Table(file, table.name, values), mask, parties), **limits)
+    if "noise" not in (run := file.values["run"]):
+        return question
+    return with_noise(question, Table(file, "run.noise", as_table(file, run["noise"], "run.noise")))
 
 
 def _run_id(run: Table) -> str:

@@ -21,12 +21,13 @@ from ...privacy.answers.statement import statement
 from ...privacy.answers.statement_page import Page, to_html
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
 from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .plan_audit import Prospect, assess, planned
+from .plan_audit import assess, planned
 from .planned_routes import plan_routes
-from .question import KINDS, Question, one_of_them, read_mask, read_question
+from .prospect import Prospect
+from .question import KINDS, Question, one_of_them, read_mask, read_question, with_noise
 from .routes import Routes
 
-TABLES = ("run", "network", *KINDS, "mask", "audit", "party")
+TABLES = ("run", "network", *KINDS, "mask", "noise", "audit", "party")
 RUN_KEYS = ("name", "channels", "theta", "tol", "c", "overlay", "fallback", "wake", "pace")
 PARTY_KEYS = ("name", "address", "data", "certificate")
 AUDIT_KEYS = ("max_corrupt", "prior", "least_rows")
@@ -62,7 +63,7 @@ class Plan:
     network : Network
         Who talks to whom, with the parties' names.
     question : Question
-        The statistic or cost, and the mask.
+        The statistic or cost, the mask, and the noise on the data, if there is any.
     parties : tuple of PlannedParty
         Where each can be reached.
     max_corrupt, prior, delta
@@ -185,6 +186,8 @@ def read_plan(path: str | Path) -> Plan:
         else:
             mask = read_mask(table)
     question = read_question(one_of_them(file, file.values), mask, n)
+    if "noise" in file.values:
+        question = with_noise(question, file.table("noise"))
     if "least_rows" in audit:
         if question.statistic is None:
             raise audit.refuse("least_rows", "has no meaning for a cost, whose numbers hang on nobody else's rows.")
@@ -297,7 +300,8 @@ def plan_statement(plan: Plan) -> Page:
     prospect = plan.prospect
     named = f"{plan.settings['name']}: {prospect.question.kind} between {len(plan.parties)} parties"
     chosen, size = {**plan.routes.shown(), "tol": plan.settings["tol"]}, prospect.question.size
-    return statement(
+    off = prospect.noise_std
+    page = statement(
         prospect.report,
         subject=named,
         revealed=prospect.question.revealed,
@@ -305,11 +309,13 @@ def plan_statement(plan: Plan) -> Page:
             "channels": f"{plan.settings['channels']}, counted as {prospect.report.channels}",
             "corrupt parties, at most": plan.max_corrupt,
             **({"values, in units of scale, at most": size} if prospect.accuracy is not None else {}),
+            **({"error by noise, in units of scale": f"{off:.3g}, one standard deviation"} if off else {}),
             **chosen,
         },
         notes=[*prospect.problems(), *plan.notes, *prospect.notes],
         delta=prospect.delta,
     )
+    return replace(page, verdict=prospect.verdict.value, headline=prospect.headline)
 
 
 def _certificate(plan: Plan, party: PlannedParty) -> str:
@@ -345,7 +351,8 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
         "wake": plan.wake,
         "pace": plan.pace,
     }
-    kind, agreed = next(iter(question.to_dict().items()))
+    about = question.to_dict()
+    kind, agreed = next(iter(about.items()))
     if question.cost is not None:
         agreed = {**question.cost.values, "mask": agreed["mask"], "size": agreed["size"]}
     lines = [
@@ -354,6 +361,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
         *_section("[party]", own),
         *_section("[run]", run),
         *_section(f"[run.{kind}]", agreed),
+        *(_section("[run.noise]", about["noise"]) if "noise" in about else []),
     ]
     for j in plan.network.around(i).tolist():
         other, pem = plan.parties[j], certificates[j]

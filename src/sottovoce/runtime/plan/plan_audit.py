@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...costs.base import Array
 from ...data.cost_table import HIDDEN
 from ...errors import Unsupported
 from ...network import Network
@@ -18,11 +16,12 @@ from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.overlay import Overlay, settled_overlay
 from ...pdmm.penalties import Penalty
 from ...pdmm.problem import Problem
-from ...privacy import Eavesdropper, Exposure, Report, Verdict, Worst, audit, calibrate, exposure, suggest_edges
+from ...privacy import Eavesdropper, Exposure, Report, Worst, audit, calibrate, exposure
 from ...privacy.adversary import Channels
 from ...privacy.answers.verdict import DELTA
 from ...privacy.methods.case import describe_mask
 from ...statistics.agreements import resolution
+from .prospect import Prospect
 from .question import Question
 from .routes import Routes
 
@@ -32,74 +31,6 @@ FALLBACK = (
     "should a link stay dead, the parties go on over all other edges from the same padded numbers: that adds nothing "
     "to these figures, which are for both runs"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Prospect:
-    """``report`` is on all agreements together, for the worst coalition of each party; it has no guarantee where
-    nothing is certified, and ``uncertified`` says why."""
-
-    question: Question
-    exposure: Exposure
-    report: Report
-    uncertified: str
-    accuracy: float | None  # of an agreed number, relative to size 1; None: counts, which are exact
-    delta: float = DELTA  # nats that the procedure may add
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def excess(self) -> Array | None:
-        """Per party, in nats over all agreements, ``inf`` for a disclosed one; None where nothing is certified."""
-        return None if self.uncertified else self.report.excess
-
-    @property
-    def verdict(self) -> Verdict:
-        return Verdict.DISCLOSED if self.exposure.exposed else self.report.verdict(self.delta)
-
-    @property
-    def safe(self) -> bool:
-        """Whether nobody is exposed, and the procedure adds no more than it may."""
-        return self.verdict is Verdict.SAFE
-
-    def problems(self) -> list[str]:
-        """Why the run should not take place, and what would help."""
-        told = []
-        network, t = self.exposure.network, self.exposure.t
-        for party in self.exposure.exposed:
-            coalition = self.exposure.loc(party)["coalition"]
-            those = f"{names(network, coalition)} {'is' if len(coalition) == 1 else 'are'}"
-            told.append(f"{party} is DISCLOSED, at any mask, if {those} corrupt: nobody else talks to it.")
-        if told:
-            edges = helpful_edges(network, t)
-            if edges:
-                pairs = ", ".join(f"{one} - {other}" for one, other in edges)
-                told.append(f"What helps: edges {pairs}. Then {t} corrupt discloses nobody, and cuts nobody off.")
-            else:
-                told.append("No edge helps: everybody talks to everybody already. Find more parties, or trust more.")
-        if self.uncertified:
-            told.append(f"NOT ASSESSED: there is no guarantee, as {self.uncertified}.")
-        if self.verdict is Verdict.WEAK:
-            told.append(
-                f"WEAK: the procedure adds up to {float(np.nanmax(self.report.excess)):.2g} nats to what the result "
-                f"tells, more than {self.delta:g}. Write [mask] delta = {self.delta:g}, or a larger variance."
-            )
-        return told
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, for JSON; an infinite excess is None, and its party is among ``exposed``."""
-        excess = None if self.excess is None else [x if math.isfinite(x) else None for x in self.excess.tolist()]
-        return {
-            "verdict": self.verdict.value,
-            "safe": self.safe,
-            "max_corrupt": self.exposure.t,
-            "exposed": self.exposure.to_dict()["exposed"],
-            "group": list(self.exposure.group),
-            "excess": excess,
-            "unit": "nats",
-            "accuracy": self.accuracy,
-            "problems": self.problems(),
-            "notes": self.notes,
-        }
 
 
 def assess(
@@ -117,7 +48,7 @@ def assess(
     delta: float | None = None,
 ) -> Prospect:
     """Audit a run that has not begun, for all coalitions of at most ``max_corrupt``; with ``delta``, under the smallest
-    mask that keeps the excess below.
+    mask that keeps the excess below, found as if there were no noise, which only makes it less.
 
     Every agreement of a statistic is an averaging problem with pads of its own, so all of them together are one of as
     many entries as numbers travel, of the variance that ``question.spread`` says. The channels count as tapped: what
@@ -158,7 +89,7 @@ def assess(
     accuracy = max(3 * tol, resolution(mask))
     if uncertified:
         return Prospect(question, found, _unknown(network, question, seen), uncertified, accuracy, bound, notes)
-    report = audit(problem, mask, against=Worst(max_corrupt), **setting)
+    report = audit(problem, mask, noise=question.noise, against=Worst(max_corrupt), **setting)
     if spread != prior:
         notes.append(
             f"values count as Gaussian of variance {prior:g} in units of scale, a row or more a party, and squares and "
@@ -169,6 +100,8 @@ def assess(
         report = replace(report, prior=told, guarantee="upper bound", posterior_std=unknown)
     if question.statistic is not None:
         notes += _what_if(question, prior)
+        if question.noise is not None:
+            notes.append("noise is on what a party contributes, n/N times its sums; the number of rows N is exact")
     return Prospect(question, found, _free(report, question), "", accuracy, bound, notes + fewer)
 
 
@@ -194,6 +127,7 @@ def _what_if(question: Question, prior: float) -> list[str]:
     notes.append(
         f"a party that lies about its rows or sums can make the sums of others up to {n} times as large, and what is "
         f"added up to {times:,.3g} times; beyond that it is refused"
+        + ("" if question.noise is None else f". Noise stays as it is: it counts as {n**2:,} times less then")
     )
     return notes
 
@@ -250,20 +184,3 @@ def _calibrated(
     if uncertified:
         raise Unsupported(f"delta cannot be kept by a mask: {uncertified}. Give a variance.")
     return GaussianMask(calibrate(problem, delta=delta, against=Worst(t), **setting).rounded_up)
-
-
-def helpful_edges(network: Network, t: int) -> list[tuple[Any, Any]]:
-    """Edges after which ``t`` corrupt nodes neither isolate anybody nor cut the graph; none where no edges do."""
-    edges: list[tuple[Any, Any]] = []
-    while True:
-        suggestion = suggest_edges(network, most=network.n)
-        if suggestion.before > t:
-            return edges
-        if not suggestion.edges:
-            return []
-        edges += suggestion.edges
-        network = suggestion.network
-
-
-def names(network: Network, nodes: Collection[Any]) -> str:
-    return " and ".join(network.name(i) for i in sorted(map(network.index, nodes)))

@@ -1,4 +1,5 @@
-"""What a run is about, publicly: a statistic or the optimum of a cost, and the mask that hides the data."""
+"""What a run is about, publicly: a statistic or the optimum of a cost, the mask that hides the data, and the noise on
+them, if there is any."""
 
 from __future__ import annotations
 
@@ -7,19 +8,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...costs.base import Array
 from ...data.cost_table import OWN_KEYS, PartyCost, read_party_cost
 from ...data.csv_rows import read_one_per_party
 from ...errors import InvalidFile
 from ...files.toml_table import Table, TomlFile
+from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ...statistics.agreements import DEFAULT_MASK
-from ...statistics.at_one_party import MASK_KEYS, Spec, read_spec
+from ...statistics.at_one_party import LARGEST, MASK_KEYS, Spec, read_spec
 
 Mask = GaussianMask | ModularMask
 
 KINDS = ("statistic", "cost")
+NOISY = ("mean", "averaging")  # of which a party brings one number a column, and the answer is their mean
 DATA_KEYS = ("rows", "file", "delimiter")  # of a cost table, but where a party keeps its data is its own business
 
 
@@ -33,6 +38,7 @@ class Question:
     parties: int
     size: float = 0.0  # of values, in units of scale, that parties count on; 0 for what the mask is meant for
     least_rows: int = 1  # that every party has
+    noise: LocalNoise | None = None  # on what a party brings, in units of scale; None: the answer is exact
 
     def __post_init__(self) -> None:
         if not self.size:
@@ -113,15 +119,26 @@ class Question:
         return self.statistic.revealed
 
     def to_dict(self) -> dict[str, Any]:
-        """In the one form that equal questions share; of a statistic, also in the form of its table."""
+        """In the one form that equal questions share; of a statistic, also in the form of its table. The statistic or
+        cost comes first."""
+        noise = {} if self.noise is None else {"noise": {"variance": self.noise.variance}}
         key, number = (
             ("bits", self.mask.bits) if isinstance(self.mask, ModularMask) else ("variance", self.mask.variance)
         )
         hidden: dict[str, Any] = {"mask": {key: number}} | ({"size": self.size} if key == "variance" else {})
         if self.statistic is None:
-            return {"cost": {**self.party_cost().to_dict(), **hidden}}
+            return {"cost": {**self.party_cost().to_dict(), **hidden}, **noise}
         options = {name: value for name, value in self.statistic.to_dict().items() if name not in MASK_KEYS}
-        return {"statistic": {**options, **hidden, "least_rows": self.least_rows}}
+        return {"statistic": {**options, **hidden, "least_rows": self.least_rows}, **noise}
+
+    def noise_told(self, parties: int) -> dict[str, Any] | None:
+        """What noise does to the answer of so many parties: by how much it is off in each column, one standard
+        deviation, in the units of the answer. None without noise."""
+        if self.noise is None:
+            return None
+        scales = np.broadcast_to(1.0 if self.statistic is None else self.statistic.scale, self.numbers)
+        off = math.sqrt(self.noise.variance / parties) * scales
+        return {"variance": self.noise.variance, "standard_deviation": off.tolist()}
 
     def under(self, mask: GaussianMask) -> Question:
         """The same question behind another mask."""
@@ -168,6 +185,23 @@ def read_mask(table: Table) -> Mask:
     if "bits" in table:
         return table.call(ModularMask, table.integer("bits"), at="bits")
     return table.call(GaussianMask, table.number("variance"), at="variance")
+
+
+def with_noise(question: Question, table: Table) -> Question:
+    """The question under the noise of a table ``[noise]``."""
+    table.refuse_unknown(("variance",))
+    noise = table.call(LocalNoise, table.number("variance"), at="variance")
+    if noise.variance > LARGEST**2:
+        raise table.refuse("variance", f"must be at most {LARGEST**2:g}; got {noise.variance:g}. Give larger scales.")
+    if isinstance(question.mask, ModularMask):
+        raise table.refuse(None, "does not go with counts under modular pads, which are exact. Remove it.")
+    if question.kind not in NOISY:
+        raise table.refuse(
+            None,
+            'is for [statistic] type = "mean" and [cost] type = "averaging", where a party brings one number a column '
+            f"and the answer is their mean; what noise does to {question.kind} is not known. Remove it.",
+        )
+    return replace(question, noise=noise)
 
 
 def one_of_them(file: TomlFile, tables: dict[str, Any], outer: str = "") -> Table:

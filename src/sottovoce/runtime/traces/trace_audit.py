@@ -22,6 +22,7 @@ from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported
 from ...network import Network
 from ...pdmm.common_problems import averaging
+from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import GaussianMask
 from ...pdmm.node import Message, nodes_of
 from ...pdmm.overlay import laid_on, settled_overlay
@@ -99,6 +100,8 @@ def estimate(
     view = _View(traces, stage, Coalition(coalition) | Eavesdropper(), prior)
     if not view.traces[0].public:
         raise Unsupported("the numbers of an encrypted run are not in its trace, only their hashes.")
+    if view.noise is not None:
+        raise Unsupported("noisy numbers of a run are not estimated; audit_trace says how much they tell of the data.")
     n, known, point = len(view.traces), view.known, None
     for functional, text in view.messages():
         value = numbers(text)
@@ -139,6 +142,9 @@ class _View:
         secrets = secrets_of(averaging(network, np.zeros(n)), prior)
         if secrets.width > 1:
             raise InvalidInput("prior must be that of one number per party.")
+        self.noise = LocalNoise(float(run["noise"]["variance"])) if "noise" in run else None
+        if self.noise is not None:  # on what parties bring to the last agreement, the one of a mean with Gaussian pads
+            secrets = secrets.with_noise(self.noise.variance)
         # Pads lie on all edges, messages go over those of the run's overlay, each with its penalty.
         overlay = settled_overlay(network, run.get("overlay", "all"))
         talking = network if overlay is None else overlay.network
@@ -147,7 +153,7 @@ class _View:
         units = np.eye(unknowns)
         q, start, played = laid_on(secrets.problem, overlay, units[:n], units[n:])
         setting = Setting(played, Synchronous(), theta, c, 0, Transcript(), overlay)
-        self.case = Case(secrets, GaussianMask(self.variance), run["channels"], setting)
+        self.case = Case(secrets, GaussianMask(self.variance), run["channels"], setting, noise=self.noise)
         how: dict[str, Any] = {"corrupt": adversary.corrupt, "sees_all": adversary.sees_all(run["channels"])}
         self.known = Elimination(secrets, Synchronous(), theta=theta, c=c, overlay=overlay, **how)
         self.nodes = nodes_of(Problem(talking, Quadratic.many(secrets.Q, q)), c=c, theta=theta, z0=start)
