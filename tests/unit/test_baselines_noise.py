@@ -8,7 +8,6 @@ from helpers import shards
 
 import sottovoce as sv
 from sottovoce.baselines import LocalGaussianNoise, LocalLaplaceNoise, NoisyADMM, PaddedNoise, SubspacePerturbation
-from sottovoce.baselines.padded_noise import with_noise
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.privacy import Coalition, Eavesdropper
 
@@ -108,20 +107,6 @@ def test_pads_leave_the_noise_of_all_together():
     np.testing.assert_allclose(nats[1:], 0.5 * np.log(1 + 2 / 0.5), rtol=1e-12)
 
 
-def test_small_and_large_nats_keep_their_digits():
-    """``1 - R2 = (t2 + ss e^{-2I})/(ss + t2)``, near 1 and near 0 to rounding."""
-    assert LocalGaussianNoise(1e-20).told(1.0, 1) == pytest.approx(10 * np.log(10), rel=1e-14)
-    assert LocalGaussianNoise(1e20).told(1.0, 1) == pytest.approx(5e-21, rel=1e-14)
-    found = with_noise(np.array([np.nan, np.inf, 1e-20, 200.0]), 1.0, 1e-20)
-    np.testing.assert_allclose(found, [np.nan, 10 * np.log(10), 1e-20, 10 * np.log(10)], rtol=1e-14)
-    np.testing.assert_allclose(with_noise(np.array([np.inf, 1e-20]), 1.0, 1e20), [5e-21, 1e-40], rtol=1e-14)
-    full = sv.Network.complete(6)  # where corrupt nodes hear all that taps do
-    for variance in (1e-20, 1e20):
-        outcome = NoisyADMM(variance, c=0.3, rounds=9).run(range(6), full, seed=0)
-        own, taps = (outcome.leakage(who).nats[1:] for who in (Coalition({0}), Coalition({0}) | Eavesdropper()))
-        np.testing.assert_allclose(own, taps, rtol=1e-12)
-
-
 def worst(method):
     return method.run(np.zeros(10), OF_TEN, seed=0).leakage(TAPPED).worst
 
@@ -212,3 +197,14 @@ def test_only_means_are_answered(method, network, rng):
     problem = sv.least_squares(network, shards(rng, 12, 6, 3))
     with pytest.raises(Unsupported, match=f"{method.name} is for means"):
         method.run(problem, seed=0)
+
+
+def test_small_and_large_nats_keep_their_digits():
+    """``1 - R2 = t2/(ss + t2)``, near 1 and near 0 to rounding."""
+    assert LocalGaussianNoise(1e-20).told(1.0, 1) == pytest.approx(10 * np.log(10), rel=1e-14)
+    assert LocalGaussianNoise(1e20).told(1.0, 1) == pytest.approx(5e-21, rel=1e-14)
+    full = sv.Network.complete(6)  # where corrupt nodes hear all that taps do
+    for variance in (1e-20, 1e20):
+        outcome = NoisyADMM(variance, c=0.3, rounds=9).run(range(6), full, seed=0)
+        own, taps = (outcome.leakage(who).nats[1:] for who in (Coalition({0}), Coalition({0}) | Eavesdropper()))
+        np.testing.assert_allclose(own, taps, rtol=1e-12)

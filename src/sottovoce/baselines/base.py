@@ -27,7 +27,7 @@ Family = Literal[
     "secret sharing",
     "homomorphic encryption",
 ]
-Kind = Literal["exact", "attack", "computational"]
+Kind = Literal["exact", "bound", "attack", "computational"]
 Numbers = Problem | npt.ArrayLike | Mapping[Any, Any]
 FLOAT = 8  # bytes of a number
 
@@ -41,9 +41,9 @@ class Leakage:
     nats : ndarray
         ``(n,)``: ``I(S_i; view)``, or what a named attack finds at least; ``nan`` at corrupt nodes, ``inf`` where a
         number is disclosed.
-    kind : {"exact", "attack", "computational"}
-        ``"computational"``: in information there is no limit, and ``nats`` are those of what shows even to somebody
-        who cannot break the cipher.
+    kind : {"exact", "bound", "attack", "computational"}
+        ``"bound"``: at most so much. ``"computational"``: in information there is no limit, and ``nats`` are those of
+        what shows even to somebody who cannot break the cipher.
     told : str
         How it was found, or which attack, and what still shows.
 

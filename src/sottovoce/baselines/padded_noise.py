@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from ..costs.base import Array
 from ..pdmm.local_noise import LocalNoise
 from ..pdmm.problem import Problem
 from ..privacy.adversary import Adversary
@@ -74,24 +71,10 @@ class PaddedNoise(Method):
 
     def play(self, problem: Problem, seed: int | None) -> Outcome:
         exact = numbers_of(problem, self).mean(axis=0)
-        noisy = LocalNoise(self.noise).on(problem, seed)
-        carried = self.pads.play(noisy, seed)
+        noise = LocalNoise(self.noise)
+        carried = self.pads.play(noise.on(problem, seed), seed)
 
         def view(adversary: Adversary, prior: float) -> Leakage:
-            found = self.pads.audited(noisy, adversary, prior + self.noise)
-            nats = problem.dim * with_noise(found.nats / problem.dim, prior, self.noise)
-            return Leakage(nats, found.kind, f"{found.told}, on noisy numbers")
+            return self.pads.audited(problem, adversary, prior, noise)
 
         return replace(carried, method=self, problem=problem, exact=exact, view=view)
-
-
-def with_noise(nats: Array, prior: float, noise: float) -> Array:
-    """``I(S_i; view)``, from the nats that the same view has about ``S'_i = S_i + N(0, noise)`` (a number, not a
-    vector; of a vector with independent entries, an entry).
-
-    The view depends on ``S`` through ``S'`` alone, and numbers are independent: ``E[S_i | S', view] = k S'_i`` with
-    ``k = prior/(prior + noise)``. So ``E[S_i | view] = k E[S'_i | view]``, of variance ``k^2 R2'_i (prior + noise)``,
-    and ``R2_i = k R2'_i``, whoever listens to whatever. Where ``S'_i`` is disclosed, ``R2_i = k``.
-    """
-    # 1 - R2 = (noise + prior e^{-2 I'})/(prior + noise), written so that small and large nats are right to rounding.
-    return np.asarray(0.5 * np.log1p(prior * -np.expm1(-2 * nats) / (noise + prior * np.exp(-2 * nats))))

@@ -10,6 +10,7 @@ import numpy as np
 from ..costs.base import Array
 from ..errors import InvalidInput
 from ..pdmm.guess import guess_c
+from ..pdmm.local_noise import LocalNoise
 from ..pdmm.masks import GaussianMask
 from ..pdmm.overlay import matched, settled_overlay
 from ..pdmm.problem import Problem
@@ -18,7 +19,8 @@ from ..pdmm.settings import settle
 from ..pdmm.solve import start
 from ..privacy.adversary import Adversary
 from ..privacy.audit import audit
-from .base import FLOAT, Family, Leakage, Method, Outcome, Traffic, positive
+from ..privacy.methods.leaks import Guarantee
+from .base import FLOAT, Family, Kind, Leakage, Method, Outcome, Traffic, positive
 from .optimum import optimum, reached
 
 THETAS = (1.0, 0.9, 0.8, 0.5)
@@ -112,12 +114,12 @@ class SubspacePerturbation(Method):
 
         return Outcome(method=self, problem=problem, x=x, exact=exact, traffic=sent, converged=done, view=view)
 
-    def audited(self, problem: Problem, adversary: Adversary, prior: float) -> Leakage:
+    def audited(self, problem: Problem, adversary: Adversary, prior: float, noise: LocalNoise | None = None) -> Leakage:
         """The auditor's answer, over open channels."""
         mask = GaussianMask(self.variance)
         report = audit(
-            problem, mask, against=adversary, prior=prior, c=self.c, theta=self.theta, overlay=self.overlay, seed=0
-        )
-        nats: Array = report.leakage
-        kind = "exact" if report.guarantee == "exact" else "attack"
-        return Leakage(nats, kind, report.method)  # type: ignore[arg-type]
+            problem, mask, noise=noise, against=adversary, prior=prior, c=self.c, theta=self.theta,
+            overlay=self.overlay, seed=0,
+        )  # fmt: skip
+        kinds: dict[Guarantee, Kind] = {"exact": "exact", "none": "attack"}
+        return Leakage(report.leakage, kinds.get(report.guarantee, "bound"), report.method)
