@@ -178,7 +178,7 @@ def curve_of(method: Method, problems: Sequence[Problem], target: Target, floor:
     if not method.hides:
         return ()
     low, high = floor * SWEEP[0], min(MOST, floor * SWEEP[1])
-    points = []
+    points: list[Point] = []
     for nats in np.geomspace(low, max(high, 2 * low), CURVE):
         at = at_leakage(method, problems[0], Target(target.adversary, target.prior, float(nats)))
         if at is not None:
