@@ -15,7 +15,7 @@ from rich.table import Table
 
 from sottovoce.errors import NotConvergedWarning
 
-from . import auditing, logistic, messages, network, overhead, pairs, penalties, speed, statistics, tuning
+from . import auditing, logistic, messages, network, others, overhead, pairs, penalties, speed, statistics, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -32,6 +32,7 @@ BENCHMARKS = {
     "pairs": pairs.both,
     "kinked": pairs.kinked,
     "messages": messages.fewer,
+    "others": others.others,
     "batch": speed.batches,
     "logistic": logistic.logistic,
     "audit": auditing.audits,

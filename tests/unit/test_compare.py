@@ -6,8 +6,10 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -334,3 +336,20 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path):
     done = run("--out", str(tmp_path / "file" / "in"))
     assert done.exit_code == 2
     assert "cannot make this folder" in done.stderr
+
+
+def test_messages_and_floor_of_the_page_are_those_of_the_methods():
+    """Of the table of docs/explanation/compare.md, what is known without a run."""
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "compare.md").read_text()
+    network = sv.Network.random_geometric(10, seed=0)
+    known = {method.label: method.traffic(network) for method in every.every_method()}
+    del known["noise in every ADMM iteration"]  # whose rounds are tuned
+    found = 0
+    for label, sent in known.items():
+        row = re.search(
+            rf"^\| {re.escape(label)}(?: \|[^|]*){{2}} \| ([\d,]+) \| [^|]* \| (\d+) \|", page, re.MULTILINE
+        )
+        if sent is not None and row is not None:
+            assert (int(row[1].replace(",", "")), int(row[2])) == (sent.messages, sent.rounds), label
+            found += 1
+    assert found >= 6

@@ -20,7 +20,7 @@ from ..pdmm.settings import positive_integer, whole_number
 from ..privacy.adversary import Adversary, Coalition, Eavesdropper, honest_components
 from .base import Method, Outcome
 from .comparison import Comparison, Cost, Point, Row
-from .equal_leakage import Target, at_leakage, changed, method_with, tuned
+from .equal_leakage import CLOSE, Target, at_leakage, changed, method_with, tuned
 from .every import every_method
 
 SIZES = (10, 30, 100, 300, 1000)
@@ -178,13 +178,15 @@ def curve_of(method: Method, problems: Sequence[Problem], target: Target, floor:
     if not method.hides:
         return ()
     low, high = floor * SWEEP[0], min(MOST, floor * SWEEP[1])
-    points = []
+    points: list[Point] = []
     for nats in np.geomspace(low, max(high, 2 * low), CURVE):
         at = at_leakage(method, problems[0], Target(target.adversary, target.prior, float(nats)))
         if at is not None:
             outcomes = played_on(at, problems)
             errors = np.array([outcome.error for outcome in outcomes])
             worst = outcomes[0].leakage(target.adversary, prior=target.prior).worst
+            if points and worst <= points[-1].nats * (1 + CLOSE):
+                break  # it leaks no more than this, whatever is allowed
             points.append(Point(worst, float(errors.mean()), stderr(errors)))
     return tuple(points)
 

@@ -211,7 +211,7 @@ def check_tables(file: TomlFile, tables: tuple[str, ...], seed: int | None) -> i
         if name == "noise" and "statistic" in file.values:
             raise InvalidFile(
                 f"{file.where(name, None)}: [noise] is for a [cost]; the agreements of a [statistic] are on exact "
-                "numbers. Remove it, or ask for the mean as [cost] averaging."
+                "numbers here. Remove it, or ask for the mean as [cost] averaging; a plan takes it for a mean as well."
             )
         if name not in tables:
             raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, tables)}")
