@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
+from ..data.rows import Rows
 from ..errors import InvalidCost, InvalidInput, NotConverged
 from ..network import Network
 from ..pdmm.modular_mask import Integers, ModularMask
@@ -134,19 +135,23 @@ def private_histogram(
 
 
 def histogram_program(
-    agreements: Agreements, rows: Sequence[Array], edges: Array, mask: ModularMask, name: str
+    agreements: Agreements, rows: Sequence[Rows], edges: Array, mask: ModularMask, name: str
 ) -> Histogram:
     """``private_histogram`` as the local parties run it, on the ``rows`` of each."""
     try:
-        total = agreements.total(np.array([bin_counts(x, edges) for x in rows]), mask)
+        total = agreements.total(np.array([bin_counts(part, edges) for part in rows]), mask)
     except NotConverged:
         return Histogram(*agreements.made)
     return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]), name)
 
 
-def bin_counts(x: Array, edges: Array) -> Integers:
+def bin_counts(rows: Rows, edges: Array) -> Integers:
     """How many values lie below, in each bin, and above."""
-    return np.array([(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()], dtype=np.int64)
+
+    def of_block(x: Array) -> Array:  # whole numbers, whose sums are exact
+        return np.array([[(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()]], dtype=np.float64)
+
+    return np.rint(rows.sums(of_block)).astype(np.int64)
 
 
 def read_bins(bins: npt.ArrayLike) -> Array:

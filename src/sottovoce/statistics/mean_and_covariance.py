@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array
+from ..data.rows import Rows, Sides
 from ..errors import InvalidInput, NotConverged
 from ..network import Network
 from ..pdmm.masks import GaussianMask
@@ -322,8 +323,9 @@ def private_covariance(
 
 def mean_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...]) -> PooledMean:
     """``private_mean`` of a sample; ``shape`` is that of the answer."""
+    sample.check_size()
     try:
-        observations, mean = agreed_mean(agreements, sample.in_units(), sample.mask)
+        observations, mean = agreed_mean(agreements, sample)
     except NotConverged:
         return PooledMean(*agreements.made)
     return PooledMean(*agreements.made, observations, _shaped(mean[0] * sample.unit, shape), sample.names)
@@ -331,12 +333,13 @@ def mean_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...])
 
 def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...], ddof: int) -> PooledVariance:
     """``private_variance`` of a sample; ``shape`` is that of the answer."""
-    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
+    sample.check_size()
+    unit = sample.unit
     try:
-        observations, mean = agreed_mean(agreements, rows, mask)
+        observations, mean = agreed_mean(agreements, sample)
         share = _share(observations, ddof)
-        squares = [((part - centre) ** 2).sum(axis=0) for part, centre in zip(rows, mean, strict=True)]
-        moments = agreements.mean(agreements.parties / observations * np.array(squares), mask, degree=2)
+        squares = [_squares(sample, part, centre) for part, centre in zip(sample.rows, mean, strict=True)]
+        moments = agreements.mean(agreements.parties / observations * np.array(squares), sample.mask, degree=2)
     except NotConverged:
         return PooledVariance(*agreements.made)
     values = _shaped(mean[0] * unit, shape), sample.names, ddof, _shaped(share * moments[0] * unit**2, shape)
@@ -345,19 +348,19 @@ def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, .
 
 def covariance_program(agreements: Agreements, sample: Sample, ddof: int) -> PooledCovariance:
     """``private_covariance`` of a sample."""
-    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
+    sample.check_size()
+    unit = sample.unit
     try:
-        observations, mean = agreed_mean(agreements, rows, mask)
+        observations, mean = agreed_mean(agreements, sample)
         share = _share(observations, ddof)
-        centred = [part - centre for part, centre in zip(rows, mean, strict=True)]
-        moments = agreed_products(agreements, observations, centred, centred, mask)
+        moments = agreed_products(agreements, observations, sample, [_centred(sample, centre) for centre in mean])
     except NotConverged:
         return PooledCovariance(*agreements.made)
     values = mean[0] * unit, sample.names, ddof, share * moments[0] * np.outer(unit, unit)
     return PooledCovariance(*agreements.made, observations, *values)
 
 
-def agreed_count(agreements: Agreements, rows: Sequence[Array]) -> int:
+def agreed_count(agreements: Agreements, rows: Sequence[Rows]) -> int:
     """``N``, exactly."""
     counts = np.array([[len(part)] for part in rows], dtype=np.int64)
     observations = int(agreements.total(counts, ModularMask())[0])
@@ -366,28 +369,39 @@ def agreed_count(agreements: Agreements, rows: Sequence[Array]) -> int:
     return observations
 
 
-def agreed_mean(agreements: Agreements, rows: Sequence[Array], mask: GaussianMask) -> tuple[int, Array]:
+def agreed_mean(agreements: Agreements, sample: Sample) -> tuple[int, Array]:
     """``N``, and the mean over all rows as each local party holds it, ``(local, d)``."""
-    observations = agreed_count(agreements, rows)
-    sums = np.array([part.sum(axis=0) for part in rows])
-    return observations, agreements.mean(agreements.parties / observations * sums, mask)
+    observations = agreed_count(agreements, sample.rows)
+    sums = np.array([part.sums(sample.values) for part in sample.rows])
+    return observations, agreements.mean(agreements.parties / observations * sums, sample.mask)
 
 
-def agreed_products(
-    agreements: Agreements, observations: int, left: Sequence[Array], right: Sequence[Array], mask: GaussianMask
-) -> Array:
-    """``sum left'right / N`` over all rows, symmetric, as each local party holds it; half of it travels."""
-    d = left[0].shape[1]
+def agreed_products(agreements: Agreements, observations: int, sample: Sample, sides: Sequence[Sides]) -> Array:
+    """``sum left'right / N`` over all rows, symmetric, as each local party holds it; half of it travels. ``sides``:
+    what left and right are, for each local party."""
+    d = len(sample.unit)
     upper = np.triu_indices(d)
-    products = np.empty((len(left), len(upper[0])))  # large: filled, and not copied
-    for own, a, b in zip(products, left, right, strict=True):
-        own[:] = (a.T @ b)[upper]
+    products = np.empty((len(sides), len(upper[0])))  # large: filled, and not copied
+    for own, part, both in zip(products, sample.rows, sides, strict=True):
+        own[:] = part.products(both)[upper]
     products *= agreements.parties / observations
-    agreed = agreements.mean(products, mask, degree=2)
-    moments = np.empty((len(left), d, d))
+    agreed = agreements.mean(products, sample.mask, degree=2)
+    moments = np.empty((len(sides), d, d))
     moments[:, *upper] = agreed
     moments[:, upper[1], upper[0]] = agreed
     return moments
+
+
+def _squares(sample: Sample, rows: Rows, centre: Array) -> Array:
+    return rows.sums(lambda block: (sample.values(block) - centre) ** 2)
+
+
+def _centred(sample: Sample, centre: Array) -> Sides:
+    def sides(block: Array) -> tuple[Array, Array]:
+        t = sample.values(block) - centre
+        return t, t
+
+    return sides
 
 
 def check_ddof(ddof: int) -> None:

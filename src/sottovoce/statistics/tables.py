@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..costs.base import Array
+from ..data.rows import ArrayRows
 from ..pdmm.result import Status
 from .at_one_party import Spec
 from .histogram import Histogram, bin_counts
@@ -98,7 +99,7 @@ def pooled(spec: Spec, rows: Sequence[Array]) -> dict[str, Any]:
     """The answer from all rows in one place, which only a simulation can compute, by the names of its fields."""
     t = np.concatenate(rows)
     if spec.type == "histogram":
-        counts = bin_counts(t, np.array(spec.bins))
+        counts = bin_counts(ArrayRows(t), np.array(spec.bins))
         return {"below": counts[:1], "counts": counts[1:-1], "above": counts[-1:]}
     if spec.type == "least_squares":
         return {"parameters": _regression(t[:, :-1], t[:, -1], spec.ridge, spec.intercept)}
