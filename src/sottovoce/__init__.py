@@ -51,6 +51,7 @@ from .costs import (
     Quadratic,
     Simplex,
 )
+from .data.formula import Formula
 from .network import Network
 from .pdmm import masks as masks
 from .pdmm import recorders as recorders
@@ -112,6 +113,7 @@ __all__ = [
     "EdgeBernoulli",
     "EdgeReversal",
     "ElasticNet",
+    "Formula",
     "FromCvxpy",
     "FromGradient",
     "GaussianMask",
