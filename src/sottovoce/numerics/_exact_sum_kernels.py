@@ -34,7 +34,7 @@ def add(terms: Array, chunks: Chunks) -> int:
         for j in range(k):
             top = 0
             for r in range(count):
-                top = max(top, np.float64(tile[j, r]).view(np.int64) & MAGNITUDE)
+                top = max(top, bits(tile[j, r]) & MAGNITUDE)
             if not spread(tile[j], count, top, chunks[j]):
                 return int(j)
     return -1
@@ -60,9 +60,8 @@ def add_products(left: Array, right: Array, triangle: bool, chunks: Chunks) -> i
                 b = rights[j]
                 top = 0
                 for r in range(count):
-                    product = np.float64(a[r] * b[r])
-                    products[r] = product
-                    top = max(top, product.view(np.int64) & MAGNITUDE)
+                    products[r] = a[r] * b[r]
+                    top = max(top, bits(products[r]) & MAGNITUDE)
                 if not spread(products, count, top, chunks[at]):
                     return int(at)
                 at += 1
@@ -90,7 +89,7 @@ def spread(rest: Array, count: int, top: int, chunks: npt.NDArray[np.int64]) -> 
         # What is left is below one unit of chunk c + 1, as its exponent says; that of a subnormal term says too much.
         c = min((max(top >> 52, 1) + 51) // BITS, c - 1)
         total, top = cut_high(rest, count, ANCHOR[c]) if c >= HIGH else cut_low(rest, count, ANCHOR[c])
-        carry(chunks, c, total - count * np.float64(ANCHOR[c]).view(np.int64))
+        carry(chunks, c, total - count * bits(ANCHOR[c]))
     return True
 
 
@@ -103,11 +102,11 @@ def cut_low(rest: Array, count: int, anchor: float) -> tuple[int, int]:
     """
     total, top = 0, 0
     for r in range(count):
-        moved = np.float64(rest[r] + anchor)
-        left = np.float64(rest[r] - (moved - anchor))
+        moved = rest[r] + anchor
+        left = rest[r] - (moved - anchor)
         rest[r] = left
-        total += moved.view(np.int64)
-        top = max(top, left.view(np.int64) & MAGNITUDE)
+        total += bits(moved)
+        top = max(top, bits(left) & MAGNITUDE)
     return total, top
 
 
@@ -116,13 +115,19 @@ def cut_high(rest: Array, count: int, anchor: float) -> tuple[int, int]:
     """The same where 2^1024 is near: a term that halving makes inexact is far below a unit, and stays as it is."""
     total, top = 0, 0
     for r in range(count):
-        moved = np.float64(rest[r] * HALVED + anchor)
+        moved = rest[r] * HALVED + anchor
         half = (moved - anchor) * (0.5 / HALVED)  # of what is taken, which may be 2^1024
-        left = np.float64(rest[r] - half - half)
+        left = rest[r] - half - half
         rest[r] = left
-        total += moved.view(np.int64)
-        top = max(top, left.view(np.int64) & MAGNITUDE)
+        total += bits(moved)
+        top = max(top, bits(left) & MAGNITUDE)
     return total, top
+
+
+@njit(cache=True, nogil=True)
+def bits(v: float) -> int:
+    """Of a float, as an integer."""
+    return int(np.float64(v).view(np.int64))
 
 
 @njit(cache=True, nogil=True)
