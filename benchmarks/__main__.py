@@ -15,7 +15,20 @@ from rich.table import Table
 
 from sottovoce.errors import NotConvergedWarning
 
-from . import auditing, logistic, messages, network, others, overhead, pairs, penalties, speed, statistics, tuning
+from . import (
+    auditing,
+    logistic,
+    messages,
+    network,
+    others,
+    overhead,
+    pairs,
+    penalties,
+    reading,
+    speed,
+    statistics,
+    tuning,
+)
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -38,6 +51,7 @@ BENCHMARKS = {
     "audit": auditing.audits,
     "statistics": statistics.memory,
     "network": network.networking,
+    "reading": reading.sources,
 }
 
 

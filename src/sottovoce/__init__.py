@@ -14,6 +14,8 @@ The names in layers:
 
 ``sv.*``
     for everybody: networks, problems, ``solve``, and what goes into it; ``private_mean`` and its like.
+``sv.Schema``, ``sv.Column``
+    what the columns of a table mean, agreed on beforehand.
 ``sv.costs``, ``sv.schedules``, ``sv.masks``, ``sv.recorders``
     the same costs, schedules, masks and recorders by kind, with the bases for those of one's own: ``sv.costs.Cost``,
     ``sv.masks.Mask``, ``sv.recorders.Recorder``.
@@ -51,6 +53,8 @@ from .costs import (
     Quadratic,
     Simplex,
 )
+from .data.formula import Formula
+from .data.schema import Column, Schema
 from .network import Network
 from .pdmm import masks as masks
 from .pdmm import recorders as recorders
@@ -84,6 +88,7 @@ from .statistics import (
     private_mean,
     private_variance,
 )
+from .statistics.study import Study
 
 if TYPE_CHECKING:  # loaded when first used, below
     from .baselines import compare as compare
@@ -106,12 +111,14 @@ __all__ = [
     "Averaging",
     "Ball",
     "Box",
+    "Column",
     "Cost",
     "Custom",
     "Delayed",
     "EdgeBernoulli",
     "EdgeReversal",
     "ElasticNet",
+    "Formula",
     "FromCvxpy",
     "FromGradient",
     "GaussianMask",
@@ -137,9 +144,11 @@ __all__ = [
     "Residual",
     "Result",
     "Schedule",
+    "Schema",
     "Simplex",
     "State",
     "Status",
+    "Study",
     "Synchronous",
     "Trace",
     "Transcript",

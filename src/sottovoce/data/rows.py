@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-Terms = Callable[[Array], Array]  # of a block (rows, d), what is summed: (rows, k)
+Terms = Callable[[Array], Array]  # of a block (rows, d), what is summed: (rows, k), or (1, k) already summed exactly
 Sides = Callable[[Array], tuple[Array, Array]]  # of a block, the two factors of a sum of products
 
 
@@ -37,6 +37,14 @@ class Rows(ABC):
     def largest(self) -> Array:
         """The largest absolute value of each column, ``(d,)``; 0 without rows."""
 
+    def linear(self, block: Array, beta: Array) -> Array:
+        """``block beta`` for use in terms, ``(rows,)``: column by column, so that a row's value does not depend on the
+        rows that share its block, as it does in BLAS."""
+        value = np.zeros(len(block))
+        for column, b in zip(block.T, beta, strict=True):
+            value += column * b
+        return value
+
 
 class ArrayRows(Rows):
     """Rows that are in memory, ``(n, d)``."""
@@ -56,3 +64,6 @@ class ArrayRows(Rows):
 
     def largest(self) -> Array:
         return np.asarray(np.abs(self.array).max(axis=0, initial=0.0))
+
+    def linear(self, block: Array, beta: Array) -> Array:  # there is one block
+        return np.asarray(block @ beta)

@@ -71,6 +71,9 @@ class Statistic:
         of it says what it reveals. An agreement on very many numbers is played in blocks of them, and ``runs[k]`` is
         about the longest; ``z`` is not kept. At a party of a network ``runs`` are what it saw of them, and
         ``problems``, which hold everybody's contributions, are empty.
+    dropped : dict, optional
+        Where rows with missing values were left out (``missing="drop"``): under ``"rows"`` how many, of all parties,
+        and by column in how many rows it was missing. Else None.
 
     Examples
     --------
@@ -88,6 +91,7 @@ class Statistic:
     runs: tuple[Result, ...]
     problems: tuple[Problem, ...]
     masks: tuple[GaussianMask | ModularMask, ...]
+    dropped: dict[str, int] | None = None
 
     def audit(self, **arguments: Any) -> tuple[Report, ...]:
         """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``
@@ -124,7 +128,17 @@ class Statistic:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
-        return {"status": self.status.value, **{name: plain(value) for name, value in self._values.items()}}
+        dropped = {} if self.dropped is None else {"dropped": dict(self.dropped)}
+        return {"status": self.status.value, **dropped, **{name: plain(value) for name, value in self._values.items()}}
+
+    def dropped_words(self) -> str | None:
+        """How many rows were left out for missing values, and in which columns; None where none could be."""
+        if self.dropped is None:
+            return None
+        columns = {name: count for name, count in self.dropped.items() if name != "rows" and count}
+        where = f": {', '.join(f'{name} {count}' for name, count in columns.items())}" if columns else ""
+        rows = self.dropped["rows"]
+        return f"{rows} {'row' if rows == 1 else 'rows'} dropped for missing values{where}"
 
     def to_frame(self) -> Any:
         """The values as a frame, of pandas if it is installed, else of polars or pyarrow."""
@@ -162,7 +176,8 @@ class Statistic:
         return html_table(rows[:SHOWN], header=list(columns), caption=self._caption(len(rows)))
 
     def _caption(self, rows: int) -> str:
-        return self._facts() + (f"; the first {SHOWN} of {rows} rows" if rows > SHOWN else "")
+        shown = f"the first {SHOWN} of {rows} rows" if rows > SHOWN else None
+        return "; ".join(filter(None, [self._facts(), self.dropped_words(), shown]))
 
     def __repr__(self) -> str:
         facts = f", {self._facts()}" if self.status is Status.CONVERGED else ""
