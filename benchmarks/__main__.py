@@ -27,6 +27,7 @@ from . import (
     reading,
     speed,
     statistics,
+    tables,
     tuning,
 )
 from .measure import ROOT, Group, Row, machine, write_json
@@ -50,6 +51,7 @@ BENCHMARKS = {
     "logistic": logistic.logistic,
     "audit": auditing.audits,
     "statistics": statistics.memory,
+    "tables": tables.tables,
     "network": network.networking,
     "reading": reading.sources,
 }
