@@ -98,9 +98,9 @@ def test_many_terms_of_many_sizes_against_fsum(span, rows):
 
 
 def test_the_largest_pieces_of_every_tile_fit_and_chunks_stay_small():
-    """The worst for the integers inside: every term all ones, in full tiles, a hundred times over."""
-    for top in (np.nextafter(2.0**48, 0), HUGE, 2.0**-1022 - TINY):
-        block = np.full((40_000, 1), top)  # 2^63 of the smallest unit and more, were they summed at once
+    """The worst for the integers inside: every term all ones, in full tiles, many times over."""
+    for top in (np.nextafter(2.0**30, 0), np.nextafter(2.0**990, 0), HUGE, 2.0**-1022 - TINY):
+        block = np.full((40_000, 1), top)  # of the first, pieces of 2^48 units: 2^63 and more, were all summed at once
         sums = summed(*[block] * 25)
         assert sums.chunks.min() >= -(2 ** (BITS - 1))
         assert sums.chunks.max() < 2 ** (BITS - 1)
