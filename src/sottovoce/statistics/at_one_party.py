@@ -147,17 +147,24 @@ class Spec:
 def read_spec(table: Table, mask: GaussianMask | ModularMask | None) -> Spec:
     """The table ``[statistic]`` of a plan, or of a problem file without its data; without a mask that of the library's
     statistics."""
+    for key in ("formula", "missing"):
+        if key in table:
+            raise table.refuse(key, "needs a [schema], which says what the columns of the tables are. Add one.")
+    return Spec.from_table(Table(table.file, table.name, {**table.values, **mask_options(table, mask)}))
+
+
+def mask_options(table: Table, mask: GaussianMask | ModularMask | None) -> dict[str, Any]:
+    """What the mask adds to the keys of a statistic, of the kind that its type takes."""
     for key in MASK_KEYS:
         if key in table:
             raise table.refuse(key, f"belongs to the mask: write mask = {{ {key} = {shown(table.values[key])} }}.")
-    values = dict(table.values)
-    if mask is not None:
-        counts = values.get("type") == "histogram"
-        if counts is not isinstance(mask, ModularMask):
-            wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
-            raise table.refuse(None, f"needs a mask with {wanted}.")
-        values |= {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
-    return Spec.from_table(Table(table.file, table.name, values))
+    if mask is None:
+        return {}
+    counts = table.values.get("type") == "histogram"
+    if counts is not isinstance(mask, ModularMask):
+        wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
+        raise table.refuse(None, f"needs a mask with {wanted}.")
+    return {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
 
 
 def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike | Rows) -> Statistic:
