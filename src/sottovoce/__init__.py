@@ -14,6 +14,8 @@ The names in layers:
 
 ``sv.*``
     for everybody: networks, problems, ``solve``, and what goes into it; ``private_mean`` and its like.
+``sv.Schema``, ``sv.Column``
+    what the columns of a table mean, agreed on beforehand.
 ``sv.costs``, ``sv.schedules``, ``sv.masks``, ``sv.recorders``
     the same costs, schedules, masks and recorders by kind, with the bases for those of one's own: ``sv.costs.Cost``,
     ``sv.masks.Mask``, ``sv.recorders.Recorder``.
@@ -51,6 +53,7 @@ from .costs import (
     Quadratic,
     Simplex,
 )
+from .data.schema import Column, Schema
 from .network import Network
 from .pdmm import masks as masks
 from .pdmm import recorders as recorders
@@ -106,6 +109,7 @@ __all__ = [
     "Averaging",
     "Ball",
     "Box",
+    "Column",
     "Cost",
     "Custom",
     "Delayed",
@@ -137,6 +141,7 @@ __all__ = [
     "Residual",
     "Result",
     "Schedule",
+    "Schema",
     "Simplex",
     "State",
     "Status",

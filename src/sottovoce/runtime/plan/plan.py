@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from typing import Any
 from ...data.problem_file import KEYS, read_network
 from ...errors import InvalidFile, InvalidInput, Unsupported
 from ...files.toml_table import TomlFile, read_text
+from ...files.toml_text import toml, toml_key
 from ...network import Network
 from ...privacy.answers.statement import statement
 from ...privacy.answers.statement_page import Page, to_html
@@ -394,21 +394,4 @@ def _data(plan: Plan, party: PlannedParty, trial: bool) -> str:
 
 
 def _section(header: str, values: dict[str, Any]) -> list[str]:
-    return ["", header, *(f"{_key(key)} = {toml(value)}" for key, value in values.items())]
-
-
-def toml(value: Any) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list):
-        return f"[{', '.join(toml(entry) for entry in value)}]"
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(key)} = {toml(entry)}' for key, entry in value.items())} }}"
-    return repr(value)
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml(key)
+    return ["", header, *(f"{toml_key(key)} = {toml(value)}" for key, value in values.items())]
