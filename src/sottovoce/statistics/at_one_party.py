@@ -170,10 +170,23 @@ def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike | Rows) -> Stat
 
 def run_local(spec: Spec, agreements: Agreements, shards: Sequence[npt.ArrayLike | Rows]) -> Statistic:
     """The same for all local parties: one in a network, all of them in a simulation."""
-    rows = [_checked(spec, shard, agreements.parties) for shard in shards]
+    return play(spec, agreements, [_checked(spec, shard, agreements.parties) for shard in shards])
+
+
+def play(
+    spec: Spec,
+    agreements: Agreements,
+    rows: Sequence[Rows],
+    shape: tuple[int, ...] | None = None,
+    levels: tuple[str, ...] = (),
+) -> Statistic:
+    """The same for rows that are checked. ``shape`` of a mean or a variance: an entry per column, or ``()`` for a
+    number; ``levels`` that a histogram counts."""
     if spec.type == "histogram":
-        return histogram_program(agreements, rows, np.array(spec.bins), ModularMask(spec.bits), spec.columns[0])
-    sample, shape = Sample(rows, np.array(spec.scale), GaussianMask(spec.variance), spec.columns), (len(spec.columns),)
+        edges, mask = np.array(spec.bins), ModularMask(spec.bits)
+        return histogram_program(agreements, rows, edges, mask, spec.columns[0], levels)
+    sample = Sample(rows, np.array(spec.scale), GaussianMask(spec.variance), spec.columns)
+    shape = (len(spec.columns),) if shape is None else shape
     if spec.type == "mean":
         return mean_program(agreements, sample, shape)
     if spec.type == "variance":

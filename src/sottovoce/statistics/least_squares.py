@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array
-from ..data.rows import Rows, Sides
+from ..data.rows import ArrayRows, Rows, Sides
 from ..errors import InvalidInput, NotConverged, is_number
 from ..network import Network
 from ..pdmm.masks import GaussianMask
@@ -141,7 +141,7 @@ def least_squares_program(agreements: Agreements, sample: Sample, model: Model) 
         total, m = np.ones(len(rows)), np.zeros((len(rows), d + 1))
         if intercept:
             total, m = _weighted_means(agreements, N, sample)
-        S = agreed_products(agreements, N, sample, [_weighted(sample, centre) for centre in m])
+        S = agreed_products(agreements, N, sample, [_weighted(sample, *own) for own in zip(rows, m, strict=True)])
         penalty = np.diag(ridge / N / unit[:d] ** 2)
         H = S[0, :d, :d] + penalty
         # What CONVERGED leaves open in an entry of S, with room for parties that hold more than the mean.
@@ -186,12 +186,14 @@ def _weighted_means(agreements: Agreements, N: int, sample: Sample) -> tuple[Arr
     return total, agreed[:, :d] / total[:, None]
 
 
-def _weighted(sample: Sample, centre: Array) -> Sides:
-    """``w (t - centre)`` and ``t - centre``."""
+def _weighted(sample: Sample, rows: Rows, centre: Array) -> Sides:
+    """``w (t - centre)`` and ``t - centre``; one array where half of their products are enough, and bits do not depend
+    on it, as they do in BLAS."""
+    same = not (sample.weighted or isinstance(rows, ArrayRows))
 
     def sides(block: Array) -> tuple[Array, Array]:
         t = sample.values(block) - centre
-        return t * sample.weights(block), t
+        return (t if same else t * sample.weights(block)), t
 
     return sides
 
