@@ -53,6 +53,7 @@ from .costs import (
     Quadratic,
     Simplex,
 )
+from .data.formula import Formula
 from .data.schema import Column, Schema
 from .network import Network
 from .pdmm import masks as masks
@@ -116,6 +117,7 @@ __all__ = [
     "EdgeBernoulli",
     "EdgeReversal",
     "ElasticNet",
+    "Formula",
     "FromCvxpy",
     "FromGradient",
     "GaussianMask",
