@@ -88,6 +88,7 @@ from .statistics import (
     private_mean,
     private_variance,
 )
+from .statistics.study import Study
 
 if TYPE_CHECKING:  # loaded when first used, below
     from .baselines import compare as compare
@@ -147,6 +148,7 @@ __all__ = [
     "Simplex",
     "State",
     "Status",
+    "Study",
     "Synchronous",
     "Trace",
     "Transcript",

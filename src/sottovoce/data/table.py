@@ -38,7 +38,7 @@ class Gaps:
         """Those of one batch."""
         self.count += int(missing.sum())
         wanted = SHOWN - len(self.first)
-        self.first += (np.flatnonzero(missing)[:wanted] + batch.first).tolist()
+        self.first += (np.flatnonzero(missing)[:wanted] + batch.first + 1).tolist()
 
     def told(self) -> str:
         """``12 (rows 3, 8, 9, 15, 21, ..)``."""
@@ -109,7 +109,7 @@ class Table:
             block = self._block(batch, complete)  # refused now where it can be refused at all
             if not np.isfinite(block).all():
                 row, k = np.argwhere(~np.isfinite(block))[0]
-                number = batch.first + int(np.flatnonzero(complete)[row])
+                number = batch.first + 1 + int(np.flatnonzero(complete)[row])
                 raise InvalidInput(f"row {number}: {self.selection.columns[k]!r} is infinite.")
         return survey
 
@@ -136,7 +136,7 @@ class Table:
         return self.survey.dropped if self.missing == "drop" else None
 
     def _batches(self) -> Iterator[Batch]:
-        first = 1
+        first = 0
         for record_batch in self.source.batches(self._wanted):
             batch = typed(self._wanted, record_batch, first)
             first += batch.rows
@@ -150,7 +150,7 @@ class Table:
     def _block(self, batch: Batch, complete: npt.NDArray[np.bool_]) -> Array:
         whole = bool(complete.all())
         values = batch.values if whole else {name: batch.values[name][complete] for name in self.selection.needs}
-        return self.selection.block(values, batch.first + np.flatnonzero(complete))
+        return self.selection.block(values, batch.first + 1 + np.flatnonzero(complete))
 
 
 def check_missing(missing: Any, needs: Sequence[str] = ()) -> None:

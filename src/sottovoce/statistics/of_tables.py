@@ -14,15 +14,14 @@ from datetime import date
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..costs.base import Array
 from ..data.formula import Formula
 from ..data.rows import Rows
 from ..data.schema import EPOCH, Column, Schema
+from ..data.selection import Equation, PlainColumns, Selection
 from ..data.sizes import sizes
 from ..data.sources import Source
-from ..data.selection import Equation, PlainColumns, Selection
 from ..data.table import Missing, Table, check_missing
 from ..errors import InvalidInput, NotConverged
 from ..pdmm.modular_mask import ModularMask, check_size
@@ -55,6 +54,12 @@ class Asked:
     def table(self, source: Source) -> Table:
         """What is asked of one party's source."""
         return Table(source, self.schema, self.selection, self.missing)
+
+    @property
+    def revealed(self) -> list[str]:
+        """What the sums are of that every honest component discloses."""
+        dropped = ["the rows left out for missing values, and by column those in which it is missing"]
+        return [*self.spec.revealed, *(dropped if self.missing == "drop" else [])]
 
     def to_json(self) -> str:
         """What tells it from others, in one line."""
@@ -103,7 +108,9 @@ def ask(
         if len(columns) != 1:
             raise InvalidInput(f"a histogram counts one column; got {len(columns)}. Ask for one after the other.")
         edges, levels = _bins(columns[0], options.pop("bins", None))
-        return Asked(Spec(kind, names, bins=edges, **options), schema, PlainColumns(names), missing, True, levels)
+        return Asked(
+            Spec(kind, names, bins=edges.tolist(), **options), schema, PlainColumns(names), missing, True, levels
+        )
     for column in columns:
         if column.type == "category":
             raise InvalidInput(
@@ -164,7 +171,7 @@ def _scale(schema: Schema, selection: Selection, given: float | Mapping[str, flo
     if given is None or isinstance(given, Mapping):
         own = {name: value for name, value in (given or {}).items() if name in names or name not in schema}
         given = sizes(selection, schema) | own
-    return read_scale(given, names, "column").tolist()
+    return [float(unit) for unit in read_scale(given, names, "column")]
 
 
 def _bins(column: Column, bins: Any) -> tuple[Array, tuple[str, ...]]:
@@ -173,7 +180,7 @@ def _bins(column: Column, bins: Any) -> tuple[Array, tuple[str, ...]]:
     if levels:
         if bins is not None:
             raise InvalidInput(f"column {column.name!r} is a {column.type}: leave bins out, its values are counted.")
-        return np.arange(len(levels) + 1) - 0.5, levels
+        return np.arange(len(levels) + 1.0) - 0.5, levels
     count = BINS if bins is None else bins
     if isinstance(count, int | np.integer) and not isinstance(count, bool):
         if column.limits is None or not 1 <= count <= MOST_BINS:
@@ -181,7 +188,7 @@ def _bins(column: Column, bins: Any) -> tuple[Array, tuple[str, ...]]:
                 f"column {column.name!r}: {count} bins need a range in the schema, and are 1 to {MOST_BINS:,}. Give "
                 "the edges of bins, or add its range."
             )
-        return np.linspace(*column.limits, int(count) + 1), ()
+        return np.asarray(np.linspace(*column.limits, int(count) + 1)), ()
     if isinstance(bins, Sequence) and all(type(edge) is date for edge in bins) and column.type == "date":
         return read_bins([(edge - EPOCH).days for edge in bins]), ()
     return read_bins(bins), ()

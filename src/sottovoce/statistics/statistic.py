@@ -137,7 +137,8 @@ class Statistic:
             return None
         columns = {name: count for name, count in self.dropped.items() if name != "rows" and count}
         where = f": {', '.join(f'{name} {count}' for name, count in columns.items())}" if columns else ""
-        return f"{self.dropped['rows']} rows dropped for missing values{where}"
+        rows = self.dropped["rows"]
+        return f"{rows} {'row' if rows == 1 else 'rows'} dropped for missing values{where}"
 
     def to_frame(self) -> Any:
         """The values as a frame, of pandas if it is installed, else of polars or pyarrow."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..data.schema import Schema
 from ..data.sources import Source, open_source
-from ..data.table import Missing, Table, check_missing
+from ..data.table import Missing, check_missing
 from ..errors import InvalidFile, InvalidInput
 from ..network import Network
 from ..pdmm.masks import GaussianMask
