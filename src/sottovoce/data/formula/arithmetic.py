@@ -78,11 +78,14 @@ def _step(kind: str, taken: Any, stack: list[Any]) -> Any:
         return right**taken
     if kind in FUNCTIONS:
         return FUNCTIONS[kind](right)
+    if kind == "/" and np.ndim(right) == 0 and right == 0:  # wrong without any row too
+        return np.float64(np.inf)
     return OPERATIONS[kind](stack.pop(), right)
 
 
 def in_rows(what: str, why: str, bad: Any, first: First) -> InvalidInput:
     """A sentence about some rows, by number: cells are a party's own, and are not quoted."""
+    what = what if len(what) <= 80 else what[:80] + "..."
     if np.ndim(bad) == 0:  # numbers of the formula alone: the same at every party
         return InvalidInput(f"formula: {what} has {why}, whatever the rows are.")
     places = np.flatnonzero(bad)

@@ -95,7 +95,7 @@ class Design:
         """
         checked, rows = self._checked(values, first)
         numbers = {k: self._factors[k].numbers(checked, first) for k in self._used}
-        matrix = np.empty((rows, len(self.columns)))
+        matrix = np.empty((rows, len(self.columns)), order="F")
         with np.errstate(over="ignore"):
             for place, factors in enumerate(self._products):
                 matrix[:, place] = 1.0

@@ -24,6 +24,7 @@ from .tokens import shown
 LONGEST_EXPRESSION = 500  # characters: it is the name of a column
 LARGEST_POWER = 20
 MOST_KNOTS = 50
+CLOSEST, WIDEST = 1e-9, 1e100  # knots, as a part of the range, and ranges: second derivatives stay finite
 LARGEST_DEGREE = 5
 
 SUM, PRODUCT, SIGNED, POWER, SINGLE = range(5)  # how tightly a piece holds together, for its brackets
@@ -132,18 +133,22 @@ class NumberGrammar(Reader):
                     place,
                 )
         ends, knots = given["range"], given["knots"]
-        if len(ends) != 2 or not ends[0] < ends[1]:
-            raise self.refused("range must be two numbers in order, such as range=[0, 120].", place)
-        if len(knots) > MOST_KNOTS or not all(before < after for before, after in pairwise([ends[0], *knots, ends[1]])):
-            raise self.refused(f"knots must be at most {MOST_KNOTS} numbers in order, inside of the range.", place)
-        if not np.isfinite(1 / min(after - before for before, after in pairwise([ends[0], *knots, ends[1]])) ** 2):
-            raise self.refused("two knots are too close to each other.", place)
+        self._check_knots(ends, knots, place)
         of = self._expression(piece.text, piece.steps, place)
         degree = None if function.text == "ns" else given.get("degree", 3)
         spline = Spline(of, tuple(knots), (ends[0], ends[1]), degree)
         if len(spline.text) > LONGEST_EXPRESSION:
             raise self.refused(f"an expression has at most {LONGEST_EXPRESSION} characters.", place)
         return spline
+
+    def _check_knots(self, ends: list[float], knots: list[float], place: int) -> None:
+        if len(ends) != 2 or not ends[0] < ends[1]:
+            raise self.refused("range must be two numbers in order, such as range=[0, 120].", place)
+        gaps = [after - before for before, after in pairwise([ends[0], *knots, ends[1]])]
+        if len(knots) > MOST_KNOTS or not all(gap > 0 for gap in gaps):
+            raise self.refused(f"knots must be at most {MOST_KNOTS} numbers in order, inside of the range.", place)
+        if min(gaps) < CLOSEST * (ends[1] - ends[0]) or not 1 / WIDEST < ends[1] - ends[0] < WIDEST:
+            raise self.refused("knots are too close to each other, or too far apart.", place)
 
     def _keywords(self, function: str) -> dict[str, Any]:
         given: dict[str, Any] = {}
