@@ -222,6 +222,16 @@ def test_decimals_are_rounded_once() -> None:
     assert values == [float(cell) for cell in cells]
 
 
+def test_what_arrow_takes_for_a_number_or_a_date_is_not_always_one() -> None:
+    assert kinds(read(ANY_NUMBER, pa.array(["1", "nan(5)", "nan", ""]))[1]) == {"not a number": (2,)}
+    assert kinds(read(ANY_NUMBER, pa.array(["1", "nan(5)", "nan"]))[1]) == {"not a number": (2,)}  # without a blank
+    any_date = sv.Column("x", "date")
+    assert kinds(read(any_date, pa.array(["2020-01-01", "0000-12-31"]))[1]) == {"not a date": (2,)}
+    assert kinds(read(any_date, pa.array([0, 2932897, -719163], pa.int32()).cast(pa.date32()))[1]) == {
+        "not a date": (2, 3)
+    }
+
+
 def test_infinities_are_refused_and_nan_is_missing() -> None:
     values, problems = read(ANY_NUMBER, pa.array([math.inf, 1.0, math.nan, -math.inf, None]))
     assert values == pytest.approx([math.nan, 1.0, math.nan, math.nan, math.nan], nan_ok=True)

@@ -17,6 +17,7 @@ from .keygen import keygen
 from .node import node
 from .paper import paper
 from .plan import plan
+from .schema import schema
 from .solve import solve
 from .status import status
 from .terminal import CLOSED_PIPE, Exit, one_line_each, pipe_closed
@@ -87,6 +88,7 @@ for command, summary in (
     (compare, "Set the method beside others: error, leakage, messages, bytes."),
     (demo, "Watch ten hospitals fit one regression."),
     (paper, "Reproduce the paper: figures, data, claims."),
+    (schema, "Draft what the columns of a table mean, to be agreed on."),
     (keygen, "Make the key and certificate of a party."),
     (plan, "Write the node files of a whole network, audited first."),
     (fingerprints, "Show what to compare with the neighbours over the telephone."),
