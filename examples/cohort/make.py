@@ -28,7 +28,7 @@ FIRST_DAY = date(2022, 1, 1)
 GAPS: dict[str, dict[str, float]] = {
     "h1": {"crp": 0.05},
     "h2": {"crp": 0.04, "smoker": 0.03},
-    "h3": {"dose": 0.04, "treatment": 0.02, "death": 0.02},
+    "h3": {"dose": 0.04, "treatment": 0.03, "death": 0.02},
     "h4": {"age": 0.03, "sex": 0.02, "smoker": 0.06, "admitted": 0.05, "crp": 0.08, "recovery": 0.03},
     "h5": {},
 }
