@@ -15,7 +15,7 @@ from rich.table import Table
 
 from sottovoce.errors import NotConvergedWarning
 
-from . import auditing, logistic, messages, network, overhead, pairs, penalties, speed, statistics, tuning
+from . import auditing, logistic, messages, network, overhead, pairs, penalties, reading, speed, statistics, tuning
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -37,6 +37,7 @@ BENCHMARKS = {
     "audit": auditing.audits,
     "statistics": statistics.memory,
     "network": network.networking,
+    "reading": reading.sources,
 }
 
 

@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from picture_faults import faults
 
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
 from sottovoce.errors import InvalidInput, NotConverged
 from sottovoce.statistics.of_tables import ask
+from sottovoce.statistics.tables import restored, text
 
 SCHEMA = sv.Schema(
     {
@@ -185,7 +187,13 @@ def test_histograms(tables, pooled):
     assert sex.levels == ("f", "m", "x")
     assert sex.counts.tolist() == [(pooled["sex"] == level).sum() for level in sex.levels]
     assert sex.dropped == dropped_of(pooled, "sex")
-    assert sex.to_dict()["levels"] == ["f", "m", "x"]
+    again = restored("histogram", sex.to_dict(), 4)
+    assert text(again, ["sex"]) == text(sex, ["sex"])
+    assert (
+        text(sex, ["sex"]).splitlines()[1]
+        == f"{sex.dropped['rows']} rows dropped for missing values: sex {sex.dropped['sex']}"
+    )
+    assert faults(sex.plot()) == []
     assert own.histogram("smoker").counts.tolist() == [(pooled["smoker"] == value).sum() for value in (0, 1)]
     known = pooled["age"].dropna()
     assert own.histogram("age").counts.tolist() == np.histogram(known, np.linspace(0, 120, 11))[0].tolist()

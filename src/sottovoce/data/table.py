@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..errors import InvalidInput
 from .batch import Array, Batch
 from .rows import Rows
 from .schema import Schema
-from .selection import Selection
+from .selection import Numbers, Selection
 from .sources import Source
 from .table_rows import TableRows
 from .typed import typed
@@ -34,11 +33,10 @@ class Gaps:
     count: int = 0
     first: list[int] = field(default_factory=list)
 
-    def add(self, missing: npt.NDArray[np.bool_], batch: Batch) -> None:
-        """Those of one batch."""
+    def add(self, missing: npt.NDArray[np.bool_], numbers: Numbers) -> None:
+        """Those of some rows."""
         self.count += int(missing.sum())
-        wanted = SHOWN - len(self.first)
-        self.first += (np.flatnonzero(missing)[:wanted] + batch.first + 1).tolist()
+        self.first += numbers[missing][: SHOWN - len(self.first)].tolist()
 
     def told(self) -> str:
         """``12 (rows 3, 8, 9, 15, 21, ..)``."""
@@ -48,14 +46,14 @@ class Gaps:
 
 @dataclass
 class Survey:
-    """What one pass over a table found.
+    """What a pass over a table found.
 
     Attributes
     ----------
-    read, used : int
-        Rows of the table, and those without a missing value in the columns in use.
     gaps : dict
         By column in use, where it is missing.
+    read, used : int
+        Rows of the table, and those without a missing value in the columns in use.
     """
 
     gaps: dict[str, Gaps]
@@ -66,6 +64,18 @@ class Survey:
     def dropped(self) -> dict[str, int]:
         """How many rows are left out, under ``"rows"``, and by column in how many it is missing."""
         return {"rows": self.read - self.used, **{name: gap.count for name, gap in self.gaps.items()}}
+
+    def complete(self, batch: Batch) -> npt.NDArray[np.bool_]:
+        """Which rows of a batch have all values; they are added to what was found."""
+        complete, numbers = np.ones(batch.rows, bool), row_numbers(batch)
+        for name, gap in self.gaps.items():
+            missing = batch.missing(name)
+            if missing.any():
+                gap.add(missing, numbers)
+                complete &= ~missing
+        self.read += batch.rows
+        self.used += int(complete.sum())
+        return complete
 
 
 class Table:
@@ -81,39 +91,39 @@ class Table:
         What is taken of a row: ``PlainColumns``, or the ``Equation`` of a formula.
     missing : {"raise", "drop"}
         Whether missing values are refused, or rows left out that have one in a column in use.
+
+    Examples
+    --------
+    >>> from sottovoce.data.selection import PlainColumns
+    >>> from sottovoce.data.sources import open_source
+    >>> source = open_source({"age": [61.0, None, 58.0], "dose": [2.5, 1.0, 3.0]})
+    >>> table = Table(source, Schema({"age": "number", "dose": "number"}), PlainColumns(("age", "dose")), "drop")
+    >>> len(table.rows), table.rows.largest().tolist(), table.dropped
+    (2, [61.0, 3.0], {'rows': 1, 'age': 1, 'dose': 0})
     """
 
     def __init__(self, source: Source, schema: Schema, selection: Selection, missing: Missing = "raise") -> None:
         check_missing(missing, selection.needs)
         self.source, self.schema, self.selection, self.missing = source, schema, selection, missing
         self._wanted = schema.restricted(selection.needs)
+        self._rows = TableRows(self._blocks, len(selection.columns))
+        self._survey: Survey | None = None  # of the last pass; where the next one differs, its rows are refused
 
-    @cached_property
+    @property
     def survey(self) -> Survey:
-        """One pass over the table.
+        """What is in the table; read where it was not yet.
 
         Raises
         ------
         InvalidInput
-            A cell that is not what the schema says, or of which the formula makes no number: by row and column.
+            A cell that is not what the schema says, or of which the formula makes no number: by column and row.
         """
-        survey = Survey({name: Gaps() for name in self.selection.needs})
-        for batch in self._batches():
-            complete = np.ones(batch.rows, bool)
-            for name, gap in survey.gaps.items():
-                missing = batch.missing(name)
-                gap.add(missing, batch)
-                complete &= ~missing
-            survey.read += batch.rows
-            survey.used += int(complete.sum())
-            block = self._block(batch, complete)  # refused now where it can be refused at all
-            if not np.isfinite(block).all():
-                row, k = np.argwhere(~np.isfinite(block))[0]
-                number = batch.first + 1 + int(np.flatnonzero(complete)[row])
-                raise InvalidInput(f"row {number}: {self.selection.columns[k]!r} is infinite.")
-        return survey
+        if self._survey is None:
+            len(self._rows)
+        assert self._survey is not None
+        return self._survey
 
-    @cached_property
+    @property
     def rows(self) -> Rows:
         """The complete rows.
 
@@ -122,35 +132,35 @@ class Table:
         InvalidInput
             What ``survey`` refuses; with ``missing="raise"`` any missing value: how many by column, and the first rows.
         """
-        if self.missing == "raise" and self.survey.read > self.survey.used:
-            gaps = ", ".join(f"{name!r} {gap.told()}" for name, gap in self.survey.gaps.items() if gap.count)
+        found = self.survey
+        if self.missing == "raise" and found.read > found.used:
+            gaps = ", ".join(f"{name!r} {gap.told()}" for name, gap in found.gaps.items() if gap.count)
             raise InvalidInput(
-                f"values are missing in {self.survey.read - self.survey.used} of {self.survey.read} rows, by column: "
-                f'{gaps}. Impute them, or use missing="drop", which leaves out rows that have one.'
+                f"values are missing in {found.read - found.used} of {found.read} rows, by column: {gaps}. "
+                'Impute them, or use missing="drop", which leaves out rows that have one.'
             )
-        return TableRows(self._blocks, len(self.selection.columns), self.survey.used)
+        return self._rows
 
     @property
     def dropped(self) -> dict[str, int] | None:
         """What ``missing="drop"`` leaves out, as ``Survey.dropped``; None where nothing is."""
         return self.survey.dropped if self.missing == "drop" else None
 
-    def _batches(self) -> Iterator[Batch]:
-        first = 0
-        for record_batch in self.source.batches(self._wanted):
-            batch = typed(self._wanted, record_batch, first)
-            first += batch.rows
-            yield batch
-
     def _blocks(self) -> Iterator[Array]:
-        for batch in self._batches():
-            complete = ~np.any([batch.missing(name) for name in self.selection.needs], axis=0)
-            yield self._block(batch, complete)
+        """One pass over the source."""
+        survey = Survey({name: Gaps() for name in self.selection.needs})
+        for record_batch in self.source.batches(self._wanted):
+            batch = typed(self._wanted, record_batch, survey.read)
+            complete, values = survey.complete(batch), batch.values
+            if not complete.all():
+                values = {name: values[name][complete] for name in self.selection.needs}
+            yield self.selection.block(values, row_numbers(batch)[complete])
+        self._survey = survey
 
-    def _block(self, batch: Batch, complete: npt.NDArray[np.bool_]) -> Array:
-        whole = bool(complete.all())
-        values = batch.values if whole else {name: batch.values[name][complete] for name in self.selection.needs}
-        return self.selection.block(values, batch.first + 1 + np.flatnonzero(complete))
+
+def row_numbers(batch: Batch) -> Numbers:
+    """Of its rows in the table, counted from 1."""
+    return np.arange(batch.first + 1, batch.first + batch.rows + 1)
 
 
 def check_missing(missing: Any, needs: Sequence[str] = ()) -> None:

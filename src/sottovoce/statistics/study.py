@@ -22,8 +22,8 @@ from ..pdmm.schedules import Schedule
 from ..pdmm.shards import whose
 from .agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
 from .histogram import Histogram
-from .mean_and_covariance import PooledCovariance, PooledMean, PooledVariance
 from .of_tables import Asked, ask, checked_table, run_on_tables
+from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .shards import _one_per_party
 from .statistic import Statistic
@@ -66,7 +66,8 @@ class Study:
     Examples
     --------
     >>> import sottovoce as sv
-    >>> schema = sv.Schema({"age": {"type": "number", "range": (0, 120)}, "sex": {"type": "category", "levels": "fm"}})
+    >>> sex = {"type": "category", "levels": ["f", "m"]}
+    >>> schema = sv.Schema({"age": {"type": "number", "range": (0, 120)}, "sex": sex})
     >>> tables = [{"age": [61.0, 58.0], "sex": ["f", "m"]}, {"age": [40.0], "sex": ["m"]}, {"age": [], "sex": []}]
     >>> study = sv.Study(sv.Network.ring(3), tables, schema=schema)
     >>> round(study.mean("age").mean, 6), study.histogram("sex").counts.tolist()

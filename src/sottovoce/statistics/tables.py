@@ -13,7 +13,7 @@ from ..data.rows import ArrayRows
 from ..pdmm.result import Status
 from .at_one_party import Spec
 from .histogram import Histogram, bin_counts
-from .mean_and_covariance import PooledCovariance, PooledMean, PooledVariance
+from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic, Value
 

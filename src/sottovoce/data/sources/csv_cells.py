@@ -11,6 +11,7 @@ from ..cells import DATE, DECIMAL_COMMA, MISSING, THOUSANDS, WITH_UNIT
 from ..schema import Column
 
 TRUE, FALSE = ("1", "true", "t", "yes", "y"), ("0", "false", "f", "no", "n")
+DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 POINT = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
 
 
@@ -104,7 +105,7 @@ def _number(marks: Marks) -> str:
 
 def _is_day(text: str) -> bool:
     try:
-        return len(text) == 10 and date.fromisoformat(text) is not None  # 2024-W05-1 has as many characters
+        return DAY.fullmatch(text) is not None and date.fromisoformat(text) is not None
     except ValueError:
         return False
 

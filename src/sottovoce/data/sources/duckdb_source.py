@@ -6,9 +6,10 @@ error may quote cells, and is not passed on.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,18 @@ from .source import ROWS, Source, library, stamp_of
 SETTINGS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",  # no table is a variable of this program
     "memory_limit": "1GB",  # what needs more, such as an order, goes to a folder that is removed
 }
+QUOTED = re.compile(r"'([^']+)'" + '|"([^"]+)"')
 REASONS = {  # by the name of DuckDB's exception
     "ParserException": "is not valid SQL",
     "CatalogException": "names a table, a file or a function that is not there",
     "BinderException": "names a column that is not there, or compares what cannot be compared",
     "PermissionException": "would read what it may not: files of another folder, or the net",
-    "IOException": "names a file that cannot be read",
+    "IOException": "names a file that is not there, or cannot be read",
     "ConversionException": "makes a number or a date of a cell that is none",
+    "OSError": "fails at a cell, which is not what the query takes it for",  # while rows are read
     "OutOfMemoryException": "needs more memory than it has. Select less at a time",
 }
 
@@ -38,7 +42,8 @@ class DuckDBSource(Source):
     Parameters
     ----------
     query : str
-        One SELECT. Files are named by their paths from ``folder``: ``SELECT age FROM 'rows.parquet' WHERE age >= 18``.
+        One SELECT. Files are named by their paths from ``folder``: ``SELECT age FROM 'rows.parquet' WHERE age >= 18``;
+        as arguments of functions such as ``read_csv`` by their whole paths.
     file : str or Path, optional
         A database file, whose tables the query may name; files are then not read.
     folder : str or Path
@@ -77,14 +82,23 @@ class DuckDBSource(Source):
             connection = duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": scratch})
             try:
                 if self.file is None:
-                    folder = _text(str(self.folder.resolve()))
-                    connection.execute(f"SET allowed_directories = [{folder}]; SET file_search_path = {folder}")
+                    self._name_files(connection)
                 else:
                     self._attach(connection)
                 connection.execute("SET enable_external_access = false; SET lock_configuration = true")
                 yield connection
             finally:
                 connection.close()
+
+    def _name_files(self, connection: Any) -> None:
+        """Files that the query quotes are those of the folder: DuckDB itself would look in the working directory."""
+        folder = self.folder.resolve()
+        connection.execute(f"SET allowed_directories = [{_text(str(folder))}]")
+        for single, double in QUOTED.findall(self.query):
+            name = single or double
+            if _below(name) and any(folder.glob(name)):
+                with suppress(Exception):  # text of the query that happens to name a file; what reads it will say so
+                    connection.execute(f"CREATE VIEW {_name(name)} AS FROM {_text(str(folder / name))}")
 
     def _attach(self, connection: Any) -> None:
         self.stamp()  # says what is wrong with a file that is not there
@@ -136,6 +150,11 @@ class DuckDBSource(Source):
             except Exception as error:
                 sentence = self._why(error)
         raise InvalidFile(sentence)
+
+
+def _below(name: str) -> bool:
+    path = Path(name)
+    return not path.is_absolute() and ".." not in path.parts and "**" not in name and name.strip(".") != ""
 
 
 def _text(value: str) -> str:

@@ -40,7 +40,8 @@ def _sum(column: Any) -> int:
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
         numbers = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
         wide = numbers.astype(np.float64 if pa.types.is_floating(column.type) else np.int64, copy=False)
-        return (int(_mixed(wide.view(np.uint64)).sum()) + 31 * column.null_count) % 2**64
+        nulls = 31 * int(column.null_count)
+        return (int(_mixed(wide.view(np.uint64)).sum()) + nulls) % 2**64
     counted = pc.value_counts(column)  # few different texts, dates, booleans
     values = counted.field("values").to_pylist()
     hashes = np.array([crc32(repr(value).encode()) for value in values], np.uint64)

@@ -77,8 +77,7 @@ class FrameSource(Source):
             return list(self._table.columns)
         if isinstance(self._table, nw.LazyFrame):
             return list(self._table.collect_schema())
-        schema = getattr(self._table, "schema", None)
-        return list(schema.names if hasattr(schema, "names") else _reader(self._table).schema.names)
+        return list(self._table.schema.names if _is_dataset(self._table) else _reader(self._table).schema.names)
 
     def _read(self, wanted: Mapping[str, Column]) -> Iterator[Any]:
         by_text = {str(name): name for name in self._given()}

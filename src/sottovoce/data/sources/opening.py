@@ -1,4 +1,4 @@
-"""Which source it is: by the suffix of a file, by a table of settings such as ``[party.data]``, or by what Python has."""
+"""Which source it is: by the suffix of a file, by settings such as ``[party.data]``, or by what Python has."""
 
 from __future__ import annotations
 

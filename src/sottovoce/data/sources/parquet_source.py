@@ -67,7 +67,8 @@ class ParquetSource(Source):
         parquet = library("pyarrow.parquet", "a Parquet table")
         stamp_of([path])  # says what is wrong with a file that is not there
         try:
-            return parquet.ParquetFile(path, memory_map=False)
+            # Arrow would read all row groups ahead, and keep them until the last is asked for.
+            return parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
         except (OSError, ValueError):  # ArrowInvalid is a ValueError
             pass
         raise InvalidFile(f"{path} cannot be read as Parquet. Is the file whole?")

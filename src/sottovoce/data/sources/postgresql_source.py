@@ -27,7 +27,6 @@ REASONS = {  # by SQLSTATE, or by how it begins
     "42P01": "it names a table that is not there",
     "42703": "it names a column that is not there",
     "42501": "the user may not read what it names",
-    "25006": "it would change something, and is run read-only",
     "57014": "it took longer than the server allows",
     "57P": "the server went away",
     "22": "it makes a number or a date of a cell that is none, or divides by 0",
@@ -209,7 +208,7 @@ def _selected(field: Any, column: Column) -> str:
     """A column for SELECT: exact decimals as double precision, levels as text; the driver has no other form of them."""
     import pyarrow as pa
 
-    name = '"' + field.name.replace('"', '""') + '"'
+    name = '"' + str(field.name).replace('"', '""') + '"'
     if isinstance(field.type, pa.BaseExtensionType):
         kind = "text" if column.type == "category" else "double precision"
         return f"{name}::{kind} AS {name}"

@@ -24,6 +24,16 @@ class Source(ABC):
     """A table that can be read again and again, in the same order.
 
     ``names``, ``describe`` and ``_read`` are what a kind of source has of its own.
+
+    Examples
+    --------
+    >>> from sottovoce.data.schema import Schema
+    >>> from sottovoce.data.sources import open_source
+    >>> source = open_source({"age": [61, None], "dose": [2.5, 3.0]})
+    >>> source.names()
+    ['age', 'dose']
+    >>> [batch.to_pydict() for batch in source.batches(Schema({"age": "integer"}))]
+    [{'age': [61, None]}]
     """
 
     _seen: object | None = None  # the stamp of the first pass
