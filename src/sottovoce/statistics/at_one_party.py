@@ -147,17 +147,15 @@ class Spec:
 def read_spec(table: Table, mask: GaussianMask | ModularMask | None) -> Spec:
     """The table ``[statistic]`` of a plan, or of a problem file without its data; without a mask that of the library's
     statistics."""
-    for key in ("formula", "missing"):
-        if key in table:
-            raise table.refuse(key, "needs a [schema], which says what the columns of the tables are. Add one.")
-    return Spec.from_table(Table(table.file, table.name, {**table.values, **mask_options(table, mask)}))
-
-
-def mask_options(table: Table, mask: GaussianMask | ModularMask | None) -> dict[str, Any]:
-    """What the mask adds to the keys of a statistic, of the kind that its type takes."""
     for key in MASK_KEYS:
         if key in table:
             raise table.refuse(key, f"belongs to the mask: write mask = {{ {key} = {shown(table.values[key])} }}.")
+    values = table.values | mask_options(table, mask)
+    return Spec.from_table(Table(table.file, table.name, values))
+
+
+def mask_options(table: Table, mask: GaussianMask | ModularMask | None) -> dict[str, Any]:
+    """What a mask has to say in the table of a statistic: ``variance`` for real numbers, ``bits`` for counts."""
     if mask is None:
         return {}
     counts = table.values.get("type") == "histogram"

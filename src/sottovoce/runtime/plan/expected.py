@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...data.formula import Formula
+from ...data.prior import prior_of
 from ...data.sizes import sizes
 from ...statistics.of_tables import Asked
 
@@ -29,15 +30,11 @@ def from_ranges(asked: Asked) -> Expected | None:
     if asked.formula and "offset(" in Formula(asked.formula).canonical:
         return None  # which the target is less, whatever its own range is
     known, units = sizes(asked.selection, asked.schema), np.broadcast_to(asked.spec.scale, len(asked.spec.columns))
-    largest = prior = 0.0
-    for name, unit in zip(asked.spec.columns, units.tolist(), strict=True):
-        if name not in known:
-            return None
-        size, column = known[name] / unit, asked.schema.get(name)
-        if column is None or column.prior is None:
-            largest, prior = max(largest, ROOM * size), max(prior, size**2)
-        else:
-            largest, prior = max(largest, size), max(prior, column.prior * size**2)
+    prior = prior_of(asked.selection, asked.schema, units.tolist())
+    if prior is None or not known.keys() >= set(asked.spec.columns):
+        return None
+    named = zip(asked.spec.columns, units.tolist(), strict=True)
+    largest = max(known[name] / unit * (1.0 if name in asked.schema else ROOM) for name, unit in named)
     return Expected(_rounded_up(largest), float(f"{prior:.3g}"))
 
 

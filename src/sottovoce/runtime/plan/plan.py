@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...data.problem_file import KEYS, read_network
-from ...data.schema import Schema
+from ...data.schema_file import read_schema
 from ...errors import InvalidFile, InvalidInput, Unsupported
 from ...files.toml_table import Table, TomlFile, read_text
 from ...files.toml_text import toml, toml_key
@@ -173,7 +173,7 @@ def read_plan(path: str | Path) -> Plan:
                 raise table.refuse("delta", f"must be a positive number of nats; got {delta:g}.")
         else:
             mask = read_mask(table)
-    schema = Schema.from_table(file.table("schema")) if "schema" in file.values else None
+    schema = read_schema(file) if "schema" in file.values else None
     question = read_question(one_of_them(file, file.values), mask, n, schema)
     if "noise" in file.values:
         question = with_noise(question, file.table("noise"))

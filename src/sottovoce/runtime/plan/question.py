@@ -21,7 +21,7 @@ from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ...statistics.agreements import DEFAULT_MASK
-from ...statistics.asked_in_files import read_asked
+from ...statistics.asked_table import read_asked, refuse_without_schema
 from ...statistics.at_one_party import LARGEST, MASK_KEYS, Spec, read_spec
 from ...statistics.of_tables import Asked
 from .expected import Expected, from_ranges
@@ -230,6 +230,8 @@ def read_question(table: Table, mask: Mask | None, parties: int, schema: Schema 
         question = Question(None, table, mask or DEFAULT_MASK, parties)
         question.party_cost()  # for its refusals
         return question
+    if schema is None:
+        refuse_without_schema(table)
     asked = None if schema is None else read_asked(table, schema, mask)
     spec = read_spec(table, mask) if asked is None else asked.spec
     hides = ModularMask(spec.bits) if spec.type == "histogram" else GaussianMask(spec.variance)
