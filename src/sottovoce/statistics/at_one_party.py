@@ -150,14 +150,19 @@ def read_spec(table: Table, mask: GaussianMask | ModularMask | None) -> Spec:
     for key in MASK_KEYS:
         if key in table:
             raise table.refuse(key, f"belongs to the mask: write mask = {{ {key} = {shown(table.values[key])} }}.")
-    values = dict(table.values)
-    if mask is not None:
-        counts = values.get("type") == "histogram"
-        if counts is not isinstance(mask, ModularMask):
-            wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
-            raise table.refuse(None, f"needs a mask with {wanted}.")
-        values |= {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
+    values = table.values | mask_options(table, mask)
     return Spec.from_table(Table(table.file, table.name, values))
+
+
+def mask_options(table: Table, mask: GaussianMask | ModularMask | None) -> dict[str, Any]:
+    """What a mask has to say in the table of a statistic: ``variance`` for real numbers, ``bits`` for counts."""
+    if mask is None:
+        return {}
+    counts = table.values.get("type") == "histogram"
+    if counts is not isinstance(mask, ModularMask):
+        wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
+        raise table.refuse(None, f"needs a mask with {wanted}.")
+    return {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
 
 
 def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike | Rows) -> Statistic:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 
-from ..errors import NotConverged, Unsupported
+from ..errors import InvalidInput, NotConverged, Unsupported
 from ..files.frames import to_frame
 from ..files.html_table import html_table
 from ..pdmm.common_problems import averaging
@@ -93,13 +94,13 @@ class Statistic:
     masks: tuple[GaussianMask | ModularMask, ...]
     dropped: dict[str, int] | None = None
 
-    def audit(self, **arguments: Any) -> tuple[Report, ...]:
+    def audit(self, *, priors: Sequence[float | None] | None = None, **arguments: Any) -> tuple[Report, ...]:
         """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``
         and ``noise``.
 
         The secrets are what a party contributes; over one honest component their sum is all that is disclosed. Without
-        ``prior`` each agreement takes its own from what was contributed; ``c``, ``theta`` and ``overlay`` are those of
-        its run unless given. ``audit_total`` adds the reports up.
+        ``prior`` each agreement takes its own from what was contributed, or from ``priors``, one for each; ``c``,
+        ``theta`` and ``overlay`` are those of its run unless given. ``audit_total`` adds the reports up.
         """
         from ..privacy.audit import audit
 
@@ -110,10 +111,12 @@ class Statistic:
             )
         if arguments.get("noise") is not None:
             raise Unsupported("the agreements of a statistic were on exact numbers: leave noise out.")
-        played = zip(self.runs, self.problems, self.masks, strict=True)
-        return tuple(
-            audit(_secrets_of(problem, mask), mask=mask, **_as(run, arguments)) for run, problem, mask in played
-        )
+        given = [None] * len(self.runs) if priors is None else priors
+        if len(given) != len(self.runs):
+            raise InvalidInput(f"priors must have one for each of {len(self.runs)} agreements; got {len(given)}.")
+        own = [arguments if prior is None else {**arguments, "prior": prior} for prior in given]
+        played = zip(self.runs, self.problems, self.masks, own, strict=True)
+        return tuple(audit(_secrets_of(problem, mask), mask=mask, **_as(run, of)) for run, problem, mask, of in played)
 
     def audit_total(self, **arguments: Any) -> Report:
         """What all agreements together gave away, at most: ``privacy.total`` of this statistic alone."""
