@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -175,3 +176,62 @@ def test_without_dask(monkeypatch):
         MissingExtra, match=r"sv\.data\.on needs Dask\. Install it with: pip install 'sottovoce\[dask\]'"
     ):
         sv.data.on(None)
+
+
+SCHEMA = sv.Schema(
+    {
+        "age": {"type": "number", "range": (0, 120)},
+        "sex": {"type": "category", "levels": ["f", "m"]},
+        "recovery": {"type": "number", "range": (-1000, 1000)},
+    }
+)
+
+
+def cohort(rows):
+    rng = np.random.default_rng(rows)
+    age, sex = rng.uniform(20, 90, rows), rng.choice(["f", "m"], rows)
+    age[::11] = np.nan
+    return {"age": age, "sex": sex, "recovery": 3 + 0.5 * np.nan_to_num(age) + (sex == "m") + rng.normal(size=rows)}
+
+
+def in_parts(table, sizes):
+    at = np.cumsum([0, *sizes])
+    return [{name: column[a:b] for name, column in table.items()} for a, b in pairwise(at)]
+
+
+def test_a_study_sums_a_table_where_it_lies(client, tmp_path):
+    """To the bit as on one machine, whatever the partitions; also those that workers open, and Dask frames."""
+    pd, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    whole, others = cohort(400), [cohort(60), cohort(35)]
+    on, network = sv.data.on(client), sv.Network.ring(3)
+    paths = []
+    for k, part in enumerate(in_parts(whole, [1, 250, 149])):
+        paths.append(str(tmp_path / f"{k}.parquet"))
+        pd.DataFrame(part).to_parquet(paths[-1])
+    given = {
+        "here": whole,
+        "parts": on.table(in_parts(whole, [399, 1])),
+        "paths": on.table(paths),
+        "frame": on.table(frames.from_pandas(pd.DataFrame(whole), npartitions=3)),
+    }
+    fits = {
+        name: sv.Study(network, [table, *others], schema=SCHEMA, missing="drop", seed=1).least_squares(
+            "recovery ~ age + sex"
+        )
+        for name, table in given.items()
+    }
+    assert fits["here"].dropped == {"rows": 37 + 6 + 4, "age": 37 + 6 + 4, "sex": 0, "recovery": 0}
+    for fit in fits.values():
+        assert fit.parameters.tobytes() == fits["here"].parameters.tobytes()
+        assert fit.dropped == fits["here"].dropped
+
+
+def test_what_is_wrong_with_a_partition_is_told_by_partition_and_row(client):
+    bad = in_parts(cohort(50), [20, 30])
+    bad[1]["sex"] = np.where(np.arange(30) == 6, "SECRET77", bad[1]["sex"])
+    study = sv.Study(sv.Network.ring(3), [sv.data.on(client).table(bad), cohort(9), cohort(9)], schema=SCHEMA)
+    with pytest.raises(InvalidInput, match=r"partition 2 of 2.*'sex'.*row 7") as error:
+        study.histogram("sex")
+    assert "SECRET77" not in str(error.value)
+    with pytest.raises(InvalidInput, match="at least one partition"):
+        sv.data.on(client).table([])

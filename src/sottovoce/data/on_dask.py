@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from ..errors import InvalidInput, MissingExtra, SottovoceError
 from ..numerics.unquoted import kind_of
 from .fold import Array, Fold, Folded, even
 from .table_rows import FoldedRows
+
+if TYPE_CHECKING:
+    from .dask_source import DaskSource
 
 Blocks = Callable[[Any], Iterable[Array]]  # of a partition, as a worker has it
 
@@ -90,6 +93,23 @@ class OnDask:
             Sums of them, with the bits that ``TableRows`` gives.
         """
         return DaskRows(self, _partitions(partitions), width, blocks or as_blocks, count)
+
+    def table(self, partitions: Any) -> DaskSource:
+        """A table on the cluster, under a schema: one of the tables of ``sv.Study``, whose statistics sum it there.
+
+        Parameters
+        ----------
+        partitions : Dask DataFrame, or sequence
+            As of ``rows``; of a sequence also paths, which the workers open.
+
+        Returns
+        -------
+        DaskSource
+            Not read yet. What is refused of it is told by partition, and by row within it.
+        """
+        from .dask_source import DaskSource
+
+        return DaskSource(self, _partitions(partitions))
 
     def map(self, function: Callable[[Any], Any], partitions: Any) -> Iterator[Any]:
         """``function`` of each partition, on the workers; in the order in which they are ready.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,10 +16,11 @@ import numpy.typing as npt
 
 from ..errors import InvalidInput
 from .batch import Array, Batch
+from .dask_source import DaskSource
 from .rows import Rows
 from .schema import Schema
 from .selection import Numbers, Selection
-from .sources import Source
+from .sources import Source, open_source
 from .table_rows import TableRows
 from .typed import typed
 
@@ -65,6 +67,13 @@ class Survey:
         """How many rows are left out, under ``"rows"``, and by column in how many it is missing."""
         return {"rows": self.read - self.used, **{name: gap.count for name, gap in self.gaps.items()}}
 
+    def add(self, other: Survey) -> None:
+        """What was found elsewhere, in rows that are counted there."""
+        self.read, self.used = self.read + other.read, self.used + other.used
+        for name, gap in other.gaps.items():
+            self.gaps[name].count += gap.count
+            self.gaps[name].first += gap.first[: SHOWN - len(self.gaps[name].first)]
+
     def complete(self, batch: Batch) -> npt.NDArray[np.bool_]:
         """Which rows of a batch have all values; they are added to what was found."""
         complete, numbers = np.ones(batch.rows, bool), row_numbers(batch)
@@ -106,7 +115,11 @@ class Table:
         check_missing(missing, selection.needs)
         self.source, self.schema, self.selection, self.missing = source, schema, selection, missing
         self._wanted = schema.restricted(selection.needs)
-        self._rows = TableRows(self._blocks, len(selection.columns))
+        self._rows: Rows
+        if isinstance(source, DaskSource):
+            self._rows = source.on.rows(source.partitions, len(selection.columns), partial(blocks_of_part, self._taken))
+        else:
+            self._rows = TableRows(self._blocks, len(selection.columns))
         self._survey: Survey | None = None  # of the last pass; where the next one differs, its rows are refused
 
     @property
@@ -118,7 +131,11 @@ class Table:
         InvalidInput
             A cell that is not what the schema says, or of which the formula makes no number: by column and row.
         """
-        if self._survey is None:
+        if self._survey is None and isinstance(self.source, DaskSource):
+            self._survey = self._no_rows()
+            for part in self.source.on.map(partial(survey_of_part, self._taken), self.source.partitions):
+                self._survey.add(part)
+        elif self._survey is None:
             len(self._rows)
         assert self._survey is not None
         return self._survey
@@ -146,16 +163,48 @@ class Table:
         """What ``missing="drop"`` leaves out, as ``Survey.dropped``; None where nothing is."""
         return self.survey.dropped if self.missing == "drop" else None
 
+    @property
+    def _taken(self) -> Taken:
+        return Taken(self._wanted, self.selection)
+
+    def _no_rows(self) -> Survey:
+        return Survey({name: Gaps() for name in self.selection.needs})
+
     def _blocks(self) -> Iterator[Array]:
         """One pass over the source."""
-        survey = Survey({name: Gaps() for name in self.selection.needs})
-        for record_batch in self.source.batches(self._wanted):
-            batch = typed(self._wanted, record_batch, survey.read)
+        survey = self._no_rows()
+        yield from self._taken.blocks(self.source, survey)
+        self._survey = survey
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What is taken of a source, wherever it is read."""
+
+    wanted: Schema
+    selection: Selection
+
+    def blocks(self, source: Source, survey: Survey) -> Iterator[Array]:
+        """The numbers of its complete rows; what is found on the way is added to the survey."""
+        for record_batch in source.batches(self.wanted):
+            batch = typed(self.wanted, record_batch, survey.read)
             complete, values = survey.complete(batch), batch.values
             if not complete.all():
                 values = {name: values[name][complete] for name in self.selection.needs}
             yield self.selection.block(values, row_numbers(batch)[complete])
-        self._survey = survey
+
+
+def blocks_of_part(taken: Taken, part: Any) -> Iterator[Array]:
+    """Of one partition of a table, where it lies."""
+    return taken.blocks(open_source(part), Survey({name: Gaps() for name in taken.selection.needs}))
+
+
+def survey_of_part(taken: Taken, part: Any) -> Survey:
+    """What one partition holds."""
+    survey = Survey({name: Gaps() for name in taken.selection.needs})
+    for _ in taken.blocks(open_source(part), survey):
+        pass
+    return survey
 
 
 def row_numbers(batch: Batch) -> Numbers:
