@@ -5,7 +5,7 @@ It is for the party itself. Nothing of it is logged or leaves the party, and sti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,6 @@ def check(
         if columns is not None:
             raise InvalidInput("formula and columns are both given. Keep one.")
         design = (formula if isinstance(formula, Formula) else Formula(formula)).design(schema)
-        _computed(design, {name: np.empty(0) for name in schema}, np.empty(0, np.int64))  # wrong whatever the rows are
         if not design.needs:
             raise InvalidInput("the formula reads no column of the table. Name one in it.")
     needs = design.needs if design is not None else _asked(schema, columns)
@@ -95,7 +94,9 @@ def check(
     names = source.names()
     absent = tuple(name for name in needs if name not in names)
     look = _Look(schema, [name for name in needs if name in names], None if absent else design)
-    stopped = look.through(source) if look.needs or not absent else ()
+    stopped = look.through(source) if look.needs else ()
+    if absent:
+        stopped = (*_not_there(source, schema.restricted(needs)), *stopped)
     own, used = look.own, 0 if absent else look.used
     return Checked(
         source=source.describe(),
@@ -128,6 +129,14 @@ def _asked(schema: Schema, columns: Any) -> tuple[str, ...]:
         raise InvalidInput(f"columns must be the names of one or more columns; got {kind_of(columns)}.")
     schema.restricted(names)  # a sentence for names that are none of columns
     return tuple(dict.fromkeys(names))
+
+
+def _not_there(source: Source, wanted: Schema) -> Iterator[str]:
+    """What a source says of a column that it has not, with a hint at what else may be wrong."""
+    try:
+        next(source.batches(wanted), None)
+    except InvalidInput as error:
+        yield str(error).rstrip(".")
 
 
 def _computed(design: Design, values: Mapping[str, Array], numbers: npt.NDArray[np.int64]) -> Array:

@@ -52,7 +52,7 @@ class Checked:
     rare : dict
         By category in use, its levels that fewer than five of the rows used have, with the number of rows.
     stopped : tuple of str
-        What else would stop the party: a table that cannot be read to its end.
+        What else would stop the party: a column that is not there, a table that cannot be read to its end.
 
     Examples
     --------
@@ -95,8 +95,8 @@ class Checked:
     def refusals(self) -> list[str]:
         """What would stop the party, each in a sentence."""
         found = [*self.stopped]
-        if self.absent:
-            found.append(f"the table has no {_columns(self.absent)}, which {_is(self.absent)} in use")
+        if len(self.absent) > 1:  # the first has a sentence of its own
+            found.append(f"the table has no {_columns(self.absent)}, which are in use")
         found += [problem.told() for problem in self.problems]
         if self.missing == "raise" and (gaps := self._gaps()):
             found.append(f'values are missing, by column: {gaps}. Impute them, or use missing = "drop"')
