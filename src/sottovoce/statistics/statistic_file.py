@@ -205,11 +205,12 @@ def _with_schema(file: TomlFile, table: Table, seed: int | None) -> TablesFile:
     network = read_network(file.table("network"), parties, file.path.parent, seed)
     simulation = _simulation(file.table("pdmm"), network, seed)
     tables = [asked.table(source) for source in sources]
-    for name, own in zip(parties, tables, strict=True):
+    for k, (name, own) in enumerate(zip(parties, tables, strict=True)):
         try:
             checked_table(asked, own, len(parties))
         except InvalidInput as error:
-            raise InvalidFile(f"{file.path}: party {name}: {_of(own, str(error))}") from None
+            where = file.where(table.name, "files") if "files" in table else file.where("statistic.parties", "data", k)
+            raise InvalidFile(f"{where}: party {name}: {_of(own, str(error))}") from None
     return TablesFile(file.path, asked.spec, parties, simulation, asked, tables, question.values.get("formula"))
 
 
