@@ -70,8 +70,9 @@ class Agreements(ABC):
         floor = resolution(mask) / (3 * self.tol) if self.tol else 1.0
         return self._agreed(np.column_stack([contributions, np.full(len(contributions), floor)]), mask)[:, :-1]
 
-    def total(self, counts: Integers, mask: ModularMask) -> Integers:
-        """The exact sums ``(p,)`` over the parties of ``(local, p)`` counts."""
+    def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True) -> Integers:
+        """The exact sums ``(p,)`` over the parties of ``(local, p)`` counts. ``of_rows``: whether they count all rows
+        of a party, once."""
         means = self._agreed(counts.astype(np.float64), mask)
         return np.asarray(np.rint(self.parties * means[0]), dtype=np.int64)
 

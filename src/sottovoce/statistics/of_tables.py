@@ -42,6 +42,7 @@ class Asked:
     (``selection``), and what becomes of missing values.
 
     ``single``: the answer is a number, and not one per column. ``levels``: what a histogram counts, where not numbers.
+    ``formula``: of a regression, as it was given.
     """
 
     spec: Spec
@@ -50,6 +51,7 @@ class Asked:
     missing: Missing = "raise"
     single: bool = False
     levels: tuple[str, ...] = ()
+    formula: str = ""
 
     def table(self, source: Source) -> Table:
         """What is asked of one party's source."""
@@ -59,7 +61,17 @@ class Asked:
     def revealed(self) -> list[str]:
         """What the sums are of that every honest component discloses."""
         dropped = ["the rows left out for missing values, and by column those in which it is missing"]
-        return [*self.spec.revealed, *(dropped if self.missing == "drop" else [])]
+        of_levels = [f"the rows at each of {len(self.levels)} levels of {self.spec.columns[0]}"] if self.levels else []
+        return [*(of_levels or self.spec.revealed), *(dropped if self.missing == "drop" else [])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, in the keys of a file that has the schema too, with every default written out."""
+        told = self.spec.to_dict()
+        what: dict[str, Any] = {"formula": self.formula} if self.formula else {"columns": told["columns"]}
+        follows = {"type", "columns", "features", "target"}  # from what is there, or from the schema
+        follows |= {"intercept"} if self.formula else {"bins"} if self.levels else set()
+        rest = {key: value for key, value in told.items() if key not in follows}
+        return {"type": self.spec.type, **what, "missing": self.missing, **rest}
 
     def to_json(self) -> str:
         """What tells it from others, in one line."""
@@ -148,7 +160,8 @@ def checked_table(asked: Asked, table: Table, parties: int) -> Rows:
 def agreed_dropped(agreements: Agreements, tables: Sequence[Table]) -> dict[str, int]:
     """How many rows the parties drop, and in how many each column is missing: exact, in one agreement."""
     own = [table.survey.dropped for table in tables]
-    totals = agreements.total(np.array([list(counts.values()) for counts in own], dtype=np.int64), ModularMask())
+    counts = np.array([list(counts.values()) for counts in own], dtype=np.int64)
+    totals = agreements.total(counts, ModularMask(), of_rows=False)
     return dict(zip(own[0], totals.tolist(), strict=True))
 
 
@@ -162,7 +175,7 @@ def _regression(
     equation = Equation(Formula(formula).design(schema))
     units = _scale(schema, equation, scale)
     spec = Spec("least_squares", equation.columns, scale=units, intercept=equation.intercept, **options)
-    return Asked(spec, schema, equation, missing)
+    return Asked(spec, schema, equation, missing, formula=formula)
 
 
 def _scale(schema: Schema, selection: Selection, given: float | Mapping[str, float] | None) -> list[float]:
