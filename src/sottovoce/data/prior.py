@@ -43,10 +43,14 @@ def prior_of(selection: Selection, schema: Schema, scale: Sequence[float]) -> fl
     if len(known) < len(needs):
         return None
     for margin in (0.0, 0.01):  # log(x) has no value at the end of a range from 0
+        values = _places(needs, margin, 1.0)
         try:
-            block = selection.block(_places(needs, margin, 1.0), np.arange(POINTS))
+            block = selection.block(values, np.arange(POINTS))
         except InvalidInput:
             continue
-        found = zip(selection.columns, (block**2).mean(axis=0).tolist(), scale, strict=True)
-        return max(float(known.get(name, square)) / unit**2 for name, square, unit in found)
+        squares = dict(zip(selection.columns, (block**2).mean(axis=0).tolist(), strict=True))
+        for name, numbers in zip(selection.columns, block.T, strict=True):
+            if name in known and np.array_equal(numbers, values[name]):  # a target may be less an offset
+                squares[name] = known[name]
+        return max(squares[name] / unit**2 for name, unit in zip(selection.columns, scale, strict=True))
     return None
