@@ -6,6 +6,7 @@ import csv
 import json
 import runpy
 import shutil
+import sys
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,27 @@ def test_the_prior_of_a_regression_is_one_for_values_and_one_for_their_products(
     assert priors[:2] == [None, None]  # counts, which come first
     assert priors[2] == pytest.approx(values, rel=0.05)  # from 256 places
     assert priors[3:] == [2 * priors[2] ** 2] * 2
+
+
+HEAVY = (
+    "pyarrow",
+    "pyarrow.csv",
+    "pyarrow.parquet",
+    "duckdb",
+    "adbc_driver_postgresql",
+    "narwhals",
+    "pandas",
+    "polars",
+)
+
+
+def test_numbers_need_no_extra_and_tables_say_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in HEAVY:
+        monkeypatch.setitem(sys.modules, name, None)
+    assert solved(COHORT.parent / "hospitals" / "problem.toml")["check"]["max_error"] < 1e-6
+    done = sottovoce("solve", COHORT / "problem.toml")
+    assert done.exit_code == 2
+    assert "pip install 'sottovoce[data]'" in " ".join(done.stderr.split())
 
 
 # Mistakes
