@@ -48,7 +48,7 @@ def prior_of(selection: Selection, schema: Schema, scale: Sequence[float]) -> fl
             block = selection.block(values, np.arange(POINTS))
         except InvalidInput:
             continue
-        squares = dict(zip(selection.columns, (block**2).mean(axis=0).tolist(), strict=True))
+        squares: dict[str, float] = dict(zip(selection.columns, (block**2).mean(axis=0).tolist(), strict=True))
         for name, numbers in zip(selection.columns, block.T, strict=True):
             if name in known and np.array_equal(numbers, values[name]):  # a target may be less an offset
                 squares[name] = known[name]
