@@ -16,6 +16,8 @@ The names in layers:
     for everybody: networks, problems, ``solve``, and what goes into it; ``private_mean`` and its like.
 ``sv.Schema``, ``sv.Column``
     what the columns of a table mean, agreed on beforehand.
+``sv.data``
+    a party's table checked before anything is sent.
 ``sv.costs``, ``sv.schedules``, ``sv.masks``, ``sv.recorders``
     the same costs, schedules, masks and recorders by kind, with the bases for those of one's own: ``sv.costs.Cost``,
     ``sv.masks.Mask``, ``sv.recorders.Recorder``.
@@ -34,6 +36,7 @@ The names in layers:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import data as data
 from .costs import (
     AbsoluteDeviation,
     Averaging,

@@ -98,20 +98,20 @@ def test_many_terms_of_many_sizes_against_fsum(span, rows):
 
 
 def test_the_largest_pieces_of_every_tile_fit_and_chunks_stay_small():
-    """The worst for the integers inside: every term all ones, in full tiles, a hundred times over."""
-    for top in (np.nextafter(2.0**48, 0), HUGE, 2.0**-1022 - TINY):
-        block = np.full((4096, 1), top)
+    """The worst for the integers inside: every term all ones, in full tiles, many times over."""
+    for top in (np.nextafter(2.0**30, 0), np.nextafter(2.0**990, 0), HUGE, 2.0**-1022 - TINY):
+        block = np.full((40_000, 1), top)  # of the first, pieces of 2^48 units: 2^63 and more, were all summed at once
         sums = summed(*[block] * 25)
         assert sums.chunks.min() >= -(2 ** (BITS - 1))
         assert sums.chunks.max() < 2 ** (BITS - 1)
         units = sum(int(chunk) << (BITS * c) for c, chunk in enumerate(sums.chunks[0]))
-        assert Fraction(units, 2**1074) == 25 * 4096 * Fraction(float(top))
-        for _ in range(40):  # 2^57 terms: the last chunk is as empty as ever
+        assert Fraction(units, 2**1074) == 25 * 40_000 * Fraction(float(top))
+        for _ in range(40):  # 2^60 terms: the last chunk is as empty as ever
             sums.merge(sums)
         assert not sums.chunks[:, CHUNKS - 1].any()
         assert (
             Fraction(sum(int(n) << (BITS * c) for c, n in enumerate(sums.chunks[0])), 2**1074)
-            == Fraction(float(top)) * 25 * 4096 * 2**40
+            == Fraction(float(top)) * 25 * 40_000 * 2**40
         )
 
 

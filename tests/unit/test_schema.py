@@ -7,6 +7,7 @@ import math
 import tomllib
 from datetime import date, datetime
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -293,6 +294,30 @@ def test_a_mistake_in_a_file_has_its_line(was: str, now: str, why: str, tmp_path
     assert was in TEXT
     with pytest.raises(InvalidFile, match=why):
         read(TEXT.replace(was, now), tmp_path)
+
+
+def test_a_hostile_file_takes_no_time(tmp_path: Path) -> None:
+    """Sizes are looked at before texts."""
+    levels = json.dumps([f"{k:0180}" for k in range(1000)])
+    for text, why in (
+        (
+            "".join(f"[schema.x{k}]\ntype = 'category'\nlevels = {levels}\n" for k in range(25)),
+            "20,000 levels together",
+        ),
+        ("[schema]\n" + "".join(f"x{k} = 'number'\n" for k in range(60_000)), "2,000 columns; got 60,000"),
+        (f"[schema.{'x' * 10**6}]\ntype = 'number'\n", "at most 200 characters; got 1,000,000"),
+        (f"[schema.x]\ntype = '{'x' * 10**6}'\n", "type must have at most 200 characters"),
+        (f"[schema.x]\n{'x' * 10**6} = 'number'\n", "has a key that must have at most 200 characters"),
+        (f"[schema.x]\ntype = 'number'\nrange = [{'0, ' * 10**5}0]\n", "range must be two numbers"),
+    ):
+        path = tmp_path / "problem.toml"
+        path.write_text(text)
+        table = TomlFile(path).table("schema")
+        started = perf_counter()
+        with pytest.raises(InvalidFile, match=why) as caught:
+            sv.Schema.from_table(table)
+        assert perf_counter() - started < 1
+        assert len(str(caught.value)) < 1000
 
 
 def test_a_file_without_columns(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def column(cells: Any) -> sv.Column:
         (["0.31", "NA", "7.2", "n/a", "NA"], sv.Column("x", "number", range=(0, 8), missing=("NA", "n/a"))),
         ([Decimal("-1.5"), Decimal("0.2")], sv.Column("x", "number", range=(-2, 1))),
         ([True, False, None], sv.Column("x", "boolean")),
+        (["a", "b", "nan"] * 2, sv.Column("x", "category", levels=("a", "b"), missing=("nan",))),
+        ([2**53 - 1, 5, 5], sv.Column("x", "integer")),
         (["TRUE", "false"], sv.Column("x", "boolean")),
         ([0, 1, 1], sv.Column("x", "boolean")),
         ([date(2015, 6, 2), date(2024, 1, 1)], sv.Column("x", "date", range=("2015-01-01", "2024-12-31"))),
@@ -64,6 +66,8 @@ def test_guesses(cells: Any, expected: sv.Column) -> None:
         ("x", [None, None], "it has no values"),
         ("x", ["", "NA"], "it has no values"),
         ("x", [math.nan], "it has no values"),
+        ("x", ["NaN", "nan"], "it has no values"),
+        ("x", ["-nan"], "it has no values"),
         ("x", [f"text {k % 31}" for k in range(200)], "more than 30 different texts"),
         ("x", [f"{k},5" for k in range(40)] * 3, "the first looks like one with a decimal comma"),
         ("x", ["Ann", "Bob", "Cem"], "most rows have a text of their own"),
@@ -148,6 +152,7 @@ def test_tables_without_columns_and_with_two_of_one_name() -> None:
         (5.3, 5.3, False, (5, 6)),
         (-0.25, 12.5, False, (-10, 20)),
         (1e308, 1.7e308, False, None),
+        (0, 2**53 - 1, True, None),
         (5e-324, 1e-323, False, (5e-324, 1e-323)),
     ],
 )
@@ -174,7 +179,10 @@ def test_ranges_hold_the_data_and_have_few_digits(a: float, b: float) -> None:
 CELLS = st.one_of(
     st.lists(st.none() | st.floats(allow_infinity=False), min_size=1, max_size=30),
     st.lists(st.none() | st.integers(-(2**60), 2**60), min_size=1, max_size=30),
-    st.lists(st.sampled_from(["a", "b", " c ", "NA", "na", "", "e\u0301", "é", "1", "2.5", "true", "007"]), min_size=1),
+    st.lists(
+        st.sampled_from(["a", "b", " c ", "NA", "na", "", "e\u0301", "é", "1", "2.5", "true", "007", "nan", "-nan"]),
+        min_size=1,
+    ),
     st.lists(st.integers(-300, 300).map(lambda k: f"{k / 8}"), min_size=1, max_size=30),
     st.lists(st.none() | st.dates().map(date.isoformat), min_size=1, max_size=30),
     st.lists(st.none() | st.booleans(), min_size=1, max_size=30),

@@ -351,12 +351,9 @@ QUERY = "SELECT age FROM 'rows.parquet'"
             "SELECT CAST(CASE WHEN range > 300000 THEN 'SECRET77' ELSE '1' END AS INT) AS age FROM range(400000)",
             "fails at a cell",
         ),
-        ("SELECT age FROM LOCAL_FRAME", "names a table"),
     ],
 )
 def test_queries_on_duckdb_that_are_refused(query: str, sentence: str, tmp_path: Path) -> None:
-    LOCAL_FRAME = pd.DataFrame({"age": [1]})  # a variable is no table
-    assert len(LOCAL_FRAME) == 1
     (tmp_path / "in").mkdir()
     pyarrow.parquet.write_table(TABLE, tmp_path / "in" / "rows.parquet")
     pyarrow.parquet.write_table(TABLE, tmp_path / "rows.parquet")

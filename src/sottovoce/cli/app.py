@@ -9,6 +9,7 @@ from typing import Annotated, ParamSpec
 import typer
 
 from .audit import audit
+from .check import check
 from .compare import compare
 from .demo import demo
 from .drop import drop
@@ -89,6 +90,7 @@ for command, summary in (
     (demo, "Watch ten hospitals fit one regression."),
     (paper, "Reproduce the paper: figures, data, claims."),
     (schema, "Draft what the columns of a table mean, to be agreed on."),
+    (check, "Look through a party's table before anything is sent."),
     (keygen, "Make the key and certificate of a party."),
     (plan, "Write the node files of a whole network, audited first."),
     (fingerprints, "Show what to compare with the neighbours over the telephone."),

@@ -144,7 +144,7 @@ def _guess(made: Draft, name: str, seen: Seen) -> None:
 
 def _leave_out(name: str, seen: Seen) -> str:
     """Why it should not be in a schema; nothing where it may."""
-    if not seen.count:
+    if not seen.count or ("number" in seen.possible and seen.low > seen.high):  # where a text is NaN
         return "it has no values"
     if "boolean" in seen.possible or "date" in seen.possible:
         return ""

@@ -83,6 +83,11 @@ class OnDask:
             of numbers.
         count : int, optional
             How many rows there are, where that is known.
+
+        Returns
+        -------
+        DaskRows
+            Sums of them, with the bits that ``TableRows`` gives.
         """
         return DaskRows(self, _partitions(partitions), width, blocks or as_blocks, count)
 

@@ -35,18 +35,22 @@ def prior_of(selection: Selection, schema: Schema, scale: Sequence[float]) -> fl
     --------
     >>> from sottovoce.data.selection import PlainColumns
     >>> age = Schema({"age": {"type": "number", "range": (0, 120)}})
-    >>> round(prior_of(PlainColumns(("age",)), age, [120.0]), 3), round(prior_of(PlainColumns(("age",)), age, [60.0]), 3)
-    (0.333, 1.333)
+    >>> [round(prior_of(PlainColumns(("age",)), age, [unit]), 3) for unit in (120.0, 60.0)]
+    [0.333, 1.333]
     """
     needs = [schema[name] for name in selection.needs]
-    if any(column.prior is None for column in needs):
+    known = {column.name: column.prior * column.scale**2 for column in needs if column.prior and column.scale}
+    if len(known) < len(needs):
         return None
     for margin in (0.0, 0.01):  # log(x) has no value at the end of a range from 0
+        values = _places(needs, margin, 1.0)
         try:
-            block = selection.block(_places(needs, margin, 1.0), np.arange(POINTS))
+            block = selection.block(values, np.arange(POINTS))
         except InvalidInput:
             continue
-        squares = dict(zip(selection.columns, (block**2).mean(axis=0).tolist(), strict=True))
-        squares |= {column.name: column.prior * column.scale**2 for column in needs if column.name in squares}
+        squares: dict[str, float] = dict(zip(selection.columns, (block**2).mean(axis=0).tolist(), strict=True))
+        for name, numbers in zip(selection.columns, block.T, strict=True):
+            if name in known and np.array_equal(numbers, values[name]):  # a target may be less an offset
+                squares[name] = known[name]
         return max(squares[name] / unit**2 for name, unit in zip(selection.columns, scale, strict=True))
     return None

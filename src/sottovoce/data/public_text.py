@@ -20,7 +20,8 @@ def fault_of(text: Any) -> str:
         return f"must be text in quotes; got {shown(text)}."
     if len(text) > LONGEST:
         return f"must have at most {LONGEST} characters; got {len(text):,}."
-    if any(unicodedata.category(mark) in HIDDEN or mark in DIRECTIONS for mark in text):
+    plain = text.isascii() and text.isprintable()
+    if not plain and any(unicodedata.category(mark) in HIDDEN or mark in DIRECTIONS for mark in text):
         return f"must not have control characters in it; got {shown(text)}."
     if text != text.strip():
         return f"must not begin or end with a blank; got {shown(text)}."

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+from .column import WHOLE
 
 EXACT = Context(prec=800)  # decimal digits that any float64 has at most
 
 
 def rounded_out(low: float, high: float, *, whole: bool) -> tuple[float, float] | None:
     """Ends of one leading digit, of two where one would widen the range to more than four times what it is. Of whole
-    numbers below ten, 0 to 10. None where the ends are beyond what a float64 has.
+    numbers below ten, 0 to 10. None where an end would be too large for a range.
 
     Examples
     --------
@@ -29,7 +31,8 @@ def rounded_out(low: float, high: float, *, whole: bool) -> tuple[float, float] 
     if whole and step < 10:
         ends = _to(least, most, Decimal(10))
     found = float(ends[0]), float(ends[1])
-    return found if all(map(math.isfinite, found)) else None
+    largest = WHOLE if whole else sys.float_info.max
+    return found if max(map(abs, found)) <= largest else None
 
 
 def _to(low: Decimal, high: Decimal, step: Decimal) -> tuple[Decimal, Decimal]:

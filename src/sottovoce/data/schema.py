@@ -13,7 +13,7 @@ from ..errors import InvalidInput
 from ..files.toml_table import Table, nearest, shown
 from ..files.toml_text import toml, toml_key
 from .column import EPOCH, KEYS, TYPES, Column, Type
-from .public_text import same_form
+from .public_text import fault_of, same_form
 
 __all__ = ["EPOCH", "TYPES", "Column", "Schema", "Type"]
 
@@ -50,11 +50,11 @@ class Schema(Mapping[str, Column]):
 
     def __init__(self, columns: Sequence[Column] | Mapping[str, Any]) -> None:
         if isinstance(columns, Mapping):
+            _check_size(list(columns.values()))
             columns = [_column(name, given) for name, given in columns.items()]
         if not isinstance(columns, Sequence) or isinstance(columns, str):
             raise InvalidInput(f"a schema is made of columns, Column(name, type, ...); got {shown(columns)}.")
-        if not 1 <= len(columns) <= MOST_COLUMNS:
-            raise InvalidInput(f"a schema has one to {MOST_COLUMNS:,} columns; got {len(columns):,}.")
+        _check_size(columns)
         self._columns: dict[str, Column] = {}
         forms: dict[str, str] = {}
         for column in columns:
@@ -69,8 +69,6 @@ class Schema(Mapping[str, Column]):
                     "its own. Rename one."
                 )
             self._columns[column.name] = column
-        if (levels := sum(len(column.levels) for column in columns)) > MOST_LEVELS:
-            raise InvalidInput(f"the columns of a schema have at most {MOST_LEVELS:,} levels together; got {levels:,}.")
 
     @classmethod
     def from_table(cls, table: Table) -> Schema:
@@ -91,6 +89,7 @@ class Schema(Mapping[str, Column]):
         InvalidFile
             With the line.
         """
+        table.call(_check_size, list(table.values.values()))
         return table.call(cls, [_column_of(table, name) for name in table.values])
 
     @classmethod
@@ -98,6 +97,7 @@ class Schema(Mapping[str, Column]):
         """What ``to_dict`` has written, also after a journey as JSON."""
         if not isinstance(values, Mapping) or not isinstance(values.get("columns"), list) or len(values) > 1:
             raise InvalidInput("a schema is written as {'columns': [...]}, and nothing beside it.")
+        _check_size(values["columns"])
         columns = []
         for entry in values["columns"]:
             if not isinstance(entry, Mapping) or not {"name", "type"} <= entry.keys() <= {"name", *KEYS}:
@@ -174,6 +174,15 @@ class Schema(Mapping[str, Column]):
         return f"Schema({'; '.join(column.told() for column in list(self.values())[:10])}{more})"
 
 
+def _check_size(columns: Sequence[Any]) -> None:
+    """Of columns, or of what they are to be made from: before the work that a long text would make."""
+    if not 1 <= len(columns) <= MOST_COLUMNS:
+        raise InvalidInput(f"a schema has one to {MOST_COLUMNS:,} columns; got {len(columns):,}.")
+    given = (each.get("levels") if isinstance(each, Mapping) else getattr(each, "levels", ()) for each in columns)
+    if (levels := sum(len(each) for each in given if isinstance(each, Sequence))) > MOST_LEVELS:
+        raise InvalidInput(f"the columns of a schema have at most {MOST_LEVELS:,} levels together; got {levels:,}.")
+
+
 def _column(name: str, given: Any) -> Column:
     if isinstance(given, Column):
         if given.name != name:
@@ -192,13 +201,20 @@ def _column(name: str, given: Any) -> Column:
 
 def _column_of(table: Table, name: str) -> Column:
     """One column of a table of a file, with refusals that name its line."""
+    if wrong := fault_of(name):
+        raise table.refuse(None, f"has a column of which the name {wrong}")
     given = table.get(name)
     if isinstance(given, str):
         given = {"type": given}
     if not isinstance(given, dict):
         raise table.refuse(name, f"must be a table with a type in it: write [{table.name}.{toml_key(name)}].")
     own = Table(table.file, f"{table.name}.{name}", given)
+    for key in given:
+        if wrong := fault_of(key):
+            raise own.refuse(None, f"has a key that {wrong}")
     own.refuse_unknown(KEYS)
+    if wrong := fault_of(given.get("type", "")):
+        raise own.refuse("type", wrong)
     own.choice("type", TYPES)
     try:
         return Column(name, **given)

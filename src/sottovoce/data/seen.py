@@ -66,7 +66,7 @@ class Seen:
         if (fault == Fault.NOT_TEXT).any():
             self.texts_end = "it has texts that are not UTF-8"
         array = pc.utf8_normalize(without(array, fault), form="NFC")
-        like = pc.is_in(pc.utf8_lower(array), value_set=pa.array(MISSING, pa.large_string()))
+        like = pc.is_in(pc.utf8_lower(array), value_set=pa.array([*MISSING, "nan"], pa.large_string()))
         self.codes.update(pc.unique(array.filter(like)).to_pylist())
         array = without(array, np.asarray(like).astype(np.uint8))
         if pc.any(pc.match_substring_regex(array, r"^[+-]?0\d")).as_py():

@@ -63,7 +63,7 @@ def typed_or_not(
     for column in columns.values():
         array = record_batch.column(_place(column.name, names))
         values[column.name], fault = cells_of(column, array)
-        problems += _problems(column, array, fault, first)
+        problems += problems_of(column, array, fault, first)
     return Batch(values, first, record_batch.num_rows), problems
 
 
@@ -75,8 +75,8 @@ def _place(name: str, names: list[str]) -> int:
     return names.index(name)
 
 
-def _problems(column: Column, array: Any, faults: Faults, first: int) -> list[Problem]:
-    """What is wrong with a column, by kind."""
+def problems_of(column: Column, array: Any, faults: Faults, first: int) -> list[Problem]:
+    """What is wrong with a column, by kind, from its cells as Arrow has them and the fault of each."""
     counts = np.bincount(faults, minlength=max(Fault) + 1)
     found = []
     for fault in Fault:

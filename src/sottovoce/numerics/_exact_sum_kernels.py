@@ -85,12 +85,12 @@ def spread(rest: Array, count: int, top: int, chunks: npt.NDArray[np.int64]) -> 
     if top >> 52 == NOT_FINITE:
         return False
     c = CHUNKS
-    while top != 0:
+    while top != 0 and c > 0:
         # What is left is below one unit of chunk c + 1, as its exponent says; that of a subnormal term says too much.
         c = min((max(top >> 52, 1) + 51) // BITS, c - 1)
         total, top = cut_high(rest, count, ANCHOR[c]) if c >= HIGH else cut_low(rest, count, ANCHOR[c])
         carry(chunks, c, total - count * bits(ANCHOR[c]))
-    return True
+    return top == 0  # always, but where a processor is told to take subnormal numbers for 0
 
 
 @njit(cache=True, nogil=True)

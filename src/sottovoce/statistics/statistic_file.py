@@ -114,7 +114,6 @@ class TablesFile(StatisticFile):
 
     asked: Asked
     tables: list[PartyTable] = field(repr=False)
-    formula: str | None = None
 
     @property
     def revealed(self) -> list[str]:
@@ -122,8 +121,7 @@ class TablesFile(StatisticFile):
 
     @property
     def question(self) -> dict[str, Any]:
-        formula = {} if self.formula is None else {"formula": self.formula}
-        return {**self.spec.to_dict(), **formula, "missing": self.asked.missing}
+        return self.asked.to_dict()
 
     def solve(self) -> Statistic:
         return run_on_tables(self.asked, SimulatedAgreements(self.simulation), self.tables)
@@ -205,12 +203,13 @@ def _with_schema(file: TomlFile, table: Table, seed: int | None) -> TablesFile:
     network = read_network(file.table("network"), parties, file.path.parent, seed)
     simulation = _simulation(file.table("pdmm"), network, seed)
     tables = [asked.table(source) for source in sources]
-    for name, own in zip(parties, tables, strict=True):
+    for k, (name, own) in enumerate(zip(parties, tables, strict=True)):
         try:
             checked_table(asked, own, len(parties))
         except InvalidInput as error:
-            raise InvalidFile(f"{file.path}: party {name}: {_of(own, str(error))}") from None
-    return TablesFile(file.path, asked.spec, parties, simulation, asked, tables, question.values.get("formula"))
+            where = file.where(table.name, "files") if "files" in table else file.where("statistic.parties", "data", k)
+            raise InvalidFile(f"{where}: party {name}: {_of(own, str(error))}") from None
+    return TablesFile(file.path, asked.spec, parties, simulation, asked, tables)
 
 
 def _of(table: PartyTable, why: str) -> str:

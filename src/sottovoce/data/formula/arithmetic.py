@@ -34,6 +34,14 @@ REASONS = {
 }
 
 
+class InRows(InvalidInput):
+    """Some rows have a fault: ``what`` has it, ``why`` it is one, and which rows are ``bad``."""
+
+    def __init__(self, sentence: str, what: str, why: str, bad: npt.NDArray[np.bool_]) -> None:
+        super().__init__(sentence)
+        self.what, self.why, self.bad = what, why, bad
+
+
 @dataclass(frozen=True)
 class Expression:
     """``text`` is how a formula writes it; ``steps`` compute it, each a name and what it takes."""
@@ -92,4 +100,4 @@ def in_rows(what: str, why: str, bad: Any, first: First) -> InvalidInput:
     numbers = first[places[:5]] if isinstance(first, np.ndarray) else first + places[:5]
     listed = ", ".join(str(int(number)) for number in numbers) + (", ..." if len(places) > 5 else "")
     rows = f"row {listed}" if len(places) == 1 else f"{len(places)} rows: {listed}"
-    return InvalidInput(f"formula: {what} has {why} in {rows}.")
+    return InRows(f"formula: {what} has {why} in {rows}.", what, why, bad)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ...errors import InvalidFile
 
-SIZE = 1 << 24  # bytes of a block
+SIZE = 1 << 23  # bytes of a block; larger ones leave the caches
 LARGEST = 1 << 26  # of one row
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -64,7 +64,7 @@ def blocks(path: Path, encoding: str, delimiter: str, quote: str, size: int = SI
                 block, rest = Block(rest[:end], line), rest[end:]
                 _check(block, path, delimiter, quote)
                 yield block
-                line += block.text.count(b"\n")
+                line += int(np.count_nonzero(np.frombuffer(block.text, np.uint8) == 10))  # faster than count
             if last:
                 return
 
@@ -95,7 +95,7 @@ def _check(block: Block, path: Path, delimiter: str, quote: str) -> None:
     quotes = np.empty(0, np.intp)
     if quote and quote.encode() in text:
         quotes = _quotes(block, path, delimiter, quote)
-    if text.count(b"\r") != text.count(b"\r\n"):
+    if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
         marks = np.frombuffer(text + b"\n", np.uint8)
         alone = np.flatnonzero((marks[:-1] == 13) & (marks[1:] != 10))
         if (np.searchsorted(quotes, alone) % 2 == 0).any():

@@ -12,6 +12,7 @@ from ..schema import Column
 
 TRUE, FALSE = ("1", "true", "t", "yes", "y"), ("0", "false", "f", "no", "n")
 DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+REFUSED = "\0"  # of no type, and of no level or missing code, as those have no control characters
 POINT = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
 
 
@@ -56,30 +57,58 @@ def from_text(texts: Any, column: Column, marks: Marks) -> tuple[Any, int | None
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = pc.utf8_trim_whitespace(texts)
-    missing = pc.is_in(texts, value_set=pa.array(["", *column.missing], pa.string()))
-    texts = pc.if_else(missing, pa.scalar(None, pa.string()), texts)
+    texts = _stripped(texts, column)
     if column.type == "category":
         return texts.dictionary_encode(), None
-    if column.type == "boolean":
-        lower = pc.utf8_lower(texts)
-        true = pc.is_in(lower, value_set=pa.array(TRUE))
-        good = pc.or_(true, pc.is_in(lower, value_set=pa.array(FALSE)))
-    elif column.type == "date":
-        days = [text for text in pc.unique(texts).to_pylist() if text is not None and _is_day(text)]
-        good = pc.is_in(texts, value_set=pa.array(days, pa.string()))
-    else:
-        good = pc.match_substring_regex(texts, _number(marks))
-    bad = pc.index(pc.or_kleene(good, pc.is_null(texts)), False).as_py()
+    bad = pc.index(_readable(texts, column, marks), False).as_py()
     if bad >= 0:
         return None, bad
     if column.type == "boolean":
+        true = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(TRUE))
         return pc.if_else(pc.is_null(texts), pa.scalar(None, pa.bool_()), true), None
     if marks.thousands and column.type != "date":
         texts = pc.replace_substring(texts, marks.thousands, "")
     if marks.decimal == ",":
         texts = pc.replace_substring(texts, ",", ".")
     return texts.cast(arrow_type(column)), None
+
+
+def kept(texts: Any, column: Column, marks: Marks) -> Any:
+    """A column of text, though some of its cells cannot be read: these as they are if that is no number with any marks,
+    and as ``REFUSED`` otherwise; the others as every program writes them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = _stripped(texts, column)
+    good = _readable(texts, column, marks)
+    read, _ = from_text(pc.if_else(good, texts, pa.scalar(None, pa.string())), column, marks)
+    like = pc.match_substring_regex(texts, _number(Marks())) if column.type in ("number", "integer") else True
+    return pc.if_else(good, read.cast(pa.string()), pc.if_else(like, REFUSED, texts))
+
+
+def _stripped(texts: Any, column: Column) -> Any:
+    """Without blanks around them; null for what stands for missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.utf8_trim_whitespace(texts)
+    missing = pc.is_in(texts, value_set=pa.array(["", *column.missing], pa.string()))
+    return pc.if_else(missing, pa.scalar(None, pa.string()), texts)
+
+
+def _readable(texts: Any, column: Column, marks: Marks) -> Any:
+    """Of each cell whether it can be read, or is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.type == "boolean":
+        good = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(TRUE + FALSE))
+    elif column.type == "date":
+        days = [text for text in pc.unique(texts).to_pylist() if text is not None and _is_day(text)]
+        good = pc.is_in(texts, value_set=pa.array(days, pa.string()))
+    else:
+        good = pc.match_substring_regex(texts, _number(marks))
+    return pc.or_kleene(good, pc.is_null(texts))
 
 
 def cleaned(categories: Any, column: Column) -> Any:

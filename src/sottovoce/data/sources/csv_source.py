@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterator, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..cells import as_number
 from ..csv_rows import MARKS
 from ..schema import Column
 from .csv_blocks import Block, blocks, rows_of, without
-from .csv_cells import Marks, arrow_type, as_text, cleaned, common_codes, from_text, what_is_wrong, words
+from .csv_cells import Marks, arrow_type, as_text, cleaned, common_codes, from_text, kept, what_is_wrong, words
 from .source import Source, library, stamp_of
 
 HEAD = 1 << 16  # bytes that are read for the header
@@ -88,6 +89,12 @@ class CSVSource(Source):
             raise InvalidInput(f"encoding {encoding!r} is not known; such as 'utf-8', 'cp1252' or 'utf-16'.") from None
         self.marks = Marks(decimal, thousands)
         self._header: tuple[object, list[str], int] | None = None
+        self._forgives = False
+
+    def forgiving(self) -> CSVSource:
+        other = copy(self)
+        other._forgives = True
+        return other
 
     def describe(self) -> str:
         return str(self.path)
@@ -201,7 +208,10 @@ class CSVSource(Source):
         for name, column in wanted.items():
             chunks = parsed[name]
             if name in texts:
-                chunks, bad = from_text(chunks.combine_chunks(), column, self.marks)
+                cells = chunks.combine_chunks()
+                chunks, bad = from_text(cells, column, self.marks)
+                if bad is not None and self._forgives:
+                    chunks, bad = kept(cells, column, self.marks), None
                 wrong += [] if bad is None else [bad]
             elif column.type == "category":
                 chunks = pa.chunked_array([cleaned(chunk, column) for chunk in chunks.chunks], arrow_type(column))

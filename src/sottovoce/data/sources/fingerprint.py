@@ -49,7 +49,9 @@ def _sum(column: Any) -> int:
 
 
 def _mixed(words: Words) -> Words:
-    """The finaliser of splitmix64: neighbours have nothing in common afterwards."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(words ^ (words >> np.uint64(31)))
+    """One round of splitmix64: not linear, so that changes do not cancel in a sum but by chance."""
+    mixed = words >> np.uint64(30)
+    mixed ^= words
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    return mixed

@@ -34,7 +34,9 @@ SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow",
     ".feather": "arrow", ".ipc": "arrow", ".duckdb": "duckdb",
 }  # fmt: skip
-ADDRESS = re.compile(r"[a-z][a-z+]+:/", re.IGNORECASE)  # postgresql://ada:secret@server; a drive has one letter
+ADDRESS = re.compile(
+    r"(^|[/\\])[a-z][a-z+]+:/", re.IGNORECASE
+)  # postgresql://ada:secret@server; a drive has one letter
 WORDS = {str: "text in quotes", int: "a whole number"}
 
 
@@ -89,10 +91,10 @@ def _in_pieces(what: Any) -> bool:
 
 def _of_settings(given: Mapping[str, Any], base: Path) -> Source:
     kind = given.get("source")
-    if any(ADDRESS.match(value) for key, value in given.items() if key in ("file", "host") and isinstance(value, str)):
+    if any(ADDRESS.search(value) for key, value in given.items() if key in ("file", "host") and isinstance(value, str)):
         raise InvalidFile(  # unquoted: there may be a password in it
-            'an address with :// in it is not taken, as passwords stand in such. For a server set source = "postgresql", '
-            "host, database, user and password_env or password_file."
+            'an address such as postgresql:// is not taken, as passwords stand in such. Set source = "postgresql", '
+            "with host, database, user and password_env or password_file."
         )
     if kind is None:
         kind = _kind_of_file(given, base)

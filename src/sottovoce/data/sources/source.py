@@ -51,6 +51,11 @@ class Source(ABC):
         """What changes when the data change; None where nothing tells, and what was read is compared instead."""
         return None
 
+    def forgiving(self) -> Source:
+        """The same table, whose cells that cannot be read come as texts that no type allows instead of a refusal: for
+        those who want to know of all."""
+        return self
+
     @abstractmethod
     def _read(self, wanted: Mapping[str, Column]) -> Iterable[Any]:
         """Record batches that have the columns ``wanted``, in any order, maybe among others, of any size."""
