@@ -118,7 +118,7 @@ def test_what_changes_in_the_middle(tmp_path: Path) -> None:
         cluster.start(["p0", "p1"])
         results = results_of(cluster)
     assert "dropped" not in results["p0"]["answer"]
+    fit = pooled(tables)
     for result in results.values():
-        fit = pooled(tables)
         ours = dict(zip(result["answer"]["names"], result["answer"]["coefficients"], strict=True))
         assert all(ours[name] == pytest.approx(fit.params[theirs], abs=1e-7) for name, theirs in NAMES.items())
