@@ -15,7 +15,21 @@ from rich.table import Table
 
 from sottovoce.errors import NotConvergedWarning
 
-from . import auditing, logistic, messages, network, others, overhead, pairs, penalties, speed, statistics, tuning
+from . import (
+    auditing,
+    logistic,
+    messages,
+    network,
+    others,
+    overhead,
+    pairs,
+    penalties,
+    reading,
+    speed,
+    statistics,
+    tables,
+    tuning,
+)
 from .measure import ROOT, Group, Row, machine, write_json
 
 BENCHMARKS = {
@@ -37,7 +51,9 @@ BENCHMARKS = {
     "logistic": logistic.logistic,
     "audit": auditing.audits,
     "statistics": statistics.memory,
+    "tables": tables.tables,
     "network": network.networking,
+    "reading": reading.sources,
 }
 
 

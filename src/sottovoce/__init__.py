@@ -14,6 +14,10 @@ The names in layers:
 
 ``sv.*``
     for everybody: networks, problems, ``solve``, and what goes into it; ``private_mean`` and its like.
+``sv.Schema``, ``sv.Column``
+    what the columns of a table mean, agreed on beforehand.
+``sv.data``
+    a party's table checked before anything is sent.
 ``sv.costs``, ``sv.schedules``, ``sv.masks``, ``sv.recorders``
     the same costs, schedules, masks and recorders by kind, with the bases for those of one's own: ``sv.costs.Cost``,
     ``sv.masks.Mask``, ``sv.recorders.Recorder``.
@@ -32,6 +36,7 @@ The names in layers:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import data as data
 from .costs import (
     AbsoluteDeviation,
     Averaging,
@@ -51,6 +56,8 @@ from .costs import (
     Quadratic,
     Simplex,
 )
+from .data.formula import Formula
+from .data.schema import Column, Schema
 from .network import Network
 from .pdmm import masks as masks
 from .pdmm import recorders as recorders
@@ -84,6 +91,7 @@ from .statistics import (
     private_mean,
     private_variance,
 )
+from .statistics.study import Study
 
 if TYPE_CHECKING:  # loaded when first used, below
     from .baselines import compare as compare
@@ -106,12 +114,14 @@ __all__ = [
     "Averaging",
     "Ball",
     "Box",
+    "Column",
     "Cost",
     "Custom",
     "Delayed",
     "EdgeBernoulli",
     "EdgeReversal",
     "ElasticNet",
+    "Formula",
     "FromCvxpy",
     "FromGradient",
     "GaussianMask",
@@ -137,9 +147,11 @@ __all__ = [
     "Residual",
     "Result",
     "Schedule",
+    "Schema",
     "Simplex",
     "State",
     "Status",
+    "Study",
     "Synchronous",
     "Trace",
     "Transcript",

@@ -30,4 +30,5 @@ def test_benchmarks_run(tmp_path):
         "kinked",
         "batch",
         "messages",
+        "reading",
     }

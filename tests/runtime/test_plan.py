@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Unsupported
+from sottovoce.files.toml_text import toml
 from sottovoce.pdmm.masks import GaussianMask
 from sottovoce.privacy import Worst
 from sottovoce.runtime.keys import identity
 from sottovoce.runtime.plan import plan
 from sottovoce.runtime.plan.node_file import read_node_file
-from sottovoce.runtime.plan.plan import Plan, listen, read_plan, toml, write_plan
+from sottovoce.runtime.plan.plan import Plan, listen, read_plan, write_plan
 from sottovoce.runtime.plan.prospect import helpful_edges
 from sottovoce.runtime.protocol.route import Route
 from sottovoce.statistics.agreements import resolution

@@ -15,6 +15,7 @@ MODULES = (
     "sottovoce",
     "sottovoce.baselines",
     "sottovoce.costs",
+    "sottovoce.data.sources",
     "sottovoce.pdmm.masks",
     "sottovoce.pdmm.recorders",
     "sottovoce.pdmm.schedules",

@@ -9,6 +9,7 @@ from typing import Annotated, ParamSpec
 import typer
 
 from .audit import audit
+from .check import check
 from .compare import compare
 from .demo import demo
 from .drop import drop
@@ -17,6 +18,7 @@ from .keygen import keygen
 from .node import node
 from .paper import paper
 from .plan import plan
+from .schema import schema
 from .solve import solve
 from .status import status
 from .terminal import CLOSED_PIPE, Exit, one_line_each, pipe_closed
@@ -87,6 +89,8 @@ for command, summary in (
     (compare, "Set the method beside others: error, leakage, messages, bytes."),
     (demo, "Watch ten hospitals fit one regression."),
     (paper, "Reproduce the paper: figures, data, claims."),
+    (schema, "Draft what the columns of a table mean, to be agreed on."),
+    (check, "Look through a party's table before anything is sent."),
     (keygen, "Make the key and certificate of a party."),
     (plan, "Write the node files of a whole network, audited first."),
     (fingerprints, "Show what to compare with the neighbours over the telephone."),

@@ -20,6 +20,7 @@ PLANNED = (
     "--delta: it is the bound of the verdict. The smallest mask for several agreements is found by sottovoce plan, "
     "with delta under [mask]."
 )
+RANGES = "What is not known of a value counts as anything that the ranges of the schema allow, alike."
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,12 @@ def audit_statistic(
     found, schedule = file.solve(), file.simulation.schedule
     if found.status.value != "converged":
         raise NotConverged(f"{file.path}: agreement {len(found.runs)} did not converge. Raise max_iter, or tol.")
+    priors = file.priors(found)
+    if priors is not None:
+        given = given | {"priors": priors}
     report = found.audit_total(seen=seen, schedule=schedule, seed=file.simulation.seed, **given)
     last = found.runs[-1]
     parameters = {"schedule": type(schedule).__name__, "theta": last.theta, "c": shown(last.c)}
     parameters |= {"messages over": str(last.overlay or "all edges"), "agreements": len(found.runs)}
-    notes = () if delta is None else (PLANNED,)
-    return Audited(file.spec.type, file.parties, file.spec.revealed, parameters, report, notes=notes)
+    notes = (*(() if priors is None else (RANGES,)), *(() if delta is None else (PLANNED,)))
+    return Audited(file.spec.type, file.parties, file.revealed, parameters, report, notes=notes)

@@ -14,8 +14,9 @@ def answer_text(result: dict[str, Any]) -> str:
         width = max(map(len, answer), default=0)
         told = "\n".join(f"{name:<{width}}  {_number(value)}" for name, value in answer.items())
         return told + _noise(list(answer), result.get("noise"))
-    columns = asked["columns"] if "columns" in asked else [*asked["features"], asked["target"]]
+    columns = asked["columns"] if "columns" in asked else [*answer["names"], answer["target"]]
     told = text(restored(asked["type"], answer, len(result["covers"])), columns)
+    told = f"{asked['formula']}\n{told}" if "formula" in asked else told
     return told + _noise(columns, result.get("noise"))
 
 

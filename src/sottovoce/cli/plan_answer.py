@@ -59,6 +59,8 @@ def print_planned(plan: Plan, out: Path | None, *, trial: bool) -> None:
     console.print(Text(legend, style="dim"), "", sep="\n")
     table, accuracy = facts(), prospect.accuracy
     table.add_row("verdict", Text(f"{prospect.verdict.value}, for {prospect.delta:g} nats that may be added"))
+    for name, value in prospect.question.told().items():
+        table.add_row(name, Text(value))
     table.add_row("mask", describe_mask(prospect.question.mask))
     if (noise := prospect.question.noise) is not None:
         table.add_row("noise", f"of variance {noise.variance:g} on each number of each party, in units of scale")

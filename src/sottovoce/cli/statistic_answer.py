@@ -25,8 +25,8 @@ def print_statistic(file: StatisticFile, found: Statistic) -> None:
 
     status, whole = found.status.value, whole_run(found)
     rows = facts()
-    if (error := max_error(file, found)) is not None:
-        rows.add_row("check", check_words(error))
+    if (check := compared(file, found)) is not None:
+        rows.add_row("check", check_words(check[1]))
     rows.add_row("status", Text(ENDINGS[status], style=f"bold {COLOURS[status]}"))
     rows.add_row("agreements", f"{len(found.runs)}, one after the other")
     rows.add_row("residual", residual_words(whole.residual, file.simulation.tol))
@@ -45,7 +45,7 @@ def print_statistic(file: StatisticFile, found: Statistic) -> None:
 
 def disclosed(file: StatisticFile) -> str:
     """What an agreement tells at any mask; what the run tells besides is what an audit measures."""
-    return f"sums over each group of honest parties, of: {'; '.join(file.spec.revealed)}"
+    return f"sums over each group of honest parties, of: {'; '.join(file.revealed)}"
 
 
 def whole_run(found: Statistic) -> Result:
@@ -71,21 +71,22 @@ def whole_run(found: Statistic) -> Result:
     )
 
 
-def max_error(file: StatisticFile, found: Statistic) -> float | None:
-    """How far the answer is from that of the pooled rows; None without one."""
-    if found.status.value != "converged":
+def compared(file: StatisticFile, found: Statistic) -> tuple[dict[str, Any], float] | None:
+    """The answer of the pooled rows, and how far that of the parties is from it; None without one, or for very many."""
+    rows = file.pooled() if found.status.value == "converged" else None
+    if rows is None:
         return None
-    exact = pooled(file.spec, file.rows)
-    return max(float(np.abs(np.asarray(getattr(found, name)) - value).max()) for name, value in exact.items())
+    exact = pooled(file.spec, rows)
+    error = max(float(np.abs(np.asarray(getattr(found, name)) - value).max()) for name, value in exact.items())
+    return {name: np.asarray(value).tolist() for name, value in exact.items()}, error
 
 
 def statistic_dict(file: StatisticFile, found: Statistic) -> dict[str, Any]:
     """The answer of ``sottovoce solve --json``, with the keys of a party's result file where it has them."""
-    whole, error = whole_run(found), max_error(file, found)
-    exact = {name: np.asarray(value).tolist() for name, value in pooled(file.spec, file.rows).items()}
+    whole, check = whole_run(found), compared(file, found)
     return {
         "type": file.spec.type,
-        "statistic": file.spec.to_dict(),
+        "statistic": file.question,
         "columns": list(file.spec.columns),
         "parties": file.parties,
         "answer": found.to_dict(),
@@ -104,7 +105,7 @@ def statistic_dict(file: StatisticFile, found: Statistic) -> dict[str, Any]:
         "wall_time": whole.wall_time,
         "history": {name: values.tolist() for name, values in whole.history.items()},
         "edges": file.network.m,
-        "check": None if error is None else {"pooled": exact, "max_error": error, "simulation_only": True},
+        "check": None if check is None else {"pooled": check[0], "max_error": check[1], "simulation_only": True},
         "notes": [f"disclosed are {disclosed(file)}"],
         "leaks": None,
     }

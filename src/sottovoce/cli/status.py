@@ -66,6 +66,7 @@ def status_facts(told: dict[str, Any]) -> dict[str, Any]:
     rows = {
         "party": told.get("party"),
         "run": told.get("run"),
+        **{"asked for" if name == "kind" else name: value for name, value in told.get("question", {}).items()},
         "stage": "finished" if told.get("done") else where,
         "residual": "-" if residual is None else residual_words(residual, told.get("tol")),
         **({} if (noise := told.get("noise")) is None else {"noise": noise_words(noise)}),

@@ -23,11 +23,16 @@ DATA_KEYS = ("values", "parties", "files", "file", "party", "delimiter")
 def read_data(table: Table, base: Path, regression: bool) -> Shards:
     """The rows of all parties: the columns to agree on, or the features and then the target of a regression."""
     shards = _read_data(table, base, regression)
-    if len(shards) < 2:
-        raise table.refuse(None, f"has data of {len(shards)} party; at least two are needed to agree on anything.")
-    if repeated := [name for name in shards.parties if shards.parties.count(name) > 1]:
-        raise table.refuse("parties", f"has two parties named {repeated[0]!r}.")
+    check_parties(table, shards.parties)
     return shards
+
+
+def check_parties(table: Table, parties: list[str]) -> None:
+    """Refuse a party alone, and two of one name."""
+    if len(parties) < 2:
+        raise table.refuse(None, f"has data of {len(parties)} party; at least two are needed to agree on anything.")
+    if repeated := [name for name in parties if parties.count(name) > 1]:
+        raise table.refuse("parties", f"has two parties named {repeated[0]!r}.")
 
 
 def _read_data(table: Table, base: Path, regression: bool) -> Shards:
@@ -52,7 +57,7 @@ def _read_data(table: Table, base: Path, regression: bool) -> Shards:
         return _parties(table, names, target)
     delimiter = _delimiter(table)
     if given[0] == "files":
-        return read_one_per_party(_paths(table, base), names, target, delimiter)
+        return read_one_per_party(paths_of(table, base), names, target, delimiter)
     party = table.string("party")
     if party == target or party in (names or ()):
         raise table.refuse("party", f"names the column {party!r}, which is also used as data.")
@@ -80,7 +85,8 @@ def _delimiter(table: Table) -> str:
     return delimiter
 
 
-def _paths(table: Table, base: Path) -> list[Path]:
+def paths_of(table: Table, base: Path) -> list[Path]:
+    """The key ``files``: a pattern, or a list."""
     value = table.get("files")
     if isinstance(value, str):
         found = sorted(glob.glob(str(Path(glob.escape(str(base))) / value)))

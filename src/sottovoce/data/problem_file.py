@@ -213,6 +213,8 @@ def check_tables(file: TomlFile, tables: tuple[str, ...], seed: int | None) -> i
                 f"{file.where(name, None)}: [noise] is for a [cost]; the agreements of a [statistic] are on exact "
                 "numbers here. Remove it, or ask for the mean as [cost] averaging; a plan takes it for a mean as well."
             )
+        if name == "schema" and name not in tables:
+            raise InvalidFile(f"{file.where(name, None)}: [schema] is for the tables of a [statistic]. Remove it.")
         if name not in tables:
             raise InvalidFile(f"{file.where(name, None)}: [{name}] is not a known table{nearest(name, tables)}")
     for name in tables[:2]:

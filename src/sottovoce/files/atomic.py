@@ -13,7 +13,8 @@ from ..errors import InvalidInput
 def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
     """Refuse, before the work, what could not be written after it."""
     if path.suffix.lower() not in suffixes:
-        raise InvalidInput(f"{option} {path}: the name must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}.")
+        known = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if len(suffixes) > 1 else suffixes[0]
+        raise InvalidInput(f"{option} {path}: the name must end in {known}.")
     try:
         if path.is_dir():
             raise InvalidInput(f"{option} {path} is a directory. Name a file in it.")

@@ -20,10 +20,12 @@ from ..pdmm.modular_mask import TOLERANCE, Integers, ModularMask, decode, limb_w
 from ..pdmm.result import Result
 from ..statistics.agreements import Agreements, resolution
 from ..statistics.at_one_party import run as run_statistic
+from ..statistics.of_tables import run_on_tables
 from .agent import Agent, Changed
 from .own_noise import OwnNoise
 from .plan.data_limits import Limits
 from .plan.node_file import NodeConfig
+from .plan.own_data import OwnData, OwnTable
 from .protocol.agreement import Contradiction
 
 T = TypeVar("T")
@@ -51,9 +53,10 @@ class NetworkAgreements(Agreements):
         limits.check_agreed(agreed, degree, resolution(mask) + self.agent.noise.reach)
         return agreed
 
-    def total(self, counts: Integers, mask: ModularMask) -> Integers:
-        total = super().total(counts, mask)
-        self.limits.check_total(total, counts[0])
+    def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True) -> Integers:
+        total = super().total(counts, mask, of_rows=of_rows)
+        limits = self.limits if of_rows else replace(self.limits, least_rows=0)
+        limits.check_total(total, counts[0])
         return total
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
@@ -101,12 +104,15 @@ class NetworkAgreements(Agreements):
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
 
-def answer(config: NodeConfig, own: Array | PartyCost, agreements: NetworkAgreements) -> dict[str, Any]:
+def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> dict[str, Any]:
     """The answer of this party, and how it was come by, for the result file; ``own`` is ``config.own_data()``."""
     if not isinstance(own, PartyCost):
         assert config.statistic is not None
-        found = run_statistic(config.statistic, agreements, own)
-        told: dict[str, Any] = {"statistic": config.statistic.to_dict(), "answer": found.to_dict()}
+        if isinstance(own, OwnTable):
+            found = run_on_tables(own.asked, agreements, [own.table])
+        else:
+            found = run_statistic(config.statistic, agreements, own)
+        told: dict[str, Any] = {"statistic": config.question.statistic_told(), "answer": found.to_dict()}
     else:
         mask = config.question.mask
         assert isinstance(mask, GaussianMask)

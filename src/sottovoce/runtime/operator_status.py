@@ -30,6 +30,7 @@ def status(agent: Agent) -> dict[str, Any]:
         "tol": None if agreement is None else agreement.tol,
         "wakes": 0 if agreement is None else agreement.wakes,
         "epoch": 0 if agreement is None else agreement.current,
+        "question": {"kind": agent.config.question.kind, **agent.config.question.told()},
         "noise": agent.config.question.noise_told(agent.parties),
         "not_agreed": [] if agreement is None else [agent.config.names[i] for i in agreement.not_agreed],
         "messages_sent": counts.sent,

@@ -11,18 +11,24 @@ from concurrent.futures import thread  # noqa: F401  in which the statistic runs
 
 import numpy as np
 
-from ..costs.base import Array
 from ..data.cost_table import PartyCost
+from ..data.table_rows import TableRows
 from .plan.node_file import NodeConfig
+from .plan.own_data import OwnData, OwnTable
 
 
-def prepare(config: NodeConfig, own: Array | PartyCost) -> None:
+def prepare(config: NodeConfig, own: OwnData) -> None:
     """Before the first connection."""
     raise_file_limit()
     if isinstance(own, PartyCost):
         cost = own.cost
         cost.bind(np.ones(cost.count))(np.zeros((cost.count, cost.dim)))  # a step: kernels are loaded, or compiled, now
-    elif config.statistic is not None and config.statistic.type == "least_squares":
+    if isinstance(own, OwnTable):
+        rows = TableRows(lambda: iter([np.ones((1, 2))]), 2)  # the same for its sums
+        rows.sums(lambda block: block)
+        rows.products(lambda block: (block, block))
+        rows.products(lambda block: (block, block[:, :1]))
+    if config.statistic is not None and config.statistic.type == "least_squares":
         import scipy.special  # noqa: F401  for the p-values of the answer
 
 

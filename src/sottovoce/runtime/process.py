@@ -13,8 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..costs.base import Array
-from ..data.cost_table import PartyCost
 from ..errors import InvalidInput, JournalError, PeerError, SottovoceError
 from .agent import Agent
 from .drop import drop
@@ -23,6 +21,7 @@ from .journal import Journal
 from .keys.identity import load
 from .network_agreements import NetworkAgreements, answer
 from .plan.node_file import NodeConfig
+from .plan.own_data import OwnData
 from .prepare import prepare
 from .retention import finished
 from .self_audit import own_privacy
@@ -197,7 +196,7 @@ class Halt:
         self.happened.set()
 
 
-async def _work(agent: Agent, own: Array | PartyCost, tell: Tell) -> None:
+async def _work(agent: Agent, own: OwnData, tell: Tell) -> None:
     """The program in its thread, the result file, and some patience for the neighbours."""
     loop = asyncio.get_running_loop()
     began = time.time()

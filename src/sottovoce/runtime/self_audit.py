@@ -18,14 +18,15 @@ from ..pdmm.masks import GaussianMask
 from .plan.node_file import NodeConfig
 from .plan.question import NOISY
 
-PRIOR = 1.0  # variance of a value, in the units that the parties agreed on; a square of such values has twice that
+PRIOR = 1.0  # variance of a value in units of scale, unless ranges tell; a square of such values has twice its square
 
 
 def own_privacy(config: NodeConfig) -> dict[str, Any]:
     """For every number of corrupt neighbours, in nats per number that travels."""
     degree, question = len(config.neighbours), config.question
     squares, noise = question.kind not in NOISY, 0.0 if question.noise is None else question.noise.variance
-    leaks = [bound(degree - corrupt, question.mask, squares, noise) for corrupt in range(degree + 1)]
+    prior = PRIOR if question.expected is None else question.expected.prior
+    leaks = [bound(degree - corrupt, question.mask, squares, noise, prior) for corrupt in range(degree + 1)]
     rows = [
         {"corrupt_neighbours": corrupt, "leakage_at_most": leak if math.isfinite(leak) else None}
         for corrupt, leak in enumerate(leaks)
@@ -36,13 +37,13 @@ def own_privacy(config: NodeConfig) -> dict[str, Any]:
     sentence = (
         f"Each number that this party contributes leaks at most {leaks[0]:.3g} nats while none of "
         f"its {degree} neighbours is corrupt, most of it through the answer itself, if values have variance "
-        f"{PRIOR:g}; {at_worst} if all are."
+        f"{prior:g}; {at_worst} if all are."
         if certified
         else "No guarantee: this cost is not a statistic. Masking hides the constant of the gradient and nothing else."
     )
     return {
         "unit": "nats",
-        "method": "neighbourhood bound, open channels tapped, Gaussian values of variance 1",
+        "method": f"neighbourhood bound, open channels tapped, Gaussian values of variance {prior:g}",
         "guarantee": "upper bound" if certified else "none",
         "channels": config.channels,
         "by_corrupt_neighbours": rows if certified else [],
@@ -50,13 +51,13 @@ def own_privacy(config: NodeConfig) -> dict[str, Any]:
     }
 
 
-def bound(honest: int, mask: Any, squares: bool = False, noise: float = 0.0) -> float:
+def bound(honest: int, mask: Any, squares: bool = False, noise: float = 0.0, prior: float = PRIOR) -> float:
     """``1/2 ln(1 + D / (h v))``; for modular pads the floor of a sum over the party and its honest neighbours. With
     noise of this variance ``-1/2 ln(1 - D / (D + E) (D + E) / (D + E + h v))``, ``v`` that of noisy numbers."""
     if not honest and not noise:
         return math.inf
     if not isinstance(mask, GaussianMask):
         return -0.5 * math.log1p(-1 / (honest + 1))
-    D, E = 4 * PRIOR * (2 * PRIOR if squares else 1), 4 * noise
+    D, E = 4 * max(prior, 2 * prior**2 if squares else 0.0), 4 * noise
     v = 1 / (1 / (D + E) + 2 / mask.variance)
     return 0.5 * math.log1p(D / (E + honest * v))

@@ -14,14 +14,8 @@ run; a seed gives each run pads of its own.
 
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
-from .mean_and_covariance import (
-    PooledCovariance,
-    PooledMean,
-    PooledVariance,
-    private_covariance,
-    private_mean,
-    private_variance,
-)
+from .mean_and_covariance import private_covariance, private_mean, private_variance
+from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
 

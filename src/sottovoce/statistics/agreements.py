@@ -27,6 +27,10 @@ DEFAULT_MASK = GaussianMask(variance=1e8)
 BLOCK = 2**20  # numbers on the half-edges that are averaged at a time: some 100 MB, in the copies that a run makes
 
 
+Masks = tuple[GaussianMask | ModularMask, ...]
+Made = tuple[Status, int, tuple[Result, ...], tuple[Problem, ...], Masks, dict[str, int] | None]
+
+
 class Agreements(ABC):
     """The agreements of one statistic among ``parties``, as a program sees them that holds the rows of the ``local``
     ones: all of them in a simulation, a single one in a network. Every agreement has pads of its own: a pad used twice
@@ -42,13 +46,13 @@ class Agreements(ABC):
         self.problems: list[Problem] = []  # stays empty where nobody holds all contributions
         self.masks: list[GaussianMask | ModularMask] = []
         self.runs: list[Result] = []
+        self.dropped: dict[str, int] | None = None  # what missing values cost, once that is agreed on
 
     @property
-    def made(
-        self,
-    ) -> tuple[Status, int, tuple[Result, ...], tuple[Problem, ...], tuple[GaussianMask | ModularMask, ...]]:
+    def made(self) -> Made:
         """The common fields of a ``Statistic``."""
-        return self.runs[-1].status, self.parties, tuple(self.runs), tuple(self.problems), tuple(self.masks)
+        played = tuple(self.runs), tuple(self.problems), tuple(self.masks)
+        return self.runs[-1].status, self.parties, *played, self.dropped
 
     @abstractmethod
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
@@ -66,8 +70,9 @@ class Agreements(ABC):
         floor = resolution(mask) / (3 * self.tol) if self.tol else 1.0
         return self._agreed(np.column_stack([contributions, np.full(len(contributions), floor)]), mask)[:, :-1]
 
-    def total(self, counts: Integers, mask: ModularMask) -> Integers:
-        """The exact sums ``(p,)`` over the parties of ``(local, p)`` counts."""
+    def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True) -> Integers:
+        """The exact sums ``(p,)`` over the parties of ``(local, p)`` counts. ``of_rows``: whether they count all rows
+        of a party, once."""
         means = self._agreed(counts.astype(np.float64), mask)
         return np.asarray(np.rint(self.parties * means[0]), dtype=np.int64)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..data.cost_table import read_scale as read_named_scale
+from ..data.rows import ArrayRows, Rows
 from ..errors import InvalidInput
 from ..files.toml_table import Table, shown
 from ..pdmm.masks import GaussianMask
@@ -149,17 +150,22 @@ def read_spec(table: Table, mask: GaussianMask | ModularMask | None) -> Spec:
     for key in MASK_KEYS:
         if key in table:
             raise table.refuse(key, f"belongs to the mask: write mask = {{ {key} = {shown(table.values[key])} }}.")
-    values = dict(table.values)
-    if mask is not None:
-        counts = values.get("type") == "histogram"
-        if counts is not isinstance(mask, ModularMask):
-            wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
-            raise table.refuse(None, f"needs a mask with {wanted}.")
-        values |= {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
+    values = table.values | mask_options(table, mask)
     return Spec.from_table(Table(table.file, table.name, values))
 
 
-def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike) -> Statistic:
+def mask_options(table: Table, mask: GaussianMask | ModularMask | None) -> dict[str, Any]:
+    """What a mask has to say in the table of a statistic: ``variance`` for real numbers, ``bits`` for counts."""
+    if mask is None:
+        return {}
+    counts = table.values.get("type") == "histogram"
+    if counts is not isinstance(mask, ModularMask):
+        wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
+        raise table.refuse(None, f"needs a mask with {wanted}.")
+    return {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
+
+
+def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike | Rows) -> Statistic:
     """One party's part in a statistic, from its rows ``(n_i, d)`` to the answer that it holds.
 
     Answers have an entry per column, also where there is only one. A party may have no rows.
@@ -167,12 +173,25 @@ def run(spec: Spec, agreements: Agreements, shard: npt.ArrayLike) -> Statistic:
     return run_local(spec, agreements, [shard])
 
 
-def run_local(spec: Spec, agreements: Agreements, shards: Sequence[npt.ArrayLike]) -> Statistic:
+def run_local(spec: Spec, agreements: Agreements, shards: Sequence[npt.ArrayLike | Rows]) -> Statistic:
     """The same for all local parties: one in a network, all of them in a simulation."""
-    rows = [checked_rows(spec, shard, agreements.parties) for shard in shards]
+    return play(spec, agreements, [_checked(spec, shard, agreements.parties) for shard in shards])
+
+
+def play(
+    spec: Spec,
+    agreements: Agreements,
+    rows: Sequence[Rows],
+    shape: tuple[int, ...] | None = None,
+    levels: tuple[str, ...] = (),
+) -> Statistic:
+    """The same for rows that are checked. ``shape`` of a mean or a variance: an entry per column, or ``()`` for a
+    number; ``levels`` that a histogram counts."""
     if spec.type == "histogram":
-        return histogram_program(agreements, rows, np.array(spec.bins), ModularMask(spec.bits), spec.columns[0])
-    sample, shape = Sample(rows, np.array(spec.scale), GaussianMask(spec.variance), spec.columns), (len(spec.columns),)
+        edges, mask = np.array(spec.bins), ModularMask(spec.bits)
+        return histogram_program(agreements, rows, edges, mask, spec.columns[0], levels)
+    sample = Sample(rows, np.array(spec.scale), GaussianMask(spec.variance), spec.columns)
+    shape = (len(spec.columns),) if shape is None else shape
     if spec.type == "mean":
         return mean_program(agreements, sample, shape)
     if spec.type == "variance":
@@ -190,8 +209,20 @@ def checked_rows(spec: Spec, shard: npt.ArrayLike, parties: int) -> Array:
         raise InvalidInput(f"the rows must be (n_i, {len(spec.columns)}), a number per column; got {rows.shape}.")
     if not np.isfinite(rows).all():
         raise InvalidInput("the rows have NaN or inf. Remove or impute the missing values first.")
+    check_rows(spec, ArrayRows(rows), parties)
+    return rows
+
+
+def check_rows(spec: Spec, rows: Rows, parties: int) -> None:
+    """Refuse rows whose sums would overflow."""
     if spec.type == "histogram":
         check_size(bin_counts(rows, np.array(spec.bins)), ModularMask(spec.bits), parties)
-    elif np.abs(rows / np.array(spec.scale)).max(initial=0.0) > LARGEST:
+    elif (rows.largest() / np.array(spec.scale)).max(initial=0.0) > LARGEST:
         raise InvalidInput(f"the rows have numbers beyond {LARGEST:g} in units of scale. Give a larger scale.")
-    return rows
+
+
+def _checked(spec: Spec, shard: npt.ArrayLike | Rows, parties: int) -> Rows:
+    if not isinstance(shard, Rows):
+        return ArrayRows(checked_rows(spec, shard, parties))
+    check_rows(spec, shard, parties)
+    return shard

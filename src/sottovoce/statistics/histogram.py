@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
+from ..data.rows import Rows
 from ..errors import InvalidCost, InvalidInput, NotConverged
 from ..network import Network
 from ..pdmm.modular_mask import Integers, ModularMask
@@ -40,6 +41,8 @@ class Histogram(Statistic):
         How many lie outside.
     name : str
         Of the variable: that of a series or a column of frames, else ``x``.
+    levels : tuple of str
+        Of a category, where the variable is one: ``counts[k]`` are of ``levels[k]``.
 
     Examples
     --------
@@ -54,22 +57,35 @@ class Histogram(Statistic):
     below: Value[int] = Value()
     above: Value[int] = Value()
     name: Value[str] = Value()
+    levels: tuple[str, ...] = ()
 
     @property
     def observations(self) -> int:
         """All values, in the bins or not."""
         return int(self.counts.sum()) + self.below + self.above
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
+        told = super().to_dict()
+        if not self.levels:
+            del told["levels"]
+        return told
+
     def _columns(self) -> dict[str, list[Any]]:
+        if self.levels:
+            return {"level": list(self.levels), "count": self.counts.tolist()}
         edges = [-np.inf, *self.edges.tolist(), np.inf]
         return {"from": edges[:-1], "to": edges[1:], "count": [self.below, *self.counts.tolist(), self.above]}
 
     def _facts(self) -> str:
-        return f"{self.name}: {self.observations} observations of {self.parties} parties in {len(self.counts)} bins"
+        of = f"{len(self.counts)} {'levels' if self.levels else 'bins'}"
+        return f"{self.name}: {self.observations} observations of {self.parties} parties in {of}"
 
     def _picture(self, path: str | Path | None) -> Figure:
-        from .pictures import plot_histogram
+        from .pictures import plot_histogram, plot_rows
 
+        if self.levels:
+            return plot_rows(path, self.levels, self.counts.astype(np.float64), None, self._facts(), "count")
         return plot_histogram(path, self.edges, self.counts.tolist(), (self.below, self.above), self.name)
 
 
@@ -134,19 +150,28 @@ def private_histogram(
 
 
 def histogram_program(
-    agreements: Agreements, rows: Sequence[Array], edges: Array, mask: ModularMask, name: str
+    agreements: Agreements,
+    rows: Sequence[Rows],
+    edges: Array,
+    mask: ModularMask,
+    name: str,
+    levels: tuple[str, ...] = (),
 ) -> Histogram:
     """``private_histogram`` as the local parties run it, on the ``rows`` of each."""
     try:
-        total = agreements.total(np.array([bin_counts(x, edges) for x in rows]), mask)
+        total = agreements.total(np.array([bin_counts(part, edges) for part in rows]), mask)
     except NotConverged:
         return Histogram(*agreements.made)
-    return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]), name)
+    return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]), name, levels)
 
 
-def bin_counts(x: Array, edges: Array) -> Integers:
+def bin_counts(rows: Rows, edges: Array) -> Integers:
     """How many values lie below, in each bin, and above."""
-    return np.array([(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()], dtype=np.int64)
+
+    def of_block(x: Array) -> Array:  # whole numbers, whose sums are exact
+        return np.array([[(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()]], dtype=np.float64)
+
+    return np.rint(rows.sums(of_block)).astype(np.int64)
 
 
 def read_bins(bins: npt.ArrayLike) -> Array:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array
+from ..data.rows import ArrayRows, Rows, Sides
 from ..errors import InvalidInput, NotConverged, is_number
 from ..network import Network
 from ..pdmm.masks import GaussianMask
@@ -116,24 +117,22 @@ def private_least_squares(
     >>> fit.terms, fit.parameters.round(6).tolist()
     (('intercept', 'dose'), [1.0, 2.0])
     """
-    rows, row_weights, found, target = read_regression(network, shards, weights, target)
+    rows, d, found, target = read_regression(network, shards, weights, target)
     if found is not None and names is not None and tuple(names) != found:
         raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
-    columns = read_names(found or names, rows[0].shape[1] - 1, bool(intercept))
+    columns = read_names(found or names, d, bool(intercept))
     model = Model(columns, ridge, bool(intercept), target)
     unit = read_scale(scale, model.all_names, "column of A and one for the target")
     check_ridge(ridge)
     check_mask(mask, GaussianMask)
     agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
-    return least_squares_program(agreements, Sample(rows, unit, mask, model.all_names), model, row_weights)
+    return least_squares_program(agreements, Sample(rows, unit, mask, model.all_names), model)
 
 
-def least_squares_program(
-    agreements: Agreements, sample: Sample, model: Model, weights: Sequence[Array] | None = None
-) -> Regression:
+def least_squares_program(agreements: Agreements, sample: Sample, model: Model) -> Regression:
     """``private_least_squares`` as the local parties run it, from rows ``[A_i, b_i]`` to the answer that they hold."""
-    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
-    row_weights = [np.ones(len(part)) for part in rows] if weights is None else weights
+    sample.check_size()
+    rows, unit, mask = sample.rows, sample.unit, sample.mask
     names, ridge, intercept, d = model.names, model.ridge, model.intercept, len(model.names)
     try:
         N = agreed_count(agreements, rows)
@@ -141,17 +140,14 @@ def least_squares_program(
             raise InvalidInput(f"{N} observations do not determine {d + intercept} coefficients. Use ridge > 0.")
         total, m = np.ones(len(rows)), np.zeros((len(rows), d + 1))
         if intercept:
-            total, m = _weighted_means(agreements, N, rows, row_weights, weights is not None, mask)
-        centred = [part - centre for part, centre in zip(rows, m, strict=True)]
-        weighted = [part * w[:, None] for part, w in zip(centred, row_weights, strict=True)]
-        S = agreed_products(agreements, N, weighted, centred, mask)
+            total, m = _weighted_means(agreements, N, sample)
+        S = agreed_products(agreements, N, sample, [_weighted(sample, *own) for own in zip(rows, m, strict=True)])
         penalty = np.diag(ridge / N / unit[:d] ** 2)
         H = S[0, :d, :d] + penalty
         # What CONVERGED leaves open in an entry of S, with room for parties that hold more than the mean.
         condition = _condition(H, 10 * agreements.tol * float(np.abs(S[0]).max()) + resolution(mask), names)
         beta = np.array([np.linalg.solve(own[:d, :d] + penalty, own[:d, d:]) for own in S])
-        left = [part[:, d] - part[:, :d] @ own[:, 0] for part, own in zip(centred, beta, strict=True)]
-        squares = np.array([[w @ residual**2] for residual, w in zip(left, row_weights, strict=True)])
+        squares = np.array([_squares(sample, *own) for own in zip(rows, m, beta[:, :, 0], strict=True)])
         residual = agreements.mean(agreements.parties / N * squares, mask, degree=2)
     except NotConverged:
         return Regression(*agreements.made)
@@ -176,20 +172,41 @@ def least_squares_program(
     )
 
 
-def _weighted_means(
-    agreements: Agreements,
-    N: int,
-    rows: Sequence[Array],
-    row_weights: Sequence[Array],
-    weighted: bool,
-    mask: GaussianMask,
-) -> tuple[Array, Array]:
+def _weighted_means(agreements: Agreements, N: int, sample: Sample) -> tuple[Array, Array]:
     """``sum w / N`` and ``sum w t / sum w`` as each local party holds them; the former is 1, and not sent, without
     weights."""
-    sums = [np.append(w @ part, w.sum() if weighted else []) for part, w in zip(rows, row_weights, strict=True)]
-    agreed = agreements.mean(agreements.parties / N * np.array(sums), mask)
-    total = agreed[:, -1] if weighted else np.ones(len(agreed))
-    return total, agreed[:, : rows[0].shape[1]] / total[:, None]
+    d = len(sample.unit)
+    sums = np.empty((len(sample.rows), d + sample.weighted))
+    for own, part in zip(sums, sample.rows, strict=True):
+        own[:d] = part.products(lambda block: (sample.weights(block), sample.values(block)))[0]
+        if sample.weighted:
+            own[d:] = part.sums(sample.weights)
+    agreed = agreements.mean(agreements.parties / N * sums, sample.mask)
+    total = agreed[:, -1] if sample.weighted else np.ones(len(agreed))
+    return total, agreed[:, :d] / total[:, None]
+
+
+def _weighted(sample: Sample, rows: Rows, centre: Array) -> Sides:
+    """``w (t - centre)`` and ``t - centre``; one array where half of their products are enough, and bits do not depend
+    on it, as they do in BLAS."""
+    same = not (sample.weighted or isinstance(rows, ArrayRows))
+
+    def sides(block: Array) -> tuple[Array, Array]:
+        t = sample.values(block) - centre
+        return (t if same else t * sample.weights(block)), t
+
+    return sides
+
+
+def _squares(sample: Sample, rows: Rows, centre: Array, beta: Array) -> Array:
+    """``sum w (y - x'beta)^2``, ``(1,)``, about a centre."""
+
+    def weighed(block: Array) -> tuple[Array, Array]:
+        t = sample.values(block) - centre
+        residual = t[:, -1] - rows.linear(t[:, :-1], beta)
+        return sample.weights(block), residual[:, None] ** 2
+
+    return np.asarray(rows.products(weighed)[0])
 
 
 def _condition(H: Array, error: float, names: Sequence[str]) -> float:

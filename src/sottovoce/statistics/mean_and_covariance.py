@@ -9,14 +9,12 @@ however many rows there are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array
+from ..data.rows import Rows, Sides
 from ..errors import InvalidInput, NotConverged
 from ..network import Network
 from ..pdmm.masks import GaussianMask
@@ -24,131 +22,8 @@ from ..pdmm.modular_mask import ModularMask
 from ..pdmm.overlay import AskedOverlay
 from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
+from .pooled import PooledCovariance, PooledMean, PooledVariance, shaped
 from .shards import Sample, Shards, read_rows, read_scale
-from .statistic import Statistic, Value
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PooledMean(Statistic):
-    """What ``private_mean`` returns, besides the fields of ``Statistic``.
-
-    Attributes
-    ----------
-    observations : int
-        Rows of all parties.
-    mean : float or ndarray
-        A float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``.
-    names : tuple of str
-        Of the columns: those of frames, else ``x0, x1, ..``; ``x`` for one variable.
-
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> result = sv.private_mean(sv.Network.ring(3), [[[1.0, 2.0]], [[3.0, 6.0]], [[2.0, 1.0]]])
-    >>> result.observations, result.mean.round(6).tolist()
-    (3, [2.0, 3.0])
-    """
-
-    observations: Value[int] = Value()
-    mean: Value[float | Array] = Value()
-    names: Value[tuple[str, ...]] = Value()
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return {"column": list(self.names), "mean": np.ravel(self.mean).tolist()}
-
-    def _facts(self) -> str:
-        of = f"{len(self.names)} columns" if len(self.names) > 3 else ", ".join(self.names)
-        return f"{of}: {self.observations} observations of {self.parties} parties"
-
-    def _picture(self, path: str | Path | None) -> Figure:
-        from .pictures import plot_rows
-
-        return plot_rows(path, self.names, np.ravel(self.mean), None, self._facts(), "mean")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PooledVariance(PooledMean):
-    """What ``private_variance`` returns, besides the fields of ``PooledMean``.
-
-    Attributes
-    ----------
-    ddof : int
-        What was subtracted from the number of rows.
-    variance : float or ndarray
-        Of the shape of ``mean``.
-
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> result = sv.private_variance(sv.Network.ring(3), [[1.0, 2.0], [6.0], []], ddof=0)
-    >>> result.ddof, round(result.mean, 6), round(result.variance, 6)
-    (0, 3.0, 4.666667)
-    """
-
-    ddof: Value[int] = Value()
-    variance: Value[float | Array] = Value()
-
-    @property
-    def standard_deviation(self) -> float | Array:
-        """The root of ``variance``."""
-        return _shaped(np.sqrt(np.maximum(self.variance, 0.0)), np.shape(self.variance))
-
-    def _columns(self) -> dict[str, list[Any]]:
-        spread = {"variance": self.variance, "standard_deviation": self.standard_deviation}
-        return {**super()._columns(), **{name: np.ravel(values).tolist() for name, values in spread.items()}}
-
-    def _picture(self, path: str | Path | None) -> Figure:
-        from .pictures import plot_rows
-
-        mean, spread = np.ravel(self.mean), np.ravel(self.standard_deviation)
-        within = np.column_stack([mean - spread, mean + spread])
-        return plot_rows(path, self.names, mean, within, self._facts(), "mean, and one standard deviation about it")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PooledCovariance(PooledMean):
-    """What ``private_covariance`` returns, besides the fields of ``PooledMean``.
-
-    Attributes
-    ----------
-    ddof : int
-        What was subtracted from the number of rows.
-    covariance : ndarray
-        ``(d, d)``.
-
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> result = sv.private_covariance(sv.Network.ring(3), [[[0.0, 0.0]], [[1.0, 2.0]], [[2.0, 4.0]]])
-    >>> result.observations, result.covariance.round(6).tolist()
-    (3, [[1.0, 2.0], [2.0, 4.0]])
-    """
-
-    ddof: Value[int] = Value()
-    covariance: Value[Array] = Value()
-
-    @property
-    def correlation(self) -> Array:
-        """``(d, d)``; NaN in the row and column of a variable that does not vary."""
-        spread = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        spread = np.where(spread > 0, spread, np.nan)
-        correlation = np.clip(self.covariance / np.outer(spread, spread), -1.0, 1.0)
-        np.fill_diagonal(correlation, np.where(np.isnan(spread), np.nan, 1.0))
-        return np.asarray(correlation)
-
-    def _columns(self) -> dict[str, list[Any]]:
-        covariances = {
-            f"covariance with {name}": row.tolist() for name, row in zip(self.names, self.covariance, strict=True)
-        }
-        return {**super()._columns(), **covariances}
-
-    def _picture(self, path: str | Path | None) -> Figure:
-        from .pictures import plot_correlation
-
-        return plot_correlation(path, self.names, self.correlation, f"Correlations: {self.observations} observations")
 
 
 def private_mean(
@@ -322,42 +197,44 @@ def private_covariance(
 
 def mean_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...]) -> PooledMean:
     """``private_mean`` of a sample; ``shape`` is that of the answer."""
+    sample.check_size()
     try:
-        observations, mean = agreed_mean(agreements, sample.in_units(), sample.mask)
+        observations, mean = agreed_mean(agreements, sample)
     except NotConverged:
         return PooledMean(*agreements.made)
-    return PooledMean(*agreements.made, observations, _shaped(mean[0] * sample.unit, shape), sample.names)
+    return PooledMean(*agreements.made, observations, shaped(mean[0] * sample.unit, shape), sample.names)
 
 
 def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, ...], ddof: int) -> PooledVariance:
     """``private_variance`` of a sample; ``shape`` is that of the answer."""
-    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
+    sample.check_size()
+    unit = sample.unit
     try:
-        observations, mean = agreed_mean(agreements, rows, mask)
+        observations, mean = agreed_mean(agreements, sample)
         share = _share(observations, ddof)
-        squares = [((part - centre) ** 2).sum(axis=0) for part, centre in zip(rows, mean, strict=True)]
-        moments = agreements.mean(agreements.parties / observations * np.array(squares), mask, degree=2)
+        squares = [_squares(sample, part, centre) for part, centre in zip(sample.rows, mean, strict=True)]
+        moments = agreements.mean(agreements.parties / observations * np.array(squares), sample.mask, degree=2)
     except NotConverged:
         return PooledVariance(*agreements.made)
-    values = _shaped(mean[0] * unit, shape), sample.names, ddof, _shaped(share * moments[0] * unit**2, shape)
+    values = shaped(mean[0] * unit, shape), sample.names, ddof, shaped(share * moments[0] * unit**2, shape)
     return PooledVariance(*agreements.made, observations, *values)
 
 
 def covariance_program(agreements: Agreements, sample: Sample, ddof: int) -> PooledCovariance:
     """``private_covariance`` of a sample."""
-    rows, unit, mask = sample.in_units(), sample.unit, sample.mask
+    sample.check_size()
+    unit = sample.unit
     try:
-        observations, mean = agreed_mean(agreements, rows, mask)
+        observations, mean = agreed_mean(agreements, sample)
         share = _share(observations, ddof)
-        centred = [part - centre for part, centre in zip(rows, mean, strict=True)]
-        moments = agreed_products(agreements, observations, centred, centred, mask)
+        moments = agreed_products(agreements, observations, sample, [_centred(sample, centre) for centre in mean])
     except NotConverged:
         return PooledCovariance(*agreements.made)
     values = mean[0] * unit, sample.names, ddof, share * moments[0] * np.outer(unit, unit)
     return PooledCovariance(*agreements.made, observations, *values)
 
 
-def agreed_count(agreements: Agreements, rows: Sequence[Array]) -> int:
+def agreed_count(agreements: Agreements, rows: Sequence[Rows]) -> int:
     """``N``, exactly."""
     counts = np.array([[len(part)] for part in rows], dtype=np.int64)
     observations = int(agreements.total(counts, ModularMask())[0])
@@ -366,28 +243,39 @@ def agreed_count(agreements: Agreements, rows: Sequence[Array]) -> int:
     return observations
 
 
-def agreed_mean(agreements: Agreements, rows: Sequence[Array], mask: GaussianMask) -> tuple[int, Array]:
+def agreed_mean(agreements: Agreements, sample: Sample) -> tuple[int, Array]:
     """``N``, and the mean over all rows as each local party holds it, ``(local, d)``."""
-    observations = agreed_count(agreements, rows)
-    sums = np.array([part.sum(axis=0) for part in rows])
-    return observations, agreements.mean(agreements.parties / observations * sums, mask)
+    observations = agreed_count(agreements, sample.rows)
+    sums = np.array([part.sums(sample.values) for part in sample.rows])
+    return observations, agreements.mean(agreements.parties / observations * sums, sample.mask)
 
 
-def agreed_products(
-    agreements: Agreements, observations: int, left: Sequence[Array], right: Sequence[Array], mask: GaussianMask
-) -> Array:
-    """``sum left'right / N`` over all rows, symmetric, as each local party holds it; half of it travels."""
-    d = left[0].shape[1]
+def agreed_products(agreements: Agreements, observations: int, sample: Sample, sides: Sequence[Sides]) -> Array:
+    """``sum left'right / N`` over all rows, symmetric, as each local party holds it; half of it travels. ``sides``:
+    what left and right are, for each local party."""
+    d = len(sample.unit)
     upper = np.triu_indices(d)
-    products = np.empty((len(left), len(upper[0])))  # large: filled, and not copied
-    for own, a, b in zip(products, left, right, strict=True):
-        own[:] = (a.T @ b)[upper]
+    products = np.empty((len(sides), len(upper[0])))  # large: filled, and not copied
+    for own, part, both in zip(products, sample.rows, sides, strict=True):
+        own[:] = part.products(both)[upper]
     products *= agreements.parties / observations
-    agreed = agreements.mean(products, mask, degree=2)
-    moments = np.empty((len(left), d, d))
+    agreed = agreements.mean(products, sample.mask, degree=2)
+    moments = np.empty((len(sides), d, d))
     moments[:, *upper] = agreed
     moments[:, upper[1], upper[0]] = agreed
     return moments
+
+
+def _squares(sample: Sample, rows: Rows, centre: Array) -> Array:
+    return rows.sums(lambda block: (sample.values(block) - centre) ** 2)
+
+
+def _centred(sample: Sample, centre: Array) -> Sides:
+    def sides(block: Array) -> tuple[Array, Array]:
+        t = sample.values(block) - centre
+        return t, t
+
+    return sides
 
 
 def check_ddof(ddof: int) -> None:
@@ -401,7 +289,3 @@ def _share(observations: int, ddof: int) -> float:
     if observations <= ddof:
         raise InvalidInput(f"ddof={ddof} needs more than {ddof} observations; the parties have {observations} in all.")
     return observations / (observations - ddof)
-
-
-def _shaped(values: Array, shape: tuple[int, ...]) -> float | Array:
-    return values if shape else float(np.reshape(values, ()))

@@ -236,7 +236,8 @@ class Regression(Statistic):
             cells = (f" {value:{wide}{digits}}" for value, (_, wide, digits) in zip(values, forms, strict=True))
             lines.append(f"{term:{width}}" + "".join(cells))
         hint = self.scale_hint()
-        return "\n".join([self._facts(), self._quality(), "", *lines, *(["", hint] if hint else [])])
+        facts = [self._facts(), *filter(None, [self.dropped_words()]), self._quality()]
+        return "\n".join([*facts, "", *lines, *(["", hint] if hint else [])])
 
     def scale_hint(self) -> str | None:
         """What ``scale=`` would do better another time, from what all parties know: the ``sizes`` they agreed on."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..costs.quadratic import as_rows
+from ..data.rows import ArrayRows, Rows
 from ..errors import InvalidCost, InvalidInput, PrecisionLost, is_number
 from ..files.frames import by_name, in_order, read_columns
 from ..network import Network
@@ -27,17 +28,30 @@ Shards = Sequence[Any] | Mapping[Any, Any]
 @dataclass(frozen=True, eq=False)
 class Sample:
     """What the local parties bring to a statistic of real numbers: rows ``(n_i, d)`` each, the public numbers that
-    bring their columns to size 1, the mask that hides what is made of them, and the names of the columns."""
+    bring their columns to size 1, the mask that hides what is made of them, and the names of the columns. A further
+    column without a name is the weight of each row."""
 
-    rows: Sequence[Array] = field(repr=False)
+    rows: Sequence[Rows] = field(repr=False)
     unit: Array
     mask: GaussianMask
     names: tuple[str, ...]
 
-    def in_units(self) -> list[Array]:
-        """Rows divided by ``unit``; a warning where their squares drown in what the mask leaves of float64."""
-        scaled = [part / self.unit for part in self.rows]
-        largest = np.max([np.abs(part).max(axis=0, initial=0.0) for part in scaled], axis=0)
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.rows[0].width > len(self.unit)
+
+    def values(self, block: Array) -> Array:
+        """Of some rows, the columns in units of scale."""
+        return block[:, : len(self.unit)] / self.unit
+
+    def weights(self, block: Array) -> Array:
+        """Of some rows, their weights ``(rows, 1)``; 1 without weights."""
+        return block[:, len(self.unit) :].copy() if self.weighted else np.ones((len(block), 1))
+
+    def check_size(self) -> None:
+        """A warning where the squares of a column drown in what the mask leaves of float64."""
+        largest = np.max([part.largest()[: len(self.unit)] / self.unit for part in self.rows], axis=0)
         small = math.sqrt(1000 * resolution(self.mask))  # for three digits of their squares
         if (drowned := (largest > 0) & (largest < small)).any():
             k = int(drowned.argmax())
@@ -48,35 +62,34 @@ class Sample:
                 PrecisionLost,
                 stacklevel=4,
             )
-        return scaled
 
 
-class Rows(NamedTuple):
+class SampleRows(NamedTuple):
     """What all parties hold: ``(n_i, d)`` each, the shape of one observation, ``()`` for one variable and ``(d,)`` for
     columns, and what the columns are called."""
 
-    rows: list[Array]
+    rows: list[Rows]
     shape: tuple[int, ...]
     names: tuple[str, ...]
 
 
 class RegressionRows(NamedTuple):
-    """Rows ``[A_i, b_i]`` per party, ``(n_i, d + 1)``; a weight for each row, or None without weights; what the columns
-    and the target are called, where they have names."""
+    """Rows ``[A_i, b_i]`` per party, ``(n_i, d + 1)``, and where there are weights a further column of them; how many
+    columns ``A_i`` has; what they and the target are called, where they have names."""
 
-    rows: list[Array]
-    weights: list[Array] | None
+    rows: list[Rows]
+    columns: int
     names: tuple[str, ...] | None
     target: str | None
 
 
-def read_rows(network: Network, shards: Shards) -> Rows:
+def read_rows(network: Network, shards: Shards) -> SampleRows:
     """Rows of every party, columns of frames in the order of the first."""
     given = _one_per_party(network, shards)
     parties = whose(network, "party")
     found = [read_columns(shard, who) for shard, who in zip(given, parties, strict=True)]
     names = by_name(found, parties)
-    rows: list[Array] = []
+    rows: list[Rows] = []
     shapes: list[tuple[int, ...]] = []
     for who, shard in zip(parties, given if names is None else in_order(found, names), strict=True):
         array = _of_party(who, as_floats, shard, "its shard")
@@ -86,14 +99,14 @@ def read_rows(network: Network, shards: Shards) -> Rows:
             )
         if not np.isfinite(array).all():
             raise InvalidInput(f"{who}: its shard has NaN or inf. Remove or impute the missing values first.")
-        rows.append(array.reshape(-1, array.shape[1] if array.ndim == 2 else 1))
+        rows.append(ArrayRows(array.reshape(-1, array.shape[1] if array.ndim == 2 else 1)))
         shapes.append(array.shape[1:])
     for who, shape in zip(parties, shapes, strict=True):
         if shape != shapes[0]:
             raise InvalidInput(
                 f"parties must hold the same columns; {parties[0]} has {_columns(shapes[0])}, {who} {_columns(shape)}."
             )
-    return Rows(rows, shapes[0], names or default_names(shapes[0]))
+    return SampleRows(rows, shapes[0], names or default_names(shapes[0]))
 
 
 def default_names(shape: tuple[int, ...]) -> tuple[str, ...]:
@@ -113,18 +126,21 @@ def read_regression(network: Network, shards: Shards, weights: Shards | None, ta
             raise InvalidInput(
                 f"parties must hold the same columns; {parties[0]} has {rows[0].shape[1] - 1}, {who} has {A.shape[1]}."
             )
-    if weights is None:
-        return RegressionRows(rows, None, read.names, read.target)
-    found = []
-    for who, given, part in zip(parties, _one_per_party(network, weights, "weights"), rows, strict=True):
-        columns = read_columns(given, f"{who}, weights")
-        w = _of_party(who, as_floats, given if columns is None else columns.values, "its weights")
-        if w.shape != (len(part),) or not (np.isfinite(w) & (w > 0)).all():
-            raise InvalidInput(
-                f"{who}: weights must be {len(part)} positive numbers, one per row. Leave out rows of weight 0."
-            )
-        found.append(w)
-    return RegressionRows(rows, found, read.names, read.target)
+    d = rows[0].shape[1] - 1
+    if weights is not None:
+        found = _one_per_party(network, weights, "weights")
+        rows = [_with_weights(*own) for own in zip(parties, rows, found, strict=True)]
+    return RegressionRows([ArrayRows(part) for part in rows], d, read.names, read.target)
+
+
+def _with_weights(who: str, rows: Array, given: Any) -> Array:
+    columns = read_columns(given, f"{who}, weights")
+    w = _of_party(who, as_floats, given if columns is None else columns.values, "its weights")
+    if w.shape != (len(rows),) or not (np.isfinite(w) & (w > 0)).all():
+        raise InvalidInput(
+            f"{who}: weights must be {len(rows)} positive numbers, one per row. Leave out rows of weight 0."
+        )
+    return np.column_stack([rows, w])
 
 
 def read_scale(scale: npt.ArrayLike | Mapping[str, float] | None, names: Sequence[str], of: str) -> Array:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 
-from ..errors import NotConverged, Unsupported
+from ..errors import InvalidInput, NotConverged, Unsupported
 from ..files.frames import to_frame
 from ..files.html_table import html_table
 from ..pdmm.common_problems import averaging
@@ -71,6 +72,9 @@ class Statistic:
         of it says what it reveals. An agreement on very many numbers is played in blocks of them, and ``runs[k]`` is
         about the longest; ``z`` is not kept. At a party of a network ``runs`` are what it saw of them, and
         ``problems``, which hold everybody's contributions, are empty.
+    dropped : dict, optional
+        Where rows with missing values were left out (``missing="drop"``): under ``"rows"`` how many, of all parties,
+        and by column in how many rows it was missing. Else None.
 
     Examples
     --------
@@ -88,14 +92,15 @@ class Statistic:
     runs: tuple[Result, ...]
     problems: tuple[Problem, ...]
     masks: tuple[GaussianMask | ModularMask, ...]
+    dropped: dict[str, int] | None = None
 
-    def audit(self, **arguments: Any) -> tuple[Report, ...]:
+    def audit(self, *, priors: Sequence[float | None] | None = None, **arguments: Any) -> tuple[Report, ...]:
         """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``
         and ``noise``.
 
         The secrets are what a party contributes; over one honest component their sum is all that is disclosed. Without
-        ``prior`` each agreement takes its own from what was contributed; ``c``, ``theta`` and ``overlay`` are those of
-        its run unless given. ``audit_total`` adds the reports up.
+        ``prior`` each agreement takes its own from what was contributed, or from ``priors``, one for each; ``c``,
+        ``theta`` and ``overlay`` are those of its run unless given. ``audit_total`` adds the reports up.
         """
         from ..privacy.audit import audit
 
@@ -106,10 +111,12 @@ class Statistic:
             )
         if arguments.get("noise") is not None:
             raise Unsupported("the agreements of a statistic were on exact numbers: leave noise out.")
-        played = zip(self.runs, self.problems, self.masks, strict=True)
-        return tuple(
-            audit(_secrets_of(problem, mask), mask=mask, **_as(run, arguments)) for run, problem, mask in played
-        )
+        given = [None] * len(self.runs) if priors is None else priors
+        if len(given) != len(self.runs):
+            raise InvalidInput(f"priors must have one for each of {len(self.runs)} agreements; got {len(given)}.")
+        own = [arguments if prior is None else {**arguments, "prior": prior} for prior in given]
+        played = zip(self.runs, self.problems, self.masks, own, strict=True)
+        return tuple(audit(_secrets_of(problem, mask), mask=mask, **_as(run, of)) for run, problem, mask, of in played)
 
     def audit_total(self, **arguments: Any) -> Report:
         """What all agreements together gave away, at most: ``privacy.total`` of this statistic alone."""
@@ -124,7 +131,17 @@ class Statistic:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
-        return {"status": self.status.value, **{name: plain(value) for name, value in self._values.items()}}
+        dropped = {} if self.dropped is None else {"dropped": dict(self.dropped)}
+        return {"status": self.status.value, **dropped, **{name: plain(value) for name, value in self._values.items()}}
+
+    def dropped_words(self) -> str | None:
+        """How many rows were left out for missing values, and in which columns; None where none could be."""
+        if self.dropped is None:
+            return None
+        columns = {name: count for name, count in self.dropped.items() if name != "rows" and count}
+        where = f": {', '.join(f'{name} {count}' for name, count in columns.items())}" if columns else ""
+        rows = self.dropped["rows"]
+        return f"{rows} {'row' if rows == 1 else 'rows'} dropped for missing values{where}"
 
     def to_frame(self) -> Any:
         """The values as a frame, of pandas if it is installed, else of polars or pyarrow."""
@@ -162,7 +179,8 @@ class Statistic:
         return html_table(rows[:SHOWN], header=list(columns), caption=self._caption(len(rows)))
 
     def _caption(self, rows: int) -> str:
-        return self._facts() + (f"; the first {SHOWN} of {rows} rows" if rows > SHOWN else "")
+        shown = f"the first {SHOWN} of {rows} rows" if rows > SHOWN else None
+        return "; ".join(filter(None, [self._facts(), self.dropped_words(), shown]))
 
     def __repr__(self) -> str:
         facts = f", {self._facts()}" if self.status is Status.CONVERGED else ""

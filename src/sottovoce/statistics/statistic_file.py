@@ -1,15 +1,25 @@
-"""Problem files with ``[statistic]`` in place of ``[cost]``: one process plays all parties, on their data."""
+"""Problem files with ``[statistic]`` in place of ``[cost]``: one process plays all parties, on their data.
+
+Without a ``[schema]`` the data are numbers, in the file or in CSV files; with one they are tables of any kind.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..costs.base import Array
 from ..data.party_rows import DATA_KEYS, read_data
+from ..data.party_tables import read_sources
+from ..data.prior import prior_of
 from ..data.problem_file import check_tables, party_numbers, read_mask, read_network, read_options
+from ..data.schema_file import read_schema
+from ..data.table import Table as PartyTable
+from ..data.table_rows import TableRows
 from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, TomlFile
 from ..network import Network
@@ -17,14 +27,17 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.recorders import Residual
 from .agreements import SimulatedAgreements, Simulation
+from .asked_table import read_asked, refuse_without_schema
 from .at_one_party import KEYS, MASK_KEYS, OPTIONS, Spec, checked_rows, read_spec, run_local
+from .of_tables import Asked, checked_table, run_on_tables
 from .statistic import Statistic
 
-TABLES = ("network", "statistic", "pdmm", "mask")
+TABLES = ("network", "statistic", "pdmm", "mask", "schema")
+MOST_POOLED = 10_000_000  # numbers that are brought together to compare with the answer: 80 MB
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticFile:
+class StatisticFile(ABC):
     """A problem file with ``[statistic]``, checked: what ``read_statistic_file`` returns.
 
     Attributes
@@ -35,8 +48,6 @@ class StatisticFile:
         What is asked: the type, the columns and the options.
     parties : list of str
         Their names.
-    rows : list of ndarray
-        The data of each, with a column per name in ``spec.columns``.
     simulation : Simulation
         Where and how the agreements are played.
     """
@@ -44,7 +55,6 @@ class StatisticFile:
     path: Path
     spec: Spec
     parties: list[str]
-    rows: list[Array] = field(repr=False)
     simulation: Simulation
 
     @property
@@ -52,19 +62,89 @@ class StatisticFile:
         """Who talks to whom."""
         return self.simulation.network
 
+    @property
+    def revealed(self) -> list[str]:
+        """What the sums are of that every honest component discloses."""
+        return self.spec.revealed
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """What was asked, for JSON."""
+        return self.spec.to_dict()
+
     def recorded(self) -> StatisticFile:
         """The same, with the residual of every round in the ``history`` of its runs."""
         schedule = self.simulation.schedule
         every = 1 if schedule is None else schedule.round(self.network)
         return replace(self, simulation=replace(self.simulation, record=(Residual(),), record_every=every))
 
+    @abstractmethod
     def solve(self) -> Statistic:
         """Play all agreements: what ``private_mean`` and its like return, with an entry per column."""
-        return run_local(self.spec, SimulatedAgreements(self.simulation), self.rows)
+
+    @abstractmethod
+    def pooled(self) -> list[Array] | None:
+        """The rows of every party, with a column per name in ``spec.columns``; None where there are very many."""
+
+    def priors(self, found: Statistic) -> list[float | None] | None:
+        """The variance that an audit counts on, for each agreement of the answer; None where nothing is known of it."""
+        return None
 
     def party_numbers(self, names: str) -> frozenset[int]:
         """The parties in a list such as ``"Ada,3"``: names of the file, or numbers; ``InvalidInput`` for others."""
         return party_numbers(names, self.parties, self.path)
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersFile(StatisticFile):
+    """A file without a schema: rows of numbers."""
+
+    rows: list[Array] = field(repr=False)
+
+    def solve(self) -> Statistic:
+        return run_local(self.spec, SimulatedAgreements(self.simulation), self.rows)
+
+    def pooled(self) -> list[Array]:
+        return self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class TablesFile(StatisticFile):
+    """A file with a schema: what is asked of it, and a table for each party."""
+
+    asked: Asked
+    tables: list[PartyTable] = field(repr=False)
+
+    @property
+    def revealed(self) -> list[str]:
+        return self.asked.revealed
+
+    @property
+    def question(self) -> dict[str, Any]:
+        return self.asked.to_dict()
+
+    def solve(self) -> Statistic:
+        return run_on_tables(self.asked, SimulatedAgreements(self.simulation), self.tables)
+
+    def pooled(self) -> list[Array] | None:
+        rows, width = [table.rows for table in self.tables], len(self.spec.columns)
+        here = [part for part in rows if isinstance(part, TableRows)]
+        if len(here) < len(rows) or sum(map(len, rows)) * width > MOST_POOLED:
+            return None
+        return [np.concatenate([np.empty((0, width)), *part.blocks()]) for part in here]
+
+    def priors(self, found: Statistic) -> list[float | None] | None:
+        """From the ranges of the schema, as a plan has it: of a value its mean square, of squares and products twice
+        the square of that. Counts hide behind modular pads, at any prior."""
+        if self.spec.type == "histogram":
+            return None
+        scale = np.broadcast_to(self.spec.scale, len(self.spec.columns)).tolist()
+        prior = prior_of(self.asked.selection, self.asked.schema, scale)
+        if prior is None:
+            return None
+        real = [k for k, mask in enumerate(found.masks) if isinstance(mask, GaussianMask)]
+        values = real[:1] if self.spec.intercept else []  # a regression without one begins with products
+        return [prior if k in values else 2 * prior**2 if k in real else None for k in range(len(found.masks))]
 
 
 def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticFile:
@@ -73,7 +153,7 @@ def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticF
     Parameters
     ----------
     path : str or Path
-        A TOML file. The CSV files that it names lie beside it.
+        A TOML file. Paths in it start where it lies.
     seed : int, optional
         Takes precedence over the file's.
 
@@ -102,13 +182,40 @@ def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticF
     file = TomlFile(Path(path))
     seed = check_tables(file, TABLES, seed)
     table = file.table("statistic")
+    if "schema" in file.values:
+        return _with_schema(file, table, seed)
+    refuse_without_schema(table)
     table.refuse_unknown([key for key in (*KEYS, *DATA_KEYS) if key not in MASK_KEYS])
     kind = table.choice("type", OPTIONS)
     shards = read_data(table, file.path.parent, regression=kind == "least_squares")
     spec = read_spec(_asked(table, kind, shards.columns), _mask(file))
     rows = [_checked(spec, *entry, len(shards)) for entry in zip(shards.rows, shards.sources, strict=True)]
     network = read_network(file.table("network"), shards.parties, file.path.parent, seed)
-    return StatisticFile(file.path, spec, shards.parties, rows, _simulation(file.table("pdmm"), network, seed))
+    return NumbersFile(file.path, spec, shards.parties, _simulation(file.table("pdmm"), network, seed), rows)
+
+
+def _with_schema(file: TomlFile, table: Table, seed: int | None) -> TablesFile:
+    """Everything that can be refused is, before the first agreement: the tables are looked through here."""
+    schema = read_schema(file)
+    question = Table(file, table.name, {key: value for key, value in table.values.items() if key not in DATA_KEYS})
+    asked = read_asked(question, schema, _mask(file))
+    parties, sources = read_sources(table, file.path.parent)
+    network = read_network(file.table("network"), parties, file.path.parent, seed)
+    simulation = _simulation(file.table("pdmm"), network, seed)
+    tables = [asked.table(source) for source in sources]
+    for k, (name, own) in enumerate(zip(parties, tables, strict=True)):
+        try:
+            checked_table(asked, own, len(parties))
+        except InvalidInput as error:
+            where = file.where(table.name, "files") if "files" in table else file.where("statistic.parties", "data", k)
+            raise InvalidFile(f"{where}: party {name}: {_of(own, str(error))}") from None
+    return TablesFile(file.path, asked.spec, parties, simulation, asked, tables)
+
+
+def _of(table: PartyTable, why: str) -> str:
+    """A sentence that says which table it is about."""
+    source = table.source.describe()
+    return why if source in why else f"{source}: {why}"
 
 
 def hidden(statistic: Statistic) -> bool:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..costs.base import Array
+from ..data.rows import ArrayRows
 from ..pdmm.result import Status
 from .at_one_party import Spec
 from .histogram import Histogram, bin_counts
-from .mean_and_covariance import PooledCovariance, PooledMean, PooledVariance
+from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic, Value
 
@@ -31,7 +32,9 @@ def restored(kind: str, answer: dict[str, Any], parties: int) -> Statistic:
     family = FAMILIES[kind]
     names = [field.name for field in fields(family) if isinstance(getattr(family, field.name, None), Value)]
     values = {name: _unplain(answer[name]) for name in names if name in answer}
-    return family(Status(answer["status"]), parties, (), (), (), **values)
+    if family is Histogram and "levels" in answer:
+        values["levels"] = tuple(answer["levels"])
+    return family(Status(answer["status"]), parties, (), (), (), answer.get("dropped"), **values)
 
 
 def _unplain(value: Any) -> Any:
@@ -45,6 +48,9 @@ def table(statistic: Statistic, columns: Sequence[str]) -> Table:
     """A header, and a row per term, column or bin."""
     if isinstance(statistic, Regression):
         return _terms(statistic)
+    if isinstance(statistic, Histogram) and statistic.levels:
+        counted = zip(statistic.levels, statistic.counts.tolist(), strict=True)
+        return ["level", "count"], [list(row) for row in counted]
     if isinstance(statistic, Histogram):
         edges = statistic.edges.tolist()
         starts, ends = [None, *edges[:-1], edges[-1]], [edges[0], *edges[1:], None]
@@ -80,14 +86,14 @@ def text(statistic: Statistic, columns: Sequence[str]) -> str:
     header, rows = table(statistic, columns)
     cells = [header, *([_cell(entry) for entry in row] for row in rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
-    sides = [">" if kind == "histogram" else "<", *[">"] * (len(widths) - 1)]  # numbers to the right
+    sides = [">" if header[0] == "from" else "<", *[">"] * (len(widths) - 1)]  # numbers to the right
     lines = ["  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
              for row in cells]  # fmt: skip
     ddof = f" (N - {statistic.ddof})" if isinstance(statistic, PooledVariance | PooledCovariance) else ""
     of = f" of {columns[0]}" if kind == "histogram" else ""
     count = statistic.observations  # type: ignore[attr-defined]  # every statistic has them
     heading = f"{kind.capitalize()}{of}{ddof}: {count} observations of {statistic.parties} parties"
-    return "\n".join([heading, "", *lines])
+    return "\n".join([heading, *filter(None, [statistic.dropped_words()]), "", *lines])
 
 
 def _cell(entry: Any) -> str:
@@ -98,7 +104,7 @@ def pooled(spec: Spec, rows: Sequence[Array]) -> dict[str, Any]:
     """The answer from all rows in one place, which only a simulation can compute, by the names of its fields."""
     t = np.concatenate(rows)
     if spec.type == "histogram":
-        counts = bin_counts(t, np.array(spec.bins))
+        counts = bin_counts(ArrayRows(t), np.array(spec.bins))
         return {"below": counts[:1], "counts": counts[1:-1], "above": counts[-1:]}
     if spec.type == "least_squares":
         return {"parameters": _regression(t[:, :-1], t[:, -1], spec.ridge, spec.intercept)}

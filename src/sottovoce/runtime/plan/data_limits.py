@@ -80,8 +80,11 @@ class Limits:
     def check_rows(self, rows: Array, columns: tuple[str, ...]) -> None:
         """In units of ``scale``."""
         with np.errstate(over="ignore"):
-            beyond = ~(np.square(rows / self.size).mean(axis=0) <= 1)
-        if beyond.any():
+            self.check_mean_squares(np.square(rows / self.size).mean(axis=0), columns)
+
+    def check_mean_squares(self, squares: Array, columns: tuple[str, ...]) -> None:
+        """Of each column, in units of ``scale`` and of ``size``."""
+        if (beyond := ~(squares <= 1)).any():
             raise InvalidInput(
                 f"column {columns[int(beyond.argmax())]!r} is larger than this run hides: its root mean square is "
                 f"beyond size = {self.size:g} in units of scale. Agree on a new run, with a larger scale or, in "
@@ -138,13 +141,13 @@ class Limits:
             )
 
 
-def read_limits(table: Table) -> dict[str, Any]:
-    """``size`` and ``least_rows``, as far as they are given."""
+def read_limits(table: Table, least_rows: int = 1) -> dict[str, Any]:
+    """``size`` and ``least_rows``, as far as they are given; the latter at least ``least_rows``."""
     limits: dict[str, Any] = {}
     if "size" in table:
         limits["size"] = float(table.number("size"))
         if not 0 < limits["size"] <= LARGEST:
             raise table.refuse("size", f"must be a positive number, at most {LARGEST:g}; got {limits['size']:g}.")
     if "least_rows" in table and table.name.endswith("statistic"):
-        limits["least_rows"] = int(table.integer("least_rows", least=1))
+        limits["least_rows"] = int(table.integer("least_rows", least=least_rows))
     return limits

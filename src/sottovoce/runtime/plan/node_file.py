@@ -10,14 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from ...costs.base import Array
 from ...data.cost_table import PartyCost
+from ...data.schema import Schema
+from ...data.sources import Source
 from ...errors import InvalidFile, InvalidInput
 from ...files.toml_table import Table, TomlFile
-from ...pdmm.masks import GaussianMask
-from ...statistics.at_one_party import Spec, checked_rows
+from ...statistics.at_one_party import Spec
 from ..keys.identity import check_certificate, check_name, digits, load, public_key
 from ..keys.public_keys import check_key
 from ..protocol.frames import MAX_PARAMETERS, MAX_PARTIES
@@ -25,13 +24,14 @@ from ..protocol.link import canonical, digest
 from ..protocol.route import Route
 from .data_limits import Limits, read_limits
 from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
+from .own_data import OwnData, OwnTable, content_of, own_table, read_own_data, read_place
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question, with_noise
 from .routes import KEYS, Edges, Routes, check_neighbours, read_routes
 
 PARTY_KEYS = (
     "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
 )  # fmt: skip
-RUN_KEYS = ("name", "id", "parties", "keys", "channels", "tol", *KEYS, *KINDS, "noise")
+RUN_KEYS = ("name", "id", "parties", "keys", "channels", "tol", *KEYS, *KINDS, "schema", "noise")
 NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
 RUN_ID = re.compile("[0-9a-f]{32}")
 SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket
@@ -64,7 +64,10 @@ class NodeConfig:
     listen, metrics : str
         Addresses to listen on: for neighbours, and for Prometheus (or None).
     identity, data, delimiter : Path, Path, str
-        The folder with key and certificate; a CSV file, and what separates its cells.
+        The folder with key and certificate; the file with the rows, None where they are in a database; and what
+        separates the cells of a CSV file of numbers.
+    source : Source
+        The rows, where they are more than such a file; else None.
     journal, result, record : Path
         Where the state of the run goes, the answer, and a recording of the run (or None).
     wake : "eager", "turns" or float
@@ -107,7 +110,7 @@ class NodeConfig:
     keys: tuple[str, ...]
     listen: str
     identity: Path
-    data: Path
+    data: Path | None
     delimiter: str
     journal: Path
     result: Path
@@ -122,6 +125,7 @@ class NodeConfig:
     routes: Routes
     question: Question
     neighbours: tuple[Neighbour, ...]
+    source: Source | None = None
 
     @property
     def parties(self) -> int:
@@ -192,41 +196,32 @@ class NodeConfig:
         return digest(self.run_text)
 
     def rows(self) -> Array:
-        """The party's own rows, of the columns that the statistic names."""
+        """The party's own rows of a CSV file of numbers, of the columns that the statistic names."""
+        assert self.data is not None
         return self.question.rows(self.data, self.delimiter)
 
     def cost(self) -> PartyCost:
         """The party's own cost, with its data."""
         return self.question.party_cost(self.data, self.delimiter)
 
-    def own_data(self) -> Array | PartyCost:
+    @cached_property
+    def table(self) -> OwnTable | None:
+        """The party's own table, where there is a ``source``: looked through once, and later passes must find the
+        same."""
+        return None if self.source is None else own_table(self.question, self.source, self.limits)
+
+    def own_data(self) -> OwnData:
         """The data, read and checked. After this nothing in them can stop the party, which the others would see."""
         try:
-            return self._own_data()
+            return read_own_data(self)
         except InvalidFile:
             raise
         except InvalidInput as error:
-            raise InvalidFile(f"{self.data}: {error}") from None
-
-    def _own_data(self) -> Array | PartyCost:
-        if isinstance(self.question.mask, GaussianMask):
-            self.limits.check_mask(self.question.mask)
-        if self.statistic is None:
-            own = self.cost()
-            self.limits.check_cost(own.cost, noisy=self.question.noise is not None)
-            return own
-        rows = checked_rows(self.statistic, self.rows(), self.parties)
-        self.limits.check_count(len(rows))
-        if self.statistic.type != "histogram":
-            self.limits.check_rows(rows / np.array(self.statistic.scale), self.statistic.columns)
-        return rows
+            raise InvalidFile(f"{self.data if self.source is None else self.source.describe()}: {error}") from None
 
     def data_bytes(self) -> bytes:
-        """The data file as it is, to notice a change."""
-        try:
-            return self.data.read_bytes()
-        except OSError as error:
-            raise InvalidFile(f"{self.data} cannot be read: {error.strerror or error}.") from None
+        """The data file as it is, or what the rows of a table come to: to notice a change."""
+        return content_of(self)
 
 
 def read_node_file(path: str | Path) -> NodeConfig:
@@ -265,6 +260,8 @@ def read_node_file(path: str | Path) -> NodeConfig:
     name, base = read_name(party), file.path.parent
     if name not in names:
         raise party.refuse("name", f"= {name!r} is none of the parties of the run: {', '.join(names)}.")
+    question = _question(file, len(names))
+    place = read_place(party, base, question)
     config = NodeConfig(
         path=file.path,
         name=name,
@@ -272,8 +269,9 @@ def read_node_file(path: str | Path) -> NodeConfig:
         keys=_keys(run, names),
         listen=read_address(party, "listen"),
         identity=base / party.string("identity", "identity"),
-        data=base / party.string("data", "data.csv"),
-        delimiter=party.string("delimiter", ","),
+        data=place.file,
+        delimiter=place.delimiter,
+        source=place.source,
         journal=base / party.string("journal", "journal.sqlite"),
         result=base / party.string("result", "result.json"),
         wake=read_wake(party),
@@ -285,13 +283,13 @@ def read_node_file(path: str | Path) -> NodeConfig:
         channels=settings["channels"],
         tol=settings["tol"],
         routes=read_routes(run, names, settings["c"], settings["theta"]),
-        question=_question(file, len(names)),
+        question=question,
         neighbours=_neighbours(file, name, names),
     )
     if (size := len(config.run_text)) > MAX_PARAMETERS:
         raise InvalidFile(
             f"{file.path}: the [run] table takes {size:,} bytes; {MAX_PARAMETERS:,} fit in one hello, and no more is "
-            "allowed. Agree on a run with fewer parties, or with shorter names."
+            "allowed. Agree on a run with fewer parties, with shorter names, or with a smaller schema."
         )
     _check_files(party, config)
     _check_identity(party, config)
@@ -316,10 +314,13 @@ def _question(file: TomlFile, parties: int) -> Question:
     if "mask" in values:
         name = f"{table.name}.mask"
         mask = read_mask(Table(file, name, as_table(file, values.pop("mask"), name)))
-    limits = read_limits(table)
+    run, schema = file.values["run"], None
+    if "schema" in run:
+        schema = Schema.from_table(Table(file, "run.schema", as_table(file, run["schema"], "run.schema")))
+    limits = read_limits(table, 1 if schema is None else 0)
     values = {key: value for key, value in values.items() if key not in limits}
-    question = replace(read_question(Table(file, table.name, values), mask, parties), **limits)
-    if "noise" not in (run := file.values["run"]):
+    question = replace(read_question(Table(file, table.name, values), mask, parties, schema), **limits)
+    if "noise" not in run:
         return question
     return with_noise(question, Table(file, "run.noise", as_table(file, run["noise"], "run.noise")))
 
@@ -379,11 +380,7 @@ def _neighbours(file: TomlFile, name: str, names: tuple[str, ...]) -> tuple[Neig
 
 
 def _check_files(party: Table, config: NodeConfig) -> None:
-    if len(config.delimiter) != 1 or config.delimiter in '"\r\n':
-        raise party.refuse("delimiter", f"must be one character, such as ',' or ';'; got {config.delimiter!r}.")
-    if not config.data.is_file():
-        raise party.refuse("data", f"= {str(config.data)!r}: there is no such file.")
-    seen = {config.data.resolve(): "data"}
+    seen = {} if config.data is None else {config.data.resolve(): "data"}
     for key in ("journal", "result", "record"):
         path = getattr(config, key)
         if path is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 import re
 import shutil
@@ -14,36 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from ...data.problem_file import KEYS, read_network
+from ...data.schema_file import read_schema
 from ...errors import InvalidFile, InvalidInput, Unsupported
-from ...files.toml_table import TomlFile, read_text
+from ...files.toml_table import Table, TomlFile, read_text
+from ...files.toml_text import toml, toml_key
 from ...network import Network
 from ...privacy.answers.statement import statement
 from ...privacy.answers.statement_page import Page, to_html
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
-from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
+from .in_common import Wake, open_file, read_pace, read_settings, read_wake
 from .plan_audit import assess, planned
+from .planned_parties import PlannedParty, read_parties
 from .planned_routes import plan_routes
 from .prospect import Prospect
 from .question import KINDS, Question, one_of_them, read_mask, read_question, with_noise
 from .routes import Routes
 
-TABLES = ("run", "network", *KINDS, "mask", "noise", "audit", "party")
+TABLES = ("run", "network", *KINDS, "schema", "mask", "noise", "audit", "party")
 RUN_KEYS = ("name", "channels", "theta", "tol", "c", "overlay", "fallback", "wake", "pace")
-PARTY_KEYS = ("name", "address", "data", "certificate")
 AUDIT_KEYS = ("max_corrupt", "prior", "least_rows")
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 NODE_FILE = "node.toml"
 STATEMENT = "statement.html"
-
-
-@dataclass(frozen=True)
-class PlannedParty:
-    """Where a party can be reached, and what it is known by."""
-
-    name: str
-    address: str
-    data: str | None
-    certificate: Path | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,15 +154,12 @@ def read_plan(path: str | Path) -> Plan:
     run, audit = file.table("run"), file.table("audit")
     run.refuse_unknown(RUN_KEYS)
     audit.refuse_unknown(AUDIT_KEYS)
-    parties = _parties(file)
+    parties = read_parties(file)
     n = len(parties)
     network = _read_network(file, [party.name for party in parties])
     most = int(audit.integer("max_corrupt", 1, least=0))
     if most >= n:
         raise audit.refuse("max_corrupt", f"must be one of 0 .. {n - 1}, as there are {n} parties; got {most}.")
-    prior = float(audit.number("prior", 1.0))
-    if prior <= 0:
-        raise audit.refuse("prior", f"must be a positive number, the variance of a secret; got {prior:g}.")
     delta, mask = None, None
     if "mask" in file.values:
         table = file.table("mask")
@@ -185,43 +173,40 @@ def read_plan(path: str | Path) -> Plan:
                 raise table.refuse("delta", f"must be a positive number of nats; got {delta:g}.")
         else:
             mask = read_mask(table)
-    question = read_question(one_of_them(file, file.values), mask, n)
+    schema = read_schema(file) if "schema" in file.values else None
+    question = read_question(one_of_them(file, file.values), mask, n, schema)
     if "noise" in file.values:
         question = with_noise(question, file.table("noise"))
     if "least_rows" in audit:
         if question.statistic is None:
             raise audit.refuse("least_rows", "has no meaning for a cost, whose numbers hang on nobody else's rows.")
-        question = replace(question, least_rows=int(audit.integer("least_rows", least=1)))
+        least = 1 if schema is None else 0
+        question = replace(question, least_rows=int(audit.integer("least_rows", least=least)))
     settings = read_settings(run)
     routes = plan_routes(run, question, network, settings)
     settings = {key: settings[key] for key in ("name", "channels", "tol")}
-    notes = []
-    if "prior" not in audit:
-        notes.append("that values have variance 1 is a default: [audit] prior gives another, in squared units of scale")
+    prior, *notes = _prior(audit, question)
     if "c" not in run and question.cost is not None:
         notes.append("c was tuned for averaging, as the data are not known here: for this cost another may be faster")
     when = read_wake(run), read_pace(run)
     return Plan(file.path, settings, routes, *when, network, question, parties, most, prior, delta, tuple(notes))
 
 
-def _parties(file: TomlFile) -> tuple[PlannedParty, ...]:
-    found: list[PlannedParty] = []
-    for table in array_of_tables(file, "party", PARTY_KEYS):
-        certificate = table.string("certificate", None)
-        party = PlannedParty(
-            read_name(table),
-            read_address(table, "address"),
-            table.string("data", None),
-            None if certificate is None else file.path.parent / certificate,
-        )
-        for key in ("name", "address"):
-            # Names are folders, and some file systems do not tell capitals apart.
-            if getattr(party, key).lower() in [getattr(earlier, key).lower() for earlier in found]:
-                raise table.refuse(key, f"= {getattr(party, key)!r} is that of an earlier party too.")
-        found.append(party)
-    if len(found) < 2:
-        raise InvalidFile(f"{file.path}: there is one [[party]]; at least two are needed to agree on anything.")
-    return tuple(found)
+def _prior(audit: Table, question: Question) -> tuple[Any, ...]:
+    """The variance of a secret, and notes on where it comes from."""
+    expected = question.expected
+    prior = float(audit.number("prior", 1.0 if expected is None else expected.prior))
+    if prior <= 0:
+        raise audit.refuse("prior", f"must be a positive number, the variance of a secret; got {prior:g}.")
+    another = "[audit] prior gives another, in squared units of scale"
+    if "prior" in audit:
+        return (prior,)
+    if expected is None:
+        return prior, f"that values have variance 1 is a default: {another}"
+    return prior, (
+        f"that values have mean square {prior:g} in units of scale follows from the ranges of the schema, if all that "
+        f"they allow are as likely: {another}"
+    )
 
 
 def _read_network(file: TomlFile, names: list[str]) -> Network:
@@ -307,6 +292,7 @@ def plan_statement(plan: Plan) -> Page:
         revealed=prospect.question.revealed,
         parameters={
             "channels": f"{plan.settings['channels']}, counted as {prospect.report.channels}",
+            **prospect.question.told(),
             "corrupt parties, at most": plan.max_corrupt,
             **({"values, in units of scale, at most": size} if prospect.accuracy is not None else {}),
             **({"error by noise, in units of scale": f"{off:.3g}, one standard deviation"} if off else {}),
@@ -362,6 +348,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
         *_section("[run]", run),
         *_section(f"[run.{kind}]", agreed),
         *(_section("[run.noise]", about["noise"]) if "noise" in about else []),
+        *([] if question.schema is None else ["", question.schema.to_toml("run.schema").rstrip()]),
     ]
     for j in plan.network.around(i).tolist():
         other, pem = plan.parties[j], certificates[j]
@@ -388,27 +375,10 @@ def listen(address: str) -> str:
 
 def _data(plan: Plan, party: PlannedParty, trial: bool) -> str:
     """Relative to the node file; in a trial, a file beside the plan stays where it is."""
-    if trial and party.data is not None and (beside := plan.path.parent / party.data).is_file():
+    if trial and party.data is not None and (beside := plan.path.parent / party.data).exists():
         return str(beside.resolve())
     return party.data or "data.csv"
 
 
 def _section(header: str, values: dict[str, Any]) -> list[str]:
-    return ["", header, *(f"{_key(key)} = {toml(value)}" for key, value in values.items())]
-
-
-def toml(value: Any) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list):
-        return f"[{', '.join(toml(entry) for entry in value)}]"
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(key)} = {toml(entry)}' for key, entry in value.items())} }}"
-    return repr(value)
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml(key)
+    return ["", header, *(f"{toml_key(key)} = {toml(value)}" for key, value in values.items())]

@@ -142,7 +142,7 @@ def _free(report: Report, question: Question) -> Report:
 
 def _counts(network: Network, question: Question, found: Exposure, channels: Channels) -> Report:
     """Counts under modular pads tell the sums over groups, no fewer parties each than ``found`` says, and no more."""
-    n, d = network.n, 1 if question.statistic is None else len(question.statistic.bins) + 1
+    n, d = network.n, max(1, question.counts)
     group = np.array([found.largest + 1 if size is None else size for size in found.group])
     with np.errstate(divide="ignore"):
         floor = -0.5 * d * np.log1p(-1 / group)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,17 @@ import numpy as np
 from ...costs.base import Array
 from ...data.cost_table import OWN_KEYS, PartyCost, read_party_cost
 from ...data.csv_rows import read_one_per_party
+from ...data.schema import Schema
 from ...errors import InvalidFile
 from ...files.toml_table import Table, TomlFile
 from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ...statistics.agreements import DEFAULT_MASK
+from ...statistics.asked_table import read_asked, refuse_without_schema
 from ...statistics.at_one_party import LARGEST, MASK_KEYS, Spec, read_spec
+from ...statistics.of_tables import Asked
+from .expected import Expected, from_ranges
 
 Mask = GaussianMask | ModularMask
 
@@ -30,7 +35,8 @@ DATA_KEYS = ("rows", "file", "delimiter")  # of a cost table, but where a party 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Exactly one of ``statistic`` and ``cost`` is there; ``cost`` is its table, without data."""
+    """Exactly one of ``statistic`` and ``cost`` is there; ``cost`` is its table, without data. ``asked`` is there for a
+    statistic of tables under a schema: the whole of it, of which ``statistic`` is a part."""
 
     statistic: Spec | None
     cost: Table | None
@@ -39,6 +45,7 @@ class Question:
     size: float = 0.0  # of values, in units of scale, that parties count on; 0 for what the mask is meant for
     least_rows: int = 1  # that every party has
     noise: LocalNoise | None = None  # on what a party brings, in units of scale; None: the answer is exact
+    asked: Asked | None = None
 
     def __post_init__(self) -> None:
         if not self.size:
@@ -48,6 +55,28 @@ class Question:
     def kind(self) -> str:
         """The type of the statistic or of the cost."""
         return self.statistic.type if self.statistic is not None else self.party_cost().kind
+
+    @property
+    def schema(self) -> Schema | None:
+        """What the columns of the tables mean; None where they are CSV files of numbers."""
+        return None if self.asked is None else self.asked.schema
+
+    @cached_property
+    def expected(self) -> Expected | None:
+        """What the ranges of the schema tell of the values; None where they do not, or not of all columns."""
+        return None if self.asked is None else from_ranges(self.asked)
+
+    @property
+    def counts(self) -> int:
+        """How many counts of a party hide behind modular pads, over all agreements."""
+        if self.statistic is None:
+            return 0
+        own = len(self.statistic.bins) + 1 if self.statistic.type == "histogram" else 1
+        return own + (1 + len(self.asked.selection.needs) if self.asked is not None and self._drops else 0)
+
+    @property
+    def _drops(self) -> bool:
+        return self.asked is not None and self.asked.missing == "drop"
 
     @property
     def numbers(self) -> int:
@@ -67,7 +96,7 @@ class Question:
         if self.statistic is None:
             return 1
         of = {"histogram": 1, "mean": 2, "variance": 3, "covariance": 3, "least_squares": 3 + self.statistic.intercept}
-        return of[self.statistic.type]
+        return of[self.statistic.type] + self._drops  # and before all others that on the rows left out
 
     def spread(self, prior: float) -> float:
         """The variance of those numbers, their mean, if a value in units of ``scale`` has the variance ``prior``.
@@ -104,7 +133,10 @@ class Question:
 
     def meant_for(self, prior: float, delta: float | None = None) -> float:
         """The largest value, in units of scale, that parties may count on: what a prior of this variance lets expect,
-        or what the mask hides well where that is more, and nothing better was asked for by ``delta``."""
+        or what the mask hides well where that is more, and nothing better was asked for by ``delta``. Where the schema
+        has ranges no value is beyond them."""
+        if self.expected is not None:
+            return self.expected.largest
         expected = DEVIATIONS * math.sqrt(prior)
         if delta is None and isinstance(self.mask, GaussianMask):
             expected = max(expected, math.sqrt(self.mask.hides / 2) if self.squares else self.mask.hides / 2)
@@ -116,7 +148,7 @@ class Question:
         if self.statistic is None:
             cost = self.party_cost()
             return cost.columns if cost.kind == "averaging" else []
-        return self.statistic.revealed
+        return self.statistic.revealed if self.asked is None else self.asked.revealed
 
     def to_dict(self) -> dict[str, Any]:
         """In the one form that equal questions share; of a statistic, also in the form of its table. The statistic or
@@ -128,8 +160,25 @@ class Question:
         hidden: dict[str, Any] = {"mask": {key: number}} | ({"size": self.size} if key == "variance" else {})
         if self.statistic is None:
             return {"cost": {**self.party_cost().to_dict(), **hidden}, **noise}
-        options = {name: value for name, value in self.statistic.to_dict().items() if name not in MASK_KEYS}
-        return {"statistic": {**options, **hidden, "least_rows": self.least_rows}, **noise}
+        options = {name: value for name, value in self.statistic_told().items() if name not in MASK_KEYS}
+        schema = {} if self.schema is None else {"schema": self.schema.to_dict()}
+        return {"statistic": {**options, **hidden, "least_rows": self.least_rows}, **schema, **noise}
+
+    def statistic_told(self) -> dict[str, Any]:
+        """The statistic, with the number of its mask."""
+        assert self.statistic is not None
+        return self.statistic.to_dict() if self.asked is None else self.asked.to_dict()
+
+    def told(self) -> dict[str, str]:
+        """What people should see of it: the formula, and what becomes of missing values."""
+        if self.asked is None:
+            return {}
+        formula = {"formula": self.asked.formula} if self.asked.formula else {}
+        missing = {
+            "drop": "rows that have one are left out, and counted",
+            "raise": "a party that has one refuses to start",
+        }
+        return {**formula, "missing values": missing[self.asked.missing]}
 
     def noise_told(self, parties: int) -> dict[str, Any] | None:
         """What noise does to the answer of so many parties: by how much it is off in each column, one standard
@@ -143,7 +192,11 @@ class Question:
     def under(self, mask: GaussianMask) -> Question:
         """The same question behind another mask."""
         statistic = None if self.statistic is None else replace(self.statistic, variance=mask.variance)
-        return replace(self, statistic=statistic, mask=GaussianMask(mask.variance))
+        asked = self.asked
+        if asked is not None:
+            assert statistic is not None
+            asked = replace(asked, spec=statistic)
+        return replace(self, statistic=statistic, mask=GaussianMask(mask.variance), asked=asked)
 
     def rows(self, data: Path, delimiter: str) -> Array:
         """A party's own rows, of the columns that the statistic names."""
@@ -163,18 +216,26 @@ class Question:
         return read_party_cost(Table(self.cost.file, self.cost.name, values), Path(), parties=self.parties)
 
 
-def read_question(table: Table, mask: Mask | None, parties: int) -> Question:
-    """From ``[statistic]`` or ``[cost]``; without a mask that of the library's statistics."""
+def read_question(table: Table, mask: Mask | None, parties: int, schema: Schema | None = None) -> Question:
+    """From ``[statistic]`` or ``[cost]``; without a mask that of the library's statistics. With a schema parties may
+    have no rows, unless least_rows says otherwise."""
     if table.name.endswith("cost"):
+        if schema is not None:
+            raise table.refuse(
+                None, "does not go with [schema]: a cost takes CSV files of numbers. Remove one of them."
+            )
         table.refuse_unknown([key for key in OWN_KEYS if key not in DATA_KEYS])
         if isinstance(mask, ModularMask):
             raise table.refuse(None, "needs a mask with a variance: bits are for the counts of a histogram.")
         question = Question(None, table, mask or DEFAULT_MASK, parties)
         question.party_cost()  # for its refusals
         return question
-    spec = read_spec(table, mask)
-    counts = spec.type == "histogram"
-    return Question(spec, None, ModularMask(spec.bits) if counts else GaussianMask(spec.variance), parties)
+    if schema is None:
+        refuse_without_schema(table)
+    asked = None if schema is None else read_asked(table, schema, mask)
+    spec = read_spec(table, mask) if asked is None else asked.spec
+    hides = ModularMask(spec.bits) if spec.type == "histogram" else GaussianMask(spec.variance)
+    return Question(spec, None, hides, parties, least_rows=1 if asked is None else 0, asked=asked)
 
 
 def read_mask(table: Table) -> Mask:

@@ -177,7 +177,10 @@ def difference(name: str, mine: str, theirs: str) -> str:
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested tables as dotted keys."""
+    """Nested tables as dotted keys; also those of a list in which each has a name, such as the columns of a schema."""
+    if isinstance(value, list) and value and all(isinstance(entry, dict) and "name" in entry for entry in value):
+        names = [str(entry["name"]) for entry in value]
+        value = {"order": names} | dict(zip(names, value, strict=True))
     if not isinstance(value, dict):
         return {prefix: value}
     found: dict[str, Any] = {}

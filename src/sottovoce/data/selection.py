@@ -1,0 +1,92 @@
+"""What a statistic takes of a row of a table: columns as they are, or the equation of a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidInput
+from .batch import Array
+from .formula import Design
+
+Numbers = npt.NDArray[np.int64]
+INTERCEPT = "Intercept"  # as a design calls it
+
+
+class Selection(Protocol):
+    """What a statistic takes of a row: public, and the same at every party."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the table that must be there."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the numbers are called that are made of them."""
+
+    def block(self, values: Mapping[str, Array], numbers: Numbers) -> Array:
+        """Of some rows, ``(rows, len(columns))``; ``numbers`` are those of the rows, for sentences."""
+
+
+@dataclass(frozen=True)
+class PlainColumns:
+    """Columns of the table as they are."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns themselves."""
+        return self.columns
+
+    def block(self, values: Mapping[str, Array], numbers: Numbers) -> Array:
+        """One beside the other."""
+        return np.column_stack([values[name] for name in self.columns])
+
+
+@dataclass(frozen=True)
+class Equation:
+    """The columns of a design but the intercept, and last the response, less the offset."""
+
+    design: Design
+
+    def __post_init__(self) -> None:
+        if len(self.design.response) != 1:
+            raise InvalidInput(
+                f"the formula needs one column before ~, which is to be explained; got {len(self.design.response)}."
+            )
+        if INTERCEPT in self.design.needs:
+            raise InvalidInput(f"a column is called {INTERCEPT!r}, as that of a design is. Rename it.")
+        if not self._slopes:
+            raise InvalidInput("the formula has no term but an intercept. Its estimate is the mean: ask for that.")
+        if self.design.response[0] in self.design.columns:
+            raise InvalidInput(f"the formula explains {self.design.response[0]!r} by itself. Drop it after ~.")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns that the formula names."""
+        return tuple(self.design.needs)
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the design has one."""
+        return INTERCEPT in self.design.columns
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the design, and of the response."""
+        return (*(self.design.columns[k] for k in self._slopes), self.design.response[0])
+
+    def block(self, values: Mapping[str, Array], numbers: Numbers) -> Array:
+        """The numbers of ``columns``."""
+        x = self.design.matrix(values, numbers)[:, self._slopes]
+        y = self.design.target(values, numbers)[:, 0]
+        return np.column_stack([x, y - self.design.offset(values, numbers)])
+
+    @property
+    def _slopes(self) -> list[int]:
+        return [k for k, name in enumerate(self.design.columns) if name != INTERCEPT]

@@ -1,0 +1,172 @@
+"""What a party brings: where it keeps its rows, read and checked before anybody is called.
+
+``[party] data`` is a file, or a table of settings for a source. It belongs to the party alone: no other one sees it,
+and it is in no hash.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...costs.base import Array
+from ...data.cost_table import PartyCost
+from ...data.schema import Column, Schema
+from ...data.selection import PlainColumns
+from ...data.sources import Source, open_source
+from ...data.sources.opening import SUFFIXES
+from ...errors import InvalidFile
+from ...files.toml_table import Table
+from ...numerics.unquoted import kind_of
+from ...pdmm.masks import GaussianMask
+from ...statistics.at_one_party import checked_rows
+from ...statistics.of_tables import Asked, checked_table
+from .data_limits import Limits
+from .question import Question
+
+if TYPE_CHECKING:
+    from .node_file import NodeConfig
+
+HUGE = 1e15  # what larger values count as where only their size matters: the sum of their squares is finite
+PASSWORDS = ("password_env", "password_file")
+
+
+class OwnTable:
+    """A party's table under the question of the run, which was looked through."""
+
+    def __init__(self, asked: Asked, source: Source, limits: Limits) -> None:
+        self.asked, self.table = asked, asked.table(source)
+        columns, units = asked.spec.columns, np.broadcast_to(asked.spec.scale, len(asked.spec.columns))
+        rows = self.table.rows
+        limits.check_count(len(rows))
+
+        def squares_and_words(block: Array) -> Array:
+            squares = np.square(np.minimum(np.abs(block / (units * limits.size)), HUGE))
+            return np.column_stack([squares, _words(block)])
+
+        sums = rows.sums(squares_and_words)
+        checked_table(asked, self.table, limits.n)
+        if asked.spec.type != "histogram" and len(rows):
+            limits.check_mean_squares(sums[: len(columns)] / len(rows), columns)
+        self._words = sums[len(columns) :]
+
+    @cached_property
+    def content(self) -> bytes:
+        """What changes with the data, though not with the order of rows, which a database may choose as it likes."""
+        found = self.table.survey
+        return json.dumps([found.read, found.used, found.dropped, self._words.tolist()]).encode()
+
+
+def _words(block: Array) -> Array:
+    """Four numbers below 2^16 a row, whose sums are exact: a hash of its values. (The finaliser of splitmix64.)"""
+    words = np.full(len(block), 0x9E3779B97F4A7C15, np.uint64)
+    for column in block.T:
+        words ^= np.ascontiguousarray(column).view(np.uint64)
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        words ^= words >> np.uint64(31)
+    return words.view(np.uint16).reshape(-1, 4).astype(np.float64)
+
+
+OwnData = Array | PartyCost | OwnTable
+
+
+def read_own_data(config: NodeConfig) -> OwnData:
+    """The data, read and checked."""
+    question, limits = config.question, config.limits
+    if isinstance(question.mask, GaussianMask):
+        limits.check_mask(question.mask)
+    if question.statistic is None:
+        own = config.cost()
+        limits.check_cost(own.cost, noisy=question.noise is not None)
+        return own
+    if config.table is not None:
+        return config.table
+    rows = checked_rows(question.statistic, config.rows(), config.parties)
+    limits.check_count(len(rows))
+    if question.statistic.type != "histogram":
+        limits.check_rows(rows / np.array(question.statistic.scale), question.statistic.columns)
+    return rows
+
+
+def own_table(question: Question, source: Source, limits: Limits) -> OwnTable:
+    """Without a schema all columns are numbers."""
+    asked = question.asked
+    if asked is None:
+        assert question.statistic is not None
+        columns = question.statistic.columns
+        numbers = Schema([Column(name, "number") for name in columns])
+        asked = Asked(question.statistic, numbers, PlainColumns(columns))
+    return OwnTable(asked, source, limits)
+
+
+@dataclass(frozen=True)
+class Place:
+    """``file`` has the rows, unless a database does; ``source`` is there where they are more than a CSV file of
+    numbers, whose cells are separated by ``delimiter``."""
+
+    file: Path | None
+    delimiter: str
+    source: Source | None
+
+
+def read_place(party: Table, base: Path, question: Question) -> Place:
+    """Where ``[party]`` says that the rows are; nothing is read yet."""
+    given = party.get("data", "data.csv")
+    if isinstance(given, dict):
+        if "delimiter" in party:
+            raise party.refuse("delimiter", "belongs in [party.data] here: move it there.")
+        place = _settings(Table(party.file, "party.data", given), base)
+    elif isinstance(given, str) and given:
+        place = _file(party, base / given, question.schema is not None)
+    else:
+        raise party.refuse("data", f"must be a file in quotes, or a table [party.data]; got {kind_of(given)}.")
+    if place.source is not None and question.statistic is None:
+        raise party.refuse("data", "must be a CSV file of numbers for a [cost]; a [statistic] takes others.")
+    if place.file is not None and not (place.file.is_file() or (place.source is not None and place.file.is_dir())):
+        raise party.refuse("data", f"= {str(place.file)!r}: there is no such file.")
+    return place
+
+
+def _settings(table: Table, base: Path) -> Place:
+    for key in table.values:
+        if "password" in key.lower() and key not in PASSWORDS:
+            raise table.refuse(
+                key, "has no place in a file: name the environment variable that holds the password in password_env, "
+                "or a file of mode 600 in password_file.",
+            )  # fmt: skip
+    if "source" not in table and "file" not in table:
+        raise table.refuse(None, 'needs a source, such as source = "postgresql", or a file.')
+    source = table.call(open_source, {"source": table.values.get("source"), **table.values}, base)
+    file = table.values.get("file")
+    return Place(None if file is None else base / file, ",", source)
+
+
+def _file(party: Table, path: Path, schema: bool) -> Place:
+    delimiter: Any = party.string("delimiter", ",")
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise party.refuse("delimiter", f"must be one character, such as ',' or ';'; got {delimiter!r}.")
+    kind = "parquet" if path.is_dir() else SUFFIXES.get(path.suffix.lower(), "csv")
+    if kind == "csv" and not schema:
+        return Place(path, delimiter, None)
+    if kind != "csv" and "delimiter" in party:
+        raise party.refuse("delimiter", f"has no meaning for {path.name}. Remove it.")
+    options = {"delimiter": delimiter} if kind == "csv" and "delimiter" in party else {}
+    source = party.call(open_source, {"source": kind, "file": str(path.absolute()), **options}, at="data")
+    return Place(path, delimiter, source)
+
+
+def content_of(config: NodeConfig) -> bytes:
+    """The data file as it is, or what the rows of a table come to: to notice a change."""
+    if config.table is not None:
+        return config.table.content
+    assert config.data is not None
+    try:
+        return config.data.read_bytes()
+    except OSError as error:
+        raise InvalidFile(f"{config.data} cannot be read: {error.strerror or error}.") from None

@@ -1,0 +1,165 @@
+"""Tables of all parties in one process: what they hold, under a schema, and the statistics of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..data.schema import Schema
+from ..data.sources import Source, open_source
+from ..data.table import Missing, check_missing
+from ..errors import InvalidFile, InvalidInput
+from ..network import Network
+from ..pdmm.masks import GaussianMask
+from ..pdmm.modular_mask import ModularMask
+from ..pdmm.overlay import AskedOverlay
+from ..pdmm.schedules import Schedule
+from ..pdmm.shards import whose
+from .agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
+from .histogram import Histogram
+from .of_tables import Asked, ask, checked_table, run_on_tables
+from .pooled import PooledCovariance, PooledMean, PooledVariance
+from .regression import Regression
+from .shards import _one_per_party
+from .statistic import Statistic
+
+DEFAULT_COUNTS = ModularMask()
+
+
+class Study:
+    """Tables of parties that stay apart, and private statistics of all their rows.
+
+    A table may be larger than memory. It is looked through before anything is agreed on: what is not as the schema
+    says is refused, by party, column and row number. Columns are found by name; levels and their order are those of
+    the schema, whatever order a party has.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom; one node a party.
+    tables : sequence, or mapping
+        One per party, in the order of the nodes or by their names: a path, a frame of pandas, polars or pyarrow, a
+        mapping of columns, and whatever else ``sottovoce.data.sources.open_source`` takes.
+    schema : Schema, or mapping
+        What the columns mean.
+    missing : {"raise", "drop"}
+        Whether missing values are refused, or rows left out that have one in a column in use. How many rows were, of
+        all parties, and in how many each column was missing, is agreed on as well, and is in the result.
+    scale : float or mapping, optional
+        Public numbers that bring columns to size 1, one for all or by name. Others follow from the ranges of the
+        schema, and are 1 where there is none.
+    mask, overlay, schedule, tol, max_iter, max_rounds, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+    seed : int, optional
+        Gives every statistic pads of its own.
+
+    Raises
+    ------
+    InvalidInput
+        Tables that cannot be opened, or arguments that do not fit.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> sex = {"type": "category", "levels": ["f", "m"]}
+    >>> schema = sv.Schema({"age": {"type": "number", "range": (0, 120)}, "sex": sex})
+    >>> tables = [{"age": [61.0, 58.0], "sex": ["f", "m"]}, {"age": [40.0], "sex": ["m"]}, {"age": [], "sex": []}]
+    >>> study = sv.Study(sv.Network.ring(3), tables, schema=schema)
+    >>> round(study.mean("age").mean, 6), study.histogram("sex").counts.tolist()
+    (53.0, [1, 2])
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        tables: Sequence[Any] | Mapping[Any, Any],
+        *,
+        schema: Schema | Mapping[str, Any],
+        missing: Missing = "raise",
+        scale: float | Mapping[str, float] | None = None,
+        mask: GaussianMask = DEFAULT_MASK,
+        overlay: AskedOverlay = "tree",
+        schedule: Schedule | None = None,
+        seed: int | None = None,
+        tol: float = 1e-9,
+        max_iter: int | None = None,
+        max_rounds: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.schema = schema if isinstance(schema, Schema) else Schema(schema)
+        check_missing(missing)
+        check_mask(mask, GaussianMask)
+        if isinstance(scale, Mapping):
+            self.schema.restricted(scale)  # a sentence for names that are none of columns
+        self.network, self.missing, self.scale, self.mask = network, missing, scale, mask
+        given = _one_per_party(network, tables, "tables")
+        self._simulation = Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress)
+        self._parties = whose(network, "party")
+        self._sources: list[Source] = [
+            _of(who, open_source, table) for who, table in zip(self._parties, given, strict=True)
+        ]
+
+    def mean(self, columns: str | Sequence[str]) -> PooledMean:
+        """The mean of a column, or of each of several, as ``private_mean``; of a boolean the share that is true, of a
+        date in days since 1970-01-01."""
+        return cast(PooledMean, self._run("mean", columns))
+
+    def variance(self, columns: str | Sequence[str], *, ddof: int = 1) -> PooledVariance:
+        """The variance of a column, or of each of several, as ``private_variance``."""
+        return cast(PooledVariance, self._run("variance", columns, ddof=ddof))
+
+    def covariance(self, columns: Sequence[str], *, ddof: int = 1) -> PooledCovariance:
+        """The covariance of columns, as ``private_covariance``."""
+        return cast(PooledCovariance, self._run("covariance", columns, ddof=ddof))
+
+    def histogram(
+        self, column: str, bins: int | npt.ArrayLike | None = None, *, mask: ModularMask = DEFAULT_COUNTS
+    ) -> Histogram:
+        """The counts of a column, as ``private_histogram``: of a category or a boolean those of its levels; else in
+        ``bins``, which are edges, or so many, 10 unless told, over the range in the schema."""
+        check_mask(mask, ModularMask)
+        return cast(Histogram, self._run("histogram", column, bins=bins, bits=mask.bits))
+
+    def least_squares(
+        self, formula: str, *, ridge: float = 0.0, scale: Mapping[str, float] | None = None
+    ) -> Regression:
+        """The regression that a formula describes, ``"recovery ~ age + C(sex)"``, as ``private_least_squares``. Its
+        terms are the columns of the design, which follow from formula and schema alone; ``scale`` may have a public
+        number for one. An offset is subtracted from the target."""
+        if scale is not None and not isinstance(scale, Mapping):
+            raise InvalidInput(f"scale must be numbers by the names of terms here; got {scale!r}.")
+        own = dict(self.scale) | dict(scale or {}) if isinstance(self.scale, Mapping) else scale or self.scale
+        return cast(Regression, self._run("least_squares", formula, ridge=ridge, scale=own))
+
+    def _run(self, kind: str, what: Any, **options: Any) -> Statistic:
+        if kind != "histogram":
+            options = {"scale": self.scale, "variance": self.mask.variance, **options}
+        asked = ask(kind, self.schema, what, missing=self.missing, **options)
+        tables = [asked.table(source) for source in self._sources]
+        for who, table in zip(self._parties, tables, strict=True):
+            _of(who, checked_table, asked, table, self.network.n)
+        return run_on_tables(asked, SimulatedAgreements(self._simulation_of(asked)), tables)
+
+    def _simulation_of(self, asked: Asked) -> Simulation:
+        """Pads are used once: each question has a seed of its own, and the same question the same."""
+        seed = self._simulation.seed
+        if seed is None:
+            return self._simulation
+        words = np.frombuffer(hashlib.sha256(asked.to_json().encode()).digest(), np.uint32).tolist()
+        own = np.random.SeedSequence([int(seed), *words]).generate_state(1, np.uint64)[0]
+        return replace(self._simulation, seed=int(own))
+
+
+def _of(who: str, read: Any, *arguments: Any) -> Any:
+    """What a party's table gives, or a sentence that says whose it is."""
+    try:
+        return read(*arguments)
+    except InvalidFile as error:
+        raise InvalidFile(f"{who}: {error}") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{who}: {error}") from None

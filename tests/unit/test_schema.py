@@ -1,0 +1,340 @@
+"""What a schema means, how it is written and read, and what of a hostile one is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from datetime import date, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sottovoce as sv
+from sottovoce.errors import InvalidFile, InvalidInput
+from sottovoce.files.toml_table import TomlFile
+from sottovoce.runtime.protocol.link import canonical
+
+TEXT = """
+[schema]
+death = "boolean"
+
+[schema.age]
+type = "integer"
+unit = "years"
+range = [0, 120]
+missing = ["-9", "NA"]
+
+[schema.sex]
+type = "category"
+levels = ["f", "m", "x"]
+reference = "m"
+
+[schema."first seen"]
+type = "date"
+range = [2015-01-01, 2024-12-31]
+
+[schema.crp]
+type = "number"
+range = [-0.0, 500.5]
+"""
+
+
+def read(text: str, folder: Path) -> sv.Schema:
+    path = folder / "problem.toml"
+    path.write_text(text)
+    return sv.Schema.from_table(TomlFile(path).table("schema"))
+
+
+def test_a_table_of_a_file_is_read_in_its_order(tmp_path: Path) -> None:
+    schema = read(TEXT, tmp_path)
+    assert list(schema) == ["death", "age", "sex", "first seen", "crp"]
+    assert schema["age"] == sv.Column("age", "integer", "years", (0, 120), missing=("-9", "NA"))
+    assert schema["sex"].reference == "m"
+    assert schema["first seen"].limits == (16436.0, 20088.0)  # date(2015, 1, 1).toordinal() - 719163
+    assert schema["death"].range is None
+
+
+def test_one_canonical_form(tmp_path: Path) -> None:
+    """However it is given, what is hashed is the same; JSON and TOML bring it back."""
+    schema = read(TEXT, tmp_path)
+    assert schema.to_dict()["columns"][1:3] == [
+        {
+            "name": "age", "type": "integer", "unit": "years", "range": [0.0, 120.0], "levels": [], "reference": None,
+            "missing": ["-9", "NA"],
+        },
+        {
+            "name": "sex", "type": "category", "unit": "", "range": None, "levels": ["f", "m", "x"], "reference": "m",
+            "missing": [],
+        },
+    ]  # fmt: skip
+    assert schema.to_dict()["columns"][3]["range"] == ["2015-01-01", "2024-12-31"]
+    again = sv.Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
+    assert again == schema == read(schema.to_toml(), tmp_path)
+    assert hash(again) == hash(schema)
+    other = sv.Schema(
+        {
+            "death": sv.Column("death", "boolean"),
+            "age": {"type": "integer", "unit": "years", "range": (np.int64(0), 120.0), "missing": ("-9", "NA")},
+            "sex": {"type": "category", "levels": ["f", "m", "x"], "reference": "m"},
+            "first seen": {"type": "date", "range": ["2015-01-01", date(2024, 12, 31)]},
+            "crp": {"type": "number", "range": [0, 500.5]},  # 0 for -0
+        }
+    )
+    assert canonical(other.to_dict()) == canonical(schema.to_dict())
+    assert canonical(read(TEXT.replace("-0.0", "0"), tmp_path).to_dict()) == canonical(schema.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ('["f", "m", "x"]', '["m", "f", "x"]'),  # the same levels in another order
+        ('reference = "m"', 'reference = "x"'),
+        ("[0, 120]", "[0, 121]"),
+        ('"years"', '"months"'),
+        ('["-9", "NA"]', '["NA", "-9"]'),
+        ("2015-01-01", "2015-01-02"),
+        ('"integer"', '"number"'),
+    ],
+)
+def test_any_difference_shows(was: str, now: str, tmp_path: Path) -> None:
+    one, other = read(TEXT, tmp_path), read(TEXT.replace(was, now), tmp_path)
+    assert one != other
+    assert canonical(one.to_dict()) != canonical(other.to_dict())
+
+
+def test_the_order_of_columns_is_content_and_the_default_reference_is_not_a_difference() -> None:
+    a, b = sv.Column("a", "number"), sv.Column("b", "number")
+    assert sv.Schema([a, b]) != sv.Schema([b, a])
+    assert canonical(sv.Schema([a, b]).to_dict()) != canonical(sv.Schema([b, a]).to_dict())
+    assert sv.Schema([a]) != {"a": a}
+    assert sv.Column("c", "category", levels=["x", "y"]) == sv.Column("c", "category", levels=("x", "y"), reference="x")
+    # An accent as a mark of its own is the same accent.
+    assert sv.Column("c", "category", levels=["e\u0301", "y"]) == sv.Column("c", "category", levels=["é", "y"])
+
+
+def test_restricted_keeps_the_order_and_knows_its_names() -> None:
+    schema = sv.Schema({"age": "number", "dose": "number", "sex": {"type": "category", "levels": ["f", "m"]}})
+    assert list(schema.restricted(["sex", "age"])) == ["age", "sex"]
+    assert schema.restricted(["dose"])["dose"] is schema["dose"]
+    with pytest.raises(InvalidInput, match=r"no column 'does'; did you mean 'dose'\?"):
+        schema.restricted(["does"])
+
+
+def test_what_is_shown() -> None:
+    schema = sv.Schema({f"x{k}": "number" for k in range(12)})
+    assert repr(schema).startswith("Schema(x0: number; x1: number;")
+    assert repr(schema).endswith("x9: number; and 2 more)")
+    column = sv.Column("day", "date", range=("2024-01-01", "2024-12-31"))
+    assert column.told() == "day: date from 2024-01-01 to 2024-12-31"
+
+
+# What follows for a run
+
+
+@pytest.mark.parametrize(
+    ("column", "scale", "prior"),
+    [
+        (sv.Column("a", "number", range=(0, 120)), 120.0, 1 / 3),
+        (sv.Column("a", "number", range=(-120, 0)), 120.0, 1 / 3),
+        (sv.Column("a", "number", range=(-3, 3)), 3.0, 1 / 3),
+        (sv.Column("a", "number", range=(-1, 2)), 2.0, 1 / 4),
+        (sv.Column("a", "integer", range=(10, 40)), 40.0, (1 / 16 + 1 / 4 + 1) / 3),
+        (sv.Column("a", "date", range=("1970-01-01", "1970-04-11")), 100.0, 1 / 3),  # 100 days
+        (sv.Column("a", "boolean"), 1.0, 1 / 2),
+        (sv.Column("a", "category", levels=("x", "y", "z")), 1.0, 1 / 2),
+        (sv.Column("a", "number"), None, None),
+        (sv.Column("a", "date"), None, None),
+    ],
+)
+def test_scale_and_prior(column: sv.Column, scale: float | None, prior: float | None) -> None:
+    assert column.scale == scale
+    assert column.prior == (None if prior is None else pytest.approx(prior, rel=1e-15))  # one rounding or two
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
+def test_the_prior_is_the_mean_square_of_what_the_range_allows(a: float, b: float) -> None:
+    if a == b:
+        return
+    column = sv.Column("a", "number", range=(min(a, b), max(a, b)))
+    assert column.scale is not None
+    assert column.prior is not None
+    low, high = min(a, b) / column.scale, max(a, b) / column.scale
+    values = low + (high - low) * (np.arange(1000) + 0.5) / 1000
+    # The midpoint rule errs by h^2/24 times the change of the slope, at most 4e-6/24 * 2 * 2 here.
+    assert column.prior == pytest.approx(np.mean(values**2), abs=7e-7)
+    assert 1 / 4 - 1e-15 <= column.prior <= 1
+    assert np.abs(values).max() <= 1 <= 4 * math.sqrt(column.prior)
+
+
+def test_the_prior_of_a_schema_is_the_largest() -> None:
+    age, weight = {"type": "number", "range": (0, 120)}, {"type": "number", "range": (40, 80)}
+    assert sv.Schema({"age": age, "weight": weight, "death": "boolean"}).prior == pytest.approx(7 / 12)
+    assert sv.Schema({"age": age, "dose": "number"}).prior is None
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"type": "float"}, r"type must be one of number, integer, category, boolean, date; got 'float'\."),
+        ({"type": ["number"]}, "type must be one of"),
+        ({"unit": 5}, r"unit must be text in quotes; got 5\."),
+        ({"unit": "a\nb"}, "unit must not have control characters"),
+        ({"unit": "x" * 201}, r"unit must have at most 200 characters; got 201\."),
+        ({"range": (1, 0)}, r"range must be two numbers in order, such as \[0, 120\]; got \(1, 0\)\."),
+        ({"range": (1, 1)}, "in order"),
+        ({"range": (0, math.inf)}, "range must be two numbers"),
+        ({"range": (math.nan, 1)}, "range must be two numbers"),
+        ({"range": (0, 10**400)}, "range must be two numbers"),
+        ({"range": (False, True)}, "range must be two numbers"),
+        ({"range": (0, "9")}, "range must be two numbers"),
+        ({"range": "01"}, "range must be two numbers"),
+        ({"range": {0: 1, 1: 2}}, "range must be two numbers"),
+        ({"range": (0, 1, 2)}, "range must be two numbers"),
+        ({"range": (date(2020, 1, 1), date(2021, 1, 1))}, "range must be two numbers"),
+        ({"type": "integer", "range": (0.5, 3)}, "range must be two whole numbers"),
+        ({"type": "integer", "range": (0, 2**53)}, "range must be two whole numbers"),
+        ({"type": "date", "range": (0, 1)}, "range must be two dates in order"),
+        ({"type": "date", "range": (datetime(2020, 1, 1), datetime(2021, 1, 1))}, "range must be two dates"),
+        ({"type": "date", "range": ("2020-01-01", "2020-02-30")}, "range must be two dates"),
+        ({"type": "date", "range": ("20200101", "20210101")}, "range must be two dates"),
+        ({"type": "date", "range": ("2021-01-01", "2020-01-01")}, "in order"),
+        ({"type": "boolean", "range": (0, 1)}, r"range has no meaning for a boolean\. Leave it out\."),
+        ({"levels": ["a", "b"]}, "levels has no meaning for a number"),
+        ({"reference": "a"}, "reference has no meaning for a number"),
+        ({"type": "category"}, "levels must be there, two or more"),
+        ({"type": "category", "levels": ["a"]}, "two or more"),
+        ({"type": "category", "levels": "ab"}, "levels must be a list of texts"),
+        ({"type": "category", "levels": {"a": 1, "b": 2}}, "levels must be a list of texts"),
+        ({"type": "category", "levels": ["a", 2]}, "levels number 2 must be text in quotes; got 2"),
+        ({"type": "category", "levels": ["a", ""]}, r"levels number 2 is empty\. Leave it out\."),
+        ({"type": "category", "levels": ["a", " b"]}, "levels number 2 must not begin or end with a blank"),
+        ({"type": "category", "levels": ["a", "b\u202ec"]}, "levels number 2 must not have control characters"),
+        ({"type": "category", "levels": ["a", "\ud800"]}, "levels number 2 must not have control characters"),
+        ({"type": "category", "levels": ["a", "b", "a"]}, "levels has 'a' twice"),
+        ({"type": "category", "levels": ["é", "e\u0301"]}, "levels has 'é' twice"),
+        ({"type": "category", "levels": [str(k) for k in range(1001)]}, "levels must be at most 1,000; got 1,001"),
+        ({"type": "category", "levels": ["a", "b"], "reference": "c"}, "reference 'c' is none of its levels, 'a', 'b'"),
+        ({"type": "category", "levels": ["a", "b"], "reference": 1}, "reference must be text"),
+        ({"type": "category", "levels": ["a", "b"], "missing": ["b"]}, "missing has 'b', which is a level as well"),
+        ({"type": "boolean", "missing": ["0.0"]}, "missing has '0.0', which is true or false"),
+        ({"missing": [-9]}, "missing number 1 must be text in quotes; got -9"),
+        ({"missing": [str(k) for k in range(51)]}, "missing must be at most 50"),
+    ],
+)
+def test_columns_that_are_refused(options: dict[str, Any], why: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=f"^column 'age': .*{why}"):
+        sv.Column("age", **{"type": "number", **options})
+    with pytest.raises(InvalidInput, match=f"^column 'age': .*{why}"):
+        sv.Schema({"age": {"type": "number", **options}})
+
+
+@pytest.mark.parametrize("name", ["", " age", "a\x00b", "a\u2028b", 5, None, ("a",), "x" * 201])
+def test_names_that_are_refused(name: Any) -> None:
+    with pytest.raises(InvalidInput, match="the name of a column "):
+        sv.Column(name, "number")
+
+
+def test_schemas_that_are_refused() -> None:
+    column = sv.Column("age", "number")
+    for columns, why in (
+        ([], "one to 2,000 columns; got 0"),
+        ({}, "one to 2,000 columns; got 0"),
+        ("age", "a schema is made of columns"),
+        (5, "a schema is made of columns"),
+        ([column, "dose"], "a schema is made of columns"),
+        ([column, column], "two columns of the schema are called 'age'"),
+        ([sv.Column("é", "number"), sv.Column("e\u0301", "number")], "an accent as a mark of its own"),
+        ({f"x{k}": "number" for k in range(2001)}, "one to 2,000 columns; got 2,001"),
+        ({"dose": column}, "is given as one that is called 'age'"),
+        ({"age": 5}, "needs a type"),
+        ({"age": {"unit": "years"}}, "needs a type"),
+        ({"age": {"type": "number", "lower": 0}}, "'lower' is no key of a column"),
+        (
+            {f"x{k}": {"type": "category", "levels": [str(i) for i in range(1000)]} for k in range(21)},
+            "20,000 levels together; got 21,000",
+        ),
+    ):
+        with pytest.raises(InvalidInput, match=why):
+            sv.Schema(columns)  # type: ignore[arg-type]
+    for written in (
+        [],
+        {"columns": {}},
+        {"columns": [{"name": "a"}]},
+        {"columns": [{"name": "a", "type": "number", "x": 1}]},
+    ):
+        with pytest.raises(InvalidInput, match="is written"):
+            sv.Schema.from_dict(written)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "why"),
+    [
+        ("[0, 120]", "[120, 0]", r"line 8: \[schema\.age\] range must be two numbers in order"),
+        ('unit = "years"', "units = 5", r"line 7: \[schema\.age\] units is not a known key; did you mean 'unit'\?"),
+        ('"integer"', '"int"', r"line 6: \[schema\.age\] type = 'int' is not known; did you mean 'integer'\?"),
+        ('type = "integer"\n', "", r"line 5: \[schema\.age\] type is missing"),
+        ('death = "boolean"', "death = 5", r"line 3: \[schema\] death must be a table with a type in it"),
+        ('reference = "m"', 'reference = "d"', r"line 14: \[schema\.sex\] reference 'd' is none of its levels"),
+        ("2024-12-31", "2024-12-31T00:00:00", r"line 18: \[schema\.first seen\] range must be two dates in order"),
+        ("[schema.crp]", '[schema."é"]\ntype = "number"\n[schema."e\u0301"]', "an accent as a mark of its own"),
+        ("[schema.crp]", '[schema.""]', "the name of a column is empty"),
+    ],
+)
+def test_a_mistake_in_a_file_has_its_line(was: str, now: str, why: str, tmp_path: Path) -> None:
+    assert was in TEXT
+    with pytest.raises(InvalidFile, match=why):
+        read(TEXT.replace(was, now), tmp_path)
+
+
+def test_a_hostile_file_takes_no_time(tmp_path: Path) -> None:
+    """Sizes are looked at before texts."""
+    levels = json.dumps([f"{k:0180}" for k in range(1000)])
+    for text, why in (
+        (
+            "".join(f"[schema.x{k}]\ntype = 'category'\nlevels = {levels}\n" for k in range(25)),
+            "20,000 levels together",
+        ),
+        ("[schema]\n" + "".join(f"x{k} = 'number'\n" for k in range(60_000)), "2,000 columns; got 60,000"),
+        (f"[schema.{'x' * 10**6}]\ntype = 'number'\n", "at most 200 characters; got 1,000,000"),
+        (f"[schema.x]\ntype = '{'x' * 10**6}'\n", "type must have at most 200 characters"),
+        (f"[schema.x]\n{'x' * 10**6} = 'number'\n", "has a key that must have at most 200 characters"),
+        (f"[schema.x]\ntype = 'number'\nrange = [{'0, ' * 10**5}0]\n", "range must be two numbers"),
+    ):
+        path = tmp_path / "problem.toml"
+        path.write_text(text)
+        table = TomlFile(path).table("schema")
+        started = perf_counter()
+        with pytest.raises(InvalidFile, match=why) as caught:
+            sv.Schema.from_table(table)
+        assert perf_counter() - started < 1
+        assert len(str(caught.value)) < 1000
+
+
+def test_a_file_without_columns(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match="one to 2,000 columns"):
+        read("[schema]\n", tmp_path)
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORDS, st.lists(WORDS, min_size=2, max_size=4), WORDS)
+def test_any_words_that_a_column_takes_come_back(name: str, levels: list[str], unit: str) -> None:
+    try:
+        schema = sv.Schema([sv.Column(name, "category", unit, levels=tuple(levels), missing=("?!?!?!?!?",))])
+    except InvalidInput:
+        return
+    assert sv.Schema.from_dict(json.loads(canonical(schema.to_dict()))) == schema
+    read_back = tomllib.loads(schema.to_toml("plan.schema"))["plan"]["schema"]
+    assert sv.Schema(read_back) == schema

@@ -1,0 +1,404 @@
+"""Statistics of tables, against pandas and statsmodels on all rows in one place."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from picture_faults import faults
+
+import sottovoce as sv
+from sottovoce.data.sources import PiecesSource
+from sottovoce.errors import InvalidInput, NotConverged
+from sottovoce.statistics.of_tables import ask
+from sottovoce.statistics.tables import restored, text
+
+SCHEMA = sv.Schema(
+    {
+        "age": {"type": "number", "range": (0, 120), "unit": "years"},
+        "sex": {"type": "category", "levels": ["f", "m", "x"]},
+        "arm": {"type": "category", "levels": ["high", "low", "placebo"], "reference": "placebo"},
+        "smoker": "boolean",
+        "enrolled": {"type": "date", "range": (date(2020, 1, 1), date(2023, 12, 31))},
+        "visits": {"type": "integer", "range": (0, 40), "missing": ["-9"]},
+        "crp": {"type": "number", "range": (0, 400)},
+        "recovery": {"type": "number", "range": (-20, 60), "unit": "points"},
+    }
+)
+# An agreement is right to 3 tol = 3e-9 of its largest contribution, about 1. Terms of size 1 that vary by about 0.1,
+# and so have squares of 0.01, are left with 3e-7 of those at worst, and mostly with a tenth of it.
+CLOSE = 1e-7
+
+
+def cohort(rng, rows):
+    """Some patients, as a clinic types them in."""
+    arm = rng.choice(["placebo", "low", "high"], rows)
+    sex = rng.choice(["m", "f", "x"], rows, p=[0.45, 0.45, 0.1])
+    age = rng.uniform(18, 95, rows).round(1)
+    crp = rng.lognormal(2, 0.7, rows).round(2) + 0.01
+    recovery = 30 - 0.2 * age + 4.0 * (arm == "high") + 2 * (sex == "m") - np.log(crp) + rng.normal(size=rows)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": sex,
+            "arm": arm,
+            "smoker": rng.random(rows) < 0.3,
+            "enrolled": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1461, rows), unit="D"),
+            "visits": rng.integers(0, 20, rows),
+            "crp": crp,
+            "recovery": recovery.round(3),
+        }
+    )
+
+
+def with_blanks(rng, frame):
+    """About a row in ten lacks one of its cells, and some lack two."""
+    frame = frame.astype({"visits": "float64", "smoker": "object"})
+    for name in ("age", "sex", "enrolled", "crp"):
+        frame.loc[rng.random(len(frame)) < 0.03, name] = None
+    return frame
+
+
+@pytest.fixture(scope="module")
+def cohorts():
+    """Of very different sizes, one without rows; nobody in the third is of sex x or in the arm low."""
+    rng = np.random.default_rng(5)
+    frames = [with_blanks(rng, cohort(rng, rows)) for rows in (700, 60, 9, 0)]
+    frames[2]["sex"] = ["f", "m", "f", "m", None, "f", "f", "m", "m"]
+    frames[2]["arm"] = ["placebo", "high"] * 4 + ["high"]
+    return frames
+
+
+@pytest.fixture(scope="module")
+def tables(cohorts, tmp_path_factory):
+    """CSV with decimal commas and codes for blanks, Parquet, a frame whose levels have an order of their own, and CSV
+    without rows; columns in an order of their own, some beside those of the schema."""
+    folder = tmp_path_factory.mktemp("cohorts")
+    first = cohorts[0].assign(name="Ada")
+    first.to_csv(folder / "a.csv", sep=";", decimal=",", index=False, date_format="%Y-%m-%d")
+    cohorts[1][list(SCHEMA)[::-1]].to_parquet(folder / "b.parquet")
+    third = cohorts[2][["crp", "sex", "recovery", "arm", "smoker", "age", "visits", "enrolled"]].copy()
+    third["arm"] = pd.Categorical(third["arm"], categories=["placebo", "low", "high"], ordered=True)
+    third["sex"] = pd.Categorical(third["sex"], categories=["x", "m", "f"])
+    cohorts[3].to_csv(folder / "d.csv", index=False)
+    return {
+        "Ada": {"source": "csv", "file": str(folder / "a.csv"), "delimiter": ";", "decimal": ","},
+        "Ben": folder / "b.parquet",
+        "Cleo": third,
+        "Dan": str(folder / "d.csv"),
+    }
+
+
+@pytest.fixture(scope="module")
+def pooled(cohorts):
+    frame = pd.concat([part for part in cohorts if len(part)], ignore_index=True)
+    days = (pd.to_datetime(frame["enrolled"]) - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+    return frame.assign(enrolled=days, smoker=frame["smoker"].astype(float))
+
+
+NETWORK = sv.Network.from_named_edges([("Ada", "Ben"), ("Ben", "Cleo"), ("Cleo", "Dan"), ("Dan", "Ada")])
+
+
+def study(tables, **arguments):
+    return sv.Study(NETWORK, tables, **{"schema": SCHEMA, "missing": "drop", "seed": 1, **arguments})
+
+
+def near(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=CLOSE)
+
+
+def dropped_of(pooled, *names):
+    gone = pooled[list(names)].isna()
+    return {"rows": int(gone.any(axis=1).sum()), **{name: int(gone[name].sum()) for name in names}}
+
+
+def test_mean_variance_covariance(tables, pooled):
+    names = ["age", "smoker", "visits", "crp", "enrolled"]
+    complete = pooled[names].dropna()
+    own = study(tables)
+    mean, variance, covariance = own.mean(names), own.variance(names), own.covariance(["age", "crp"])
+    near(mean.mean, complete.mean())
+    near(variance.variance, complete.var())
+    near(covariance.covariance, np.cov(pooled[["age", "crp"]].dropna().T))
+    assert mean.observations == variance.observations == len(complete)
+    assert mean.dropped == variance.dropped == dropped_of(pooled, *names)
+    assert covariance.dropped == dropped_of(pooled, "age", "crp")
+    assert mean.dropped["rows"] > max(mean.dropped[name] for name in names) > 0
+    assert isinstance(own.variance("age").variance, float)
+    assert own.mean("age").to_dict()["dropped"] == dropped_of(pooled, "age")
+
+
+def fitted(fit, exact):
+    """Terms in any order; right to CLOSE of what an estimate is, and of what it is known to."""
+    at = [fit.terms.index(name) for name in exact.params.index]
+    assert len(at) == len(fit.terms)
+    assert (np.abs(fit.parameters[at] - exact.params) <= CLOSE * (exact.params.abs() + exact.bse)).all()
+    near(fit.standard_errors[at], exact.bse)
+    near(1 - fit.r_squared, 1 - exact.rsquared)
+    assert fit.observations == exact.nobs
+
+
+def test_regression(tables, pooled):
+    fit = study(tables).least_squares("recovery ~ age + C(sex) + arm + log(crp) + smoker:age")
+    names = ["age", "sex", "arm", "smoker", "crp", "recovery"]
+    rows = pooled[names].dropna()
+    columns = {
+        "intercept": 1.0,
+        "age": rows["age"],
+        "C(sex)[T.m]": rows["sex"] == "m",
+        "C(sex)[T.x]": rows["sex"] == "x",
+        "arm[T.high]": rows["arm"] == "high",
+        "arm[T.low]": rows["arm"] == "low",
+        "log(crp)": np.log(rows["crp"]),
+        "smoker:age": rows["smoker"] * rows["age"],
+    }
+    fitted(fit, sm.OLS(rows["recovery"], pd.DataFrame(columns, index=rows.index).astype(float)).fit())
+    assert fit.target == "recovery"
+    assert fit.dropped == dropped_of(pooled, *names)
+    assert f"{fit.dropped['rows']} rows dropped for missing values: age {fit.dropped['age']}, " in fit.summary()
+
+
+def test_dates_offsets_and_no_intercept(tables, pooled):
+    own = study(tables)
+    rows = pooled[["recovery", "enrolled", "age"]].dropna()
+    X = sm.add_constant(rows[["enrolled"]]).rename(columns={"const": "intercept"})
+    fitted(
+        own.least_squares("recovery ~ enrolled + offset(-0.2 * age)"),
+        sm.OLS(rows["recovery"] + 0.2 * rows["age"], X).fit(),
+    )
+    rows = pooled[["recovery", "age", "arm"]].dropna()
+    X = pd.DataFrame({f"arm[{arm}]": rows["arm"] == arm for arm in ("high", "low", "placebo")}).astype(float)
+    fit = own.least_squares("recovery ~ 0 + arm + age")
+    exact = sm.OLS(rows["recovery"], X.assign(age=rows["age"])).fit()
+    assert not fit.fitted_intercept
+    near(fit.parameters, exact.params)
+    ridge = own.least_squares("recovery ~ age", ridge=5.0)
+    centred = rows[["recovery", "age"]] - rows[["recovery", "age"]].mean()
+    near(ridge.coefficients[0], (centred["recovery"] @ centred["age"]) / (centred["age"] @ centred["age"] + 5.0))
+
+
+def test_histograms(tables, pooled):
+    own = study(tables)
+    sex = own.histogram("sex")
+    assert sex.levels == ("f", "m", "x")
+    assert sex.counts.tolist() == [(pooled["sex"] == level).sum() for level in sex.levels]
+    assert sex.dropped == dropped_of(pooled, "sex")
+    again = restored("histogram", sex.to_dict(), 4)
+    assert text(again, ["sex"]) == text(sex, ["sex"])
+    assert (
+        text(sex, ["sex"]).splitlines()[1]
+        == f"{sex.dropped['rows']} rows dropped for missing values: sex {sex.dropped['sex']}"
+    )
+    assert faults(sex.plot()) == []
+    assert own.histogram("smoker").counts.tolist() == [(pooled["smoker"] == value).sum() for value in (0, 1)]
+    known = pooled["age"].dropna()
+    assert own.histogram("age").counts.tolist() == np.histogram(known, np.linspace(0, 120, 11))[0].tolist()
+    assert own.histogram("age", 3).counts.tolist() == np.histogram(known, [0, 40, 80, 120])[0].tolist()
+    cut = own.histogram("age", [30, 40, 50])
+    assert (cut.below, cut.above) == ((known < 30).sum(), (known > 50).sum())
+    days = [date(2020, 1, 1), date(2021, 7, 1), date(2023, 12, 31)]
+    edges = [(pd.Timestamp(day) - pd.Timestamp("1970-01-01")).days for day in days]
+    counts = own.histogram("enrolled", days).counts
+    assert counts.tolist() == np.histogram(pooled["enrolled"].dropna(), edges)[0].tolist()
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_blocks_of_any_size_give_the_same_answer(cohorts, size):
+    """To the bit: local sums are exact, so agreements are on the same numbers."""
+    pa = pytest.importorskip("pyarrow")
+    whole = [
+        pa.Table.from_pandas(part[["age", "sex", "recovery"]].head(50), preserve_index=False) for part in cohorts[:3]
+    ]
+
+    def cut(table):
+        return lambda: table.to_batches(max_chunksize=size)
+
+    def fit(given):
+        network = sv.Network.ring(3)
+        return sv.Study(network, given, schema=SCHEMA, missing="drop", seed=2).least_squares("recovery ~ age * sex")
+
+    expected, found = fit(whole), fit([PiecesSource(cut(table)) for table in whole])
+    for one, other in zip(found.problems, expected.problems, strict=True):
+        np.testing.assert_array_equal(one.quadratic.q, other.quadratic.q)
+    np.testing.assert_array_equal(found.parameters, expected.parameters)
+    assert found.dropped == expected.dropped
+
+
+def test_missing_values_are_refused_before_anything_is_agreed_on(tables, cohorts, monkeypatch):
+    monkeypatch.setattr(
+        "sottovoce.statistics.agreements.solve", lambda *_, **__: pytest.fail("something was agreed on")
+    )
+    own = study(tables, missing="raise")
+    with pytest.raises(InvalidInput) as told:
+        own.mean(["visits", "age", "sex"][:2])
+    gone = np.flatnonzero(cohorts[0]["age"].isna()) + 1
+    first = ", ".join(map(str, gone[:5]))
+    assert str(told.value).startswith(
+        f"party Ada: values are missing in {len(gone)} of 700 rows, by column: 'age' {len(gone)} (rows {first}, ..)."
+    )
+    # of several columns, each with its own, at the party that has them
+    with pytest.raises(InvalidInput, match=r"party Ada: .*'sex' \d+ \(rows .*'crp' \d+ \(rows"):
+        own.least_squares("recovery ~ sex + crp")
+
+
+def test_whole_tables_raise_nothing(tables, pooled):
+    result = study(tables, missing="raise").mean("recovery")
+    near(result.mean, pooled["recovery"].mean())
+    assert result.dropped is None
+    assert "dropped" not in result.to_dict()
+    assert len(result.runs) == 2  # the count, and the mean
+
+
+def test_what_is_dropped_is_agreed_on_once_as_integers(tables):
+    result = study(tables).mean("age")
+    assert [type(mask) for mask in result.masks] == [sv.ModularMask, sv.ModularMask, sv.GaussianMask]
+    assert result.problems[0].dim == 2  # all rows, and those without an age
+    assert len(result.audit(corrupt={"Ada"})) == 3
+
+
+def test_a_statistic_that_does_not_converge_has_no_values(tables):
+    result = study(tables, max_iter=1).mean("age")
+    assert (result.status, result.dropped) == (sv.Status.MAX_ITER, None)
+    with pytest.raises(NotConverged, match="mean is not known"):
+        _ = result.mean
+
+
+def test_each_question_has_pads_of_its_own(tables):
+    own = study(tables)
+    seeds = {own._simulation_of(ask("mean", SCHEMA, name)).seed for name in ("age", "crp", "visits")}
+    assert len(seeds) == 3
+
+
+def changed(tables, **columns):
+    return {**tables, "Cleo": tables["Cleo"].assign(**columns)}
+
+
+REFUSED = [
+    (
+        {"sex": ["f"] * 6 + ["other", "f", "f"]},
+        "sex",
+        r"party Cleo: column 'sex': unknown level \(none of 'f', 'm', 'x'\) in row 7\.",
+    ),
+    ({"age": [50.0] * 3 + [150.0] + [50.0] * 5}, "age", r"party Cleo: column 'age': .*from 0 to 120 years.* row 4\."),
+    ({"enrolled": pd.Timestamp("2030-05-05")}, "enrolled", r"party Cleo: .*'enrolled'.*from 2020-01-01 to 2023-12-31"),
+    ({"visits": 1.5}, "visits", r"party Cleo: .*'visits'"),
+]
+
+
+@pytest.mark.parametrize(("columns", "name", "sentence"), REFUSED, ids=[name for _, name, _ in REFUSED])
+def test_cells_that_do_not_fit_name_party_column_and_row(tables, columns, name, sentence):
+    with pytest.raises(InvalidInput, match=sentence) as told:
+        study(changed(tables, **columns)).histogram(name, 4 if name != "sex" else None)
+    assert not re.search("other|150|2030|1\\.5", str(told.value))  # no cell is quoted
+
+
+def test_rows_are_counted_over_all_batches():
+    pa = pytest.importorskip("pyarrow")
+
+    def told(cells, missing="raise"):
+        batches = pa.table({"age": cells}).to_batches(max_chunksize=2)
+        given = [{"age": [1.0]}, PiecesSource(lambda: iter(batches)), {"age": [2.0]}]
+        with pytest.raises(InvalidInput) as refused:
+            sv.Study(sv.Network.ring(3), given, schema=SCHEMA, missing=missing).mean("age")
+        return str(refused.value)
+
+    assert "party 1: values are missing in 2 of 6 rows, by column: 'age' 2 (rows 3, 6)." in told(
+        [1, 2, None, 4, 5, None]
+    )
+    assert "party 1: column 'age': out of range (from 0 to 120 years) in row 5." in told(
+        [1, None, 3, 4, 500, 6], "drop"
+    )
+
+
+def test_what_a_formula_makes_no_number_of(tables):
+    crp = [1.0, None, 0.0, 2.0, 3.0, 0.0, 1.0, 1.0, 1.0]
+    with pytest.raises(InvalidInput, match=r"party Cleo: formula: .*log.* in 2 rows: 3, 6"):
+        study(changed(tables, crp=crp)).least_squares("recovery ~ log(crp)")
+
+
+WRONG = [
+    (lambda own: own.mean("sex"), "column 'sex' is a category, which has no mean: its histogram counts its levels"),
+    (lambda own: own.covariance("age"), "a covariance needs a list of columns"),
+    (lambda own: own.mean("agee"), r"the schema has no column .agee.*age"),
+    (lambda own: own.mean([]), "columns must be one or more different names"),
+    (lambda own: own.mean(["age", "age"]), "columns must be one or more different names"),
+    (lambda own: own.histogram("sex", 3), "column 'sex' is a category: leave bins out"),
+    (lambda own: own.histogram(["age", "crp"]), "a histogram counts one column"),
+    (lambda own: own.histogram("age", 0), "0 bins need a range in the schema, and are 1 to 10,000"),
+    (lambda own: own.histogram("age", mask=sv.GaussianMask(1.0)), "mask must be a ModularMask"),
+    (lambda own: own.least_squares("recovery ~ 1"), "no term but an intercept"),
+    (lambda own: own.least_squares("~ age"), "needs one column before ~"),
+    (lambda own: own.least_squares("age ~ age + crp"), "'age' is the response, and a term as well"),
+    (lambda own: own.least_squares("recovery ~ nobody"), "nobody"),
+    (lambda own: own.least_squares("recovery ~ age", scale={"agee": 3}), "scale names 'agee'"),
+    (lambda own: own.least_squares("recovery ~ age", scale=3.0), "scale must be numbers by the names of terms"),
+    (lambda own: own.variance("age", ddof=-1), "ddof must be"),
+]
+
+
+@pytest.mark.parametrize(("question", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
+def test_questions_that_cannot_be_answered(tables, question, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        question(study(tables))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"missing": "impute"}, 'missing must be "raise" or "drop"'),
+        ({"mask": sv.ModularMask()}, "mask must be a GaussianMask"),
+        ({"scale": {"agee": 1.0}}, "the schema has no column"),
+        ({"seed": -1}, "seed must be"),
+        ({"schema": {}}, "a schema has one to"),
+    ],
+)
+def test_studies_that_cannot_be(tables, arguments, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        study(tables, **arguments)
+
+
+def test_tables_that_cannot_be_opened_or_do_not_fit(tables):
+    with pytest.raises(InvalidInput, match=r"party Ben: .*cannot be told from its name"):
+        study({**tables, "Ben": "b.unknown"})
+    with pytest.raises(InvalidInput, match="one entry per party, 4; got 3"):
+        study(list(tables.values())[:3])
+    with pytest.raises(InvalidInput, match=r"party Cleo: .* has no column 'crp'"):
+        study({**tables, "Cleo": tables["Cleo"].drop(columns="crp")}).mean("crp")
+    near(study({**tables, "Cleo": tables["Cleo"].drop(columns="crp")}).mean("age").mean, study(tables).mean("age").mean)
+
+
+def test_nothing_left(tables):
+    """Blanks alone, or no rows at all: the parties learn it together."""
+    nothing = {"age": np.array([np.nan, np.nan])}
+    schema = {"age": "number", "rows": "number"}
+    with pytest.raises(InvalidInput, match="no party has any rows"):
+        sv.Study(sv.Network.ring(3), [nothing] * 3, schema=schema, missing="drop").mean("age")
+    with pytest.raises(InvalidInput, match="a column is called 'rows'"):
+        sv.Study(sv.Network.ring(3), [{"rows": [1.0]}] * 3, schema=schema, missing="drop").mean("rows")
+    table = {"age": [1.0, None], "rows": [2.0, 3.0]}
+    result = sv.Study(sv.Network.ring(3), [table, nothing, table], schema=schema, missing="drop").mean("age")
+    assert (result.observations, result.dropped) == (2, {"rows": 4, "age": 4})
+
+
+def test_scale_follows_from_ranges():
+    def units(formula, schema=SCHEMA, **arguments):
+        spec = ask("least_squares", schema, formula, **arguments).spec
+        return dict(zip(spec.columns, spec.scale, strict=True))
+
+    # The largest products and logarithms that the ranges allow, with one digit; age is given, 60 that of the target.
+    assert units("recovery ~ age + age:crp + log1p(crp) + sex", scale={"age": 50, "visits": 7}) == {
+        "age": 50, "age:crp": 50_000, "log1p(crp)": 6, "sex[T.m]": 1, "sex[T.x]": 1, "recovery": 60
+    }  # fmt: skip
+    assert units("recovery ~ log(crp)")["log(crp)"] == 6  # which has no value at the end of the range
+    assert units("recovery ~ smoker:age + I(crp^2)")["I(crp ** 2)"] == 200_000
+    unknown = sv.Schema({**SCHEMA, "crp": sv.Column("crp", "number")})  # and so are its products
+    assert units("recovery ~ age + age:crp", unknown) == {"age": 120, "age:crp": 1, "recovery": 60}
+    # of a formula that has no value in the places that are looked at, columns of the table tell theirs all the same
+    assert units("recovery ~ age + log(crp - 900)", unknown) == {"age": 120, "log(crp - 900)": 1, "recovery": 60}
+    days = ask("mean", SCHEMA, ["enrolled", "smoker"]).spec.scale
+    assert days == ((date(2023, 12, 31) - date(1970, 1, 1)).days, 1)
+    assert ask("mean", unknown, ["age", "crp"], scale=3.0).spec.scale == (3, 3)
