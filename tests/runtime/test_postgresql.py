@@ -179,7 +179,7 @@ def test_batches_are_streamed_and_bounded(server: Server) -> None:
     for batch in batches:
         sizes.append(batch.num_rows)
         total += sum(batch.column(0).to_numpy())
-    assert max(sizes) <= 65_536
+    assert max(sizes) <= 32_768
     assert sum(sizes) == 300_000
     assert total == 300_000 * 300_001 / 2
 

@@ -17,7 +17,7 @@ from ...files.toml_table import nearest
 from ..schema import Column
 from .fingerprint import Fingerprint
 
-ROWS = 65_536  # of a batch, at most
+ROWS = 32_768  # of a batch, at most: of 20 columns, 5 MB
 
 
 class Source(ABC):
@@ -61,7 +61,7 @@ class Source(ABC):
         """Record batches that have the columns ``wanted``, in any order, maybe among others, of any size."""
 
     def batches(self, wanted: Mapping[str, Column]) -> Iterator[Any]:
-        """One pass over the rows: record batches of at most 65,536 rows with the columns ``wanted`` in their order.
+        """One pass over the rows: record batches of at most 32,768 rows with the columns ``wanted`` in their order.
 
         Parameters
         ----------
