@@ -42,7 +42,7 @@ def check(
 
     Parameters
     ----------
-    table : path, frame, mapping or Source
+    table : str, Path, frame, mapping or Source
         The party's own, as ``sv.Study`` takes it.
     schema : Schema, or mapping
         What its columns mean.
