@@ -109,7 +109,7 @@ def check(
         problems=tuple(merged(look.problems)),
         absent=absent,
         unused=tuple(name for name in schema if name not in names and name not in needs),
-        unknown=tuple(name for name in names if name not in schema),
+        unknown=() if schema.keys().isdisjoint(names) else tuple(name for name in names if name not in schema),
         columns=design.columns if design is not None else needs,
         constant=own.constant if used else (),
         zero=own.zero if used and design is not None else (),

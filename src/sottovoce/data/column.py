@@ -14,6 +14,9 @@ from .public_text import fault_of, fault_of_list, same_form
 
 Type = Literal["number", "integer", "category", "boolean", "date"]
 TYPES: tuple[str, ...] = get_args(Type)
+# A boolean as text, in any case: false and true in turns.
+TRUTHS = ("false", "true", "0", "1", "0.0", "1.0")
+IN_CSV = (*TRUTHS, "no", "yes", "n", "y", "f", "t")  # where people write them
 EPOCH = date(1970, 1, 1)  # dates are counted in days from here
 
 MOST_LEVELS = 1_000
@@ -199,7 +202,7 @@ KEYS = tuple(field.name for field in fields(Column) if field.name != "name")
 def _truth(text: str) -> bool:
     """Whether a boolean may be written so."""
     try:
-        return text.lower() in ("true", "false") or float(text) in (0.0, 1.0)
+        return text.lower() in IN_CSV or float(text) in (0.0, 1.0)
     except ValueError:
         return False
 

@@ -31,6 +31,8 @@ def rounded_out(low: float, high: float, *, whole: bool) -> tuple[float, float] 
     if whole and step < 10:
         ends = _to(least, most, Decimal(10))
     found = float(ends[0]), float(ends[1])
+    if found[0] == found[1]:  # so small that floats have too few digits to round
+        return -1.0 if low < 0 else 0.0, 1.0
     largest = WHOLE if whole else sys.float_info.max
     return found if max(map(abs, found)) <= largest else None
 

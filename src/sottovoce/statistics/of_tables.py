@@ -34,6 +34,7 @@ from .tables import FAMILIES
 
 BINS = 10  # of a range, unless told otherwise
 MOST_BINS = 10_000
+MOST_COLUMNS = 1_000  # of which products are summed
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +129,8 @@ def ask(
             raise InvalidInput(
                 f"column {column.name!r} is a category, which has no {kind}: its histogram counts its levels."
             )
+    if kind == "covariance":
+        _bounded(names)
     if kind == "covariance" and single:
         raise InvalidInput(f"a covariance needs a list of columns; got {what!r}. Of one column ask for the variance.")
     spec = Spec(kind, names, scale=_scale(schema, PlainColumns(names), scale), **options)
@@ -165,6 +168,12 @@ def agreed_dropped(agreements: Agreements, tables: Sequence[Table]) -> dict[str,
     return dict(zip(own[0], totals.tolist(), strict=True))
 
 
+def _bounded(columns: Sequence[str]) -> None:
+    """Sums of all products of columns are held at once, exactly: half a kilobyte each."""
+    if len(columns) > MOST_COLUMNS:
+        raise InvalidInput(f"{len(columns):,} columns are too many for sums of their products; at most {MOST_COLUMNS}.")
+
+
 def _known(schema: Schema, name: Any) -> Column:
     return schema.restricted([name])[name]
 
@@ -173,6 +182,7 @@ def _regression(
     schema: Schema, formula: Any, missing: Missing, scale: float | Mapping[str, float] | None, options: dict[str, Any]
 ) -> Asked:
     equation = Equation(Formula(formula).design(schema))
+    _bounded(equation.columns)
     units = _scale(schema, equation, scale)
     spec = Spec("least_squares", equation.columns, scale=units, intercept=equation.intercept, **options)
     return Asked(spec, schema, equation, missing, formula=formula)

@@ -35,7 +35,7 @@ def dates(column: Column, array: Any) -> Cells:
     for code in column.missing:
         day, wrong = _of_text(code)
         if not wrong:
-            fault[days == day] = Fault.MISSING
+            fault[(days == day) & (fault == 0)] = Fault.MISSING
     fault[((days < EARLIEST) | (days > LATEST)) & (fault == 0)] = Fault.NOT_A_DATE
     if column.limits is not None:
         low, high = column.limits

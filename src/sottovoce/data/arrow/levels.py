@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..column import WHOLE, Column
+from ..column import TRUTHS, WHOLE, Column
 from ..problems import Fault
 from .numbers import any_numbers
 from .texts import Cells, is_text, stripped, unreadable
-
-TRUTHS = ("false", "true", "0", "1", "0.0", "1.0")
 
 
 def levels(column: Column, array: Any) -> Cells:

@@ -122,8 +122,11 @@ def _quotes(block: Block, path: Path, delimiter: str, quote: str) -> npt.NDArray
     return quotes - 1
 
 
-def rows_of(block: Block, path: Path, delimiter: str, quote: str) -> Iterator[tuple[list[str], int]]:
-    """The cells of every row that is not blank, and the line on which it ends; slowly, for headers and for trouble."""
+def rows_of(
+    block: Block, path: Path, delimiter: str, quote: str, blank: bool = False
+) -> Iterator[tuple[list[str], int]]:
+    """The cells of every row, and the line on which it ends; slowly, for headers and for trouble. A blank line is no
+    row, but where there is one column."""
     if (line := _not_utf8(block)) is not None:
         raise InvalidFile(
             f"{path}, line {line}: not UTF-8 text. Save the file as UTF-8, or set encoding, such as "
@@ -137,7 +140,7 @@ def rows_of(block: Block, path: Path, delimiter: str, quote: str) -> Iterator[tu
     )
     try:
         for cells in reader:
-            if cells:
+            if cells or blank:
                 yield [cell.strip() for cell in cells], block.line + reader.line_num - 1
     except csv.Error:  # a cell of more than 131,072 characters
         raise InvalidFile(f"{path}, line {block.line + reader.line_num - 1}: not valid CSV.") from None

@@ -8,9 +8,10 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from ..cells import DATE, DECIMAL_COMMA, MISSING, THOUSANDS, WITH_UNIT
+from ..column import IN_CSV
 from ..schema import Column
 
-TRUE, FALSE = ("1", "true", "t", "yes", "y"), ("0", "false", "f", "no", "n")
+TRUE, FALSE = IN_CSV[1::2], IN_CSV[::2]
 DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 REFUSED = "\0"  # of no type, and of no level or missing code, as those have no control characters
 POINT = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 from ...errors import InvalidFile, InvalidInput
-from ..cells import as_number
+from ...files.toml_table import nearest
+from ..cells import DATE, DECIMAL_COMMA, THOUSANDS, as_number
 from ..csv_rows import MARKS
 from ..schema import Column
 from .csv_blocks import Block, blocks, rows_of, without
@@ -121,14 +122,22 @@ class CSVSource(Source):
         raise InvalidFile(f"{self.path} is empty. Its first line must name the columns.")
 
     def _check_header(self, cells: list[str], line: int) -> None:
-        # Numbers must not be quoted as names, nor those of a line that another mark separates.
-        names = MARKS.split(cells[0]) if len(cells) == 1 else cells
+        # Cells must not be quoted as names, nor those of a line that another mark separates.
+        names = [*cells, *(MARKS.split(cells[0]) if len(cells) == 1 else ())]
         if any(_is_number(name) for name in names):
             raise InvalidFile(f"{self.path}, line {line}: there are numbers where the names of the columns should be.")
+        if any(kind.fullmatch(name) for name in names for kind in (DATE, DECIMAL_COMMA, THOUSANDS)):
+            raise InvalidFile(f"{self.path}, line {line}: there are data where the names of the columns should be.")
         for number, name in enumerate(cells, start=1):
             if not name:
                 raise InvalidFile(f"{self.path}, line {line}: column {number} has no name.")
         self._different(cells)
+
+    def _listed(self, names: list[str], wanted: Iterable[str]) -> str:
+        """The first line is not quoted where nothing tells that it is a header."""
+        if any(name in names or "did you mean" in nearest(name, names) for name in wanted):
+            return super()._listed(names, wanted)
+        return "" if self._hint() else " None of them is in its first line. Does that name the columns?"
 
     def _hint(self) -> str:
         """What a header suggests that is one name with other marks in it."""
@@ -149,7 +158,7 @@ class CSVSource(Source):
         for block in self._blocks():
             if block.line <= skipped:
                 block = without(block, skipped - block.line + 1)
-            if block.text.strip():
+            if block.text.strip() or (len(names) == 1 and block.text):  # a blank line is a row of one column
                 yield from self._table(block, names, wanted).to_batches()
 
     def _table(self, block: Block, names: list[str], wanted: Mapping[str, Column]) -> Any:
@@ -186,7 +195,10 @@ class CSVSource(Source):
                 pa.py_buffer(block.text),
                 read_options=arrow_csv.ReadOptions(column_names=names, block_size=size),
                 parse_options=arrow_csv.ParseOptions(
-                    delimiter=self.delimiter, quote_char=self.quote or False, newlines_in_values=multiline
+                    delimiter=self.delimiter,
+                    quote_char=self.quote or False,
+                    newlines_in_values=multiline,
+                    ignore_empty_lines=len(names) > 1,
                 ),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=types,
@@ -222,12 +234,12 @@ class CSVSource(Source):
         """What is wrong with the block, by line: with its row ``at``, or with its shape."""
         import pyarrow as pa
 
-        for row, (cells, line) in enumerate(rows_of(block, self.path, self.delimiter, self.quote)):
+        for row, (cells, line) in enumerate(rows_of(block, self.path, self.delimiter, self.quote, len(names) == 1)):
             where = f"{self.path}, line {line}"
-            if len(cells) != len(names):
+            if len(cells or [""]) != len(names):
                 return InvalidFile(f"{where}: {len(cells)} cells; the header has {len(names)}.{self._hint()}")
             for name, column in wanted.items() if row == at else ():
-                text = cells[names.index(name)]
+                text = cells[names.index(name)] if cells else ""
                 if from_text(pa.array([text]), column, self.marks)[1] is not None:
                     return InvalidFile(f"{where}, column {name!r}: {what_is_wrong(text, column, self.marks)}")
         return InvalidFile(f"{self.path}: what begins on line {block.line} cannot be read as CSV.")

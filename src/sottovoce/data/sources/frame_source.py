@@ -6,6 +6,7 @@ Nothing is copied as a whole: frames are turned into Arrow some rows at a time, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ class FrameSource(Source):
                 arrow = values.to_arrow() if hasattr(values, "to_arrow") else pa.array(values)
             except (pa.ArrowException, TypeError, ValueError, OverflowError):
                 arrow = None
-            if arrow is None:
+            if arrow is None or (pa.types.is_date(arrow.type) and _has_times(values)):
                 raise InvalidFile(
                     f"{self.describe()}, column {str(name)!r}: its cells are of different kinds, or of none that Arrow "
                     "has."
@@ -143,10 +144,12 @@ def _columns(table: Any) -> dict[str, Any] | None:
             raise InvalidInput(f"the array has {array.shape[1]} columns; there are {len(names)} names for them.")
         if len(set(names)) < len(names):
             raise InvalidInput("two columns have the same name. Rename one of them.")
+        if isinstance(array, np.ma.MaskedArray):  # what is masked is missing
+            return {name: array[:, k] for k, name in enumerate(names)}
         return {name: np.ascontiguousarray(array[:, k]) for k, name in enumerate(names)}
     if not isinstance(table, Mapping):
         return None
-    columns = {str(name): values if hasattr(values, "__len__") else [values] for name, values in table.items()}
+    columns = {str(name): values if _is_column(values) else [values] for name, values in table.items()}
     lengths = {name: len(values) for name, values in columns.items()}
     if not columns or len(columns) < len(table):
         raise InvalidInput("columns by name need at least one, and no name twice.")
@@ -155,6 +158,17 @@ def _columns(table: Any) -> dict[str, Any] | None:
             f"columns must be of one length; they have {', '.join(f'{k!r}: {v}' for k, v in lengths.items())}."
         )
     return columns
+
+
+def _is_column(values: Any) -> bool:
+    """A text is one cell, and not a column of letters."""
+    return hasattr(values, "__len__") and not isinstance(values, str | bytes)
+
+
+def _has_times(values: Any) -> bool:
+    """Whether there are times of a day among Python's dates: Arrow would cut them off."""
+    kind = str(getattr(values, "dtype", "object")).lower()
+    return kind == "object" and any(isinstance(value, datetime) for value in values)
 
 
 def _is_dataset(table: Any) -> bool:

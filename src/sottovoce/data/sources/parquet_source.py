@@ -57,7 +57,7 @@ class ParquetSource(Source):
         first, *others = self._files()
         names = self._different(self._open(first).schema_arrow.names)
         for path in others:
-            if extra := sorted(set(names) ^ set(self._open(path).schema_arrow.names)):
+            if extra := sorted(set(names) ^ set(self._different(self._open(path).schema_arrow.names))):
                 raise InvalidFile(
                     f"{path} and {first} have different columns: only one of them has {listed(extra)}. Make them agree."
                 )

@@ -105,9 +105,14 @@ class Source(ABC):
     def _bounded(self, wanted: Mapping[str, Column]) -> Iterator[Any]:
         chosen = list(wanted)
         for batch in self._read(wanted):
-            whole = batch if batch.schema.names == chosen else batch.select(chosen)
+            whole = batch if batch.schema.names == chosen else self._selected(batch, chosen)
             for first in range(0, whole.num_rows, ROWS):
                 yield whole.slice(first, ROWS)
+
+    def _selected(self, batch: Any, chosen: list[str]) -> Any:
+        if all(batch.schema.names.count(name) == 1 for name in chosen):
+            return batch.select(chosen)
+        raise InvalidFile(f"{self.describe()}: two columns have the same name, but for capitals. Rename one of them.")
 
     def _look_for(self, wanted: Mapping[str, Column]) -> None:
         if not wanted:
@@ -116,8 +121,13 @@ class Source(ABC):
         for name in wanted:
             if name not in names:
                 hint = self._hint()
-                near = "." if hint else nearest(name, names)
-                raise InvalidFile(f"{self.describe()} has no column {name!r}{near} It has: {listed(names)}.{hint}")
+                told = self._listed(names, wanted)
+                near = nearest(name, names) if told.startswith(" It has") and not hint else "."
+                raise InvalidFile(f"{self.describe()} has no column {name!r}{near}{told}{hint}")
+
+    def _listed(self, names: list[str], wanted: Iterable[str]) -> str:
+        """What columns it has."""
+        return f" It has: {listed(names)}."
 
     def _hint(self) -> str:
         """What else may be wrong where a column is not there."""
