@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, SottovoceWarning, is_number
+from ..errors import InvalidInput, SottovoceWarning
 from ..network import Network
 from ..pdmm.common_problems import averaging
 from ..pdmm.problem import Problem
 from ..pdmm.progress import Progress
 from ..pdmm.settings import positive_integer, whole_number
 from ..privacy.adversary import Adversary, Coalition, Eavesdropper, honest_components
-from .base import Method, Outcome
+from .base import Method, Outcome, positive
 from .comparison import Comparison, Cost, Point, Row
 from .equal_leakage import CLOSE, Target, at_leakage, changed, method_with, tuned
 from .every import every_method
@@ -94,8 +94,8 @@ def compare(
     """
     played = chosen_methods(methods)
     adversary, floor = adversary_of(network, corrupt)
-    target = Target(adversary, positive_number(prior, "prior"), floor_times(floor) if nats is None else nats)
-    positive_number(target.nats, "nats")
+    target = Target(adversary, positive(prior, "prior"), floor_times(floor) if nats is None else nats)
+    positive(target.nats, "nats")
     positive_integer(draws, "draws")
     whole_number(seed, "seed")
     sizes = checked_sizes(sizes)
@@ -251,12 +251,6 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     if isinstance(sizes, str) or not all(isinstance(n, int) and not isinstance(n, bool) and n >= 4 for n in sizes):
         raise InvalidInput(f"sizes must be numbers of parties, 4 or more, such as (10, 100); got {sizes!r}.")
     return tuple(sorted(set(sizes)))
-
-
-def positive_number(value: float, name: str) -> float:
-    if not (is_number(value) and 0 < value < math.inf):
-        raise InvalidInput(f"{name} must be a positive number; got {value!r}.")
-    return float(value)
 
 
 def parameters_of(method: Method) -> dict[str, Any]:

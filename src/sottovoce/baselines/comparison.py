@@ -16,7 +16,6 @@ from ..files.written import write_csv, write_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FILES = ("comparison.json", "comparison.csv", "costs.csv", "comparison.png", "costs.png")
 WIDTHS = (38, 17, 16, 10, 10, 8, 9)  # of the columns of a summary
 EXACT = 1e-12  # times the variance of a secret: an error that is rounding, or where an iteration was told to stop
 

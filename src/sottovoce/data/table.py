@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -114,10 +113,10 @@ class Table:
     def __init__(self, source: Source, schema: Schema, selection: Selection, missing: Missing = "raise") -> None:
         check_missing(missing, selection.needs)
         self.source, self.schema, self.selection, self.missing = source, schema, selection, missing
-        self._wanted = schema.restricted(selection.needs)
+        self._taken = Taken(schema.restricted(selection.needs), selection)
         self._rows: Rows
         if isinstance(source, DaskSource):
-            self._rows = source.on.rows(source.partitions, len(selection.columns), partial(blocks_of_part, self._taken))
+            self._rows = source.on.rows(source.partitions, len(selection.columns), self._taken.blocks_of)
         else:
             self._rows = TableRows(self._blocks, len(selection.columns))
         self._survey: Survey | None = None  # of the last pass; where the next one differs, its rows are refused
@@ -132,8 +131,8 @@ class Table:
             A cell that is not what the schema says, or of which the formula makes no number: by column and row.
         """
         if self._survey is None and isinstance(self.source, DaskSource):
-            self._survey = self._no_rows()
-            for part in self.source.on.map(partial(survey_of_part, self._taken), self.source.partitions):
+            self._survey = self._taken.no_rows()
+            for part in self.source.on.map(self._taken.survey_of, self.source.partitions):
                 self._survey.add(part)
         elif self._survey is None:
             len(self._rows)
@@ -163,16 +162,9 @@ class Table:
         """What ``missing="drop"`` leaves out, as ``Survey.dropped``; None where nothing is."""
         return self.survey.dropped if self.missing == "drop" else None
 
-    @property
-    def _taken(self) -> Taken:
-        return Taken(self._wanted, self.selection)
-
-    def _no_rows(self) -> Survey:
-        return Survey({name: Gaps() for name in self.selection.needs})
-
     def _blocks(self) -> Iterator[Array]:
         """One pass over the source."""
-        survey = self._no_rows()
+        survey = self._taken.no_rows()
         yield from self._taken.blocks(self.source, survey)
         self._survey = survey
 
@@ -193,18 +185,20 @@ class Taken:
                 values = {name: values[name][complete] for name in self.selection.needs}
             yield self.selection.block(values, row_numbers(batch)[complete])
 
+    def no_rows(self) -> Survey:
+        """What a table without rows holds."""
+        return Survey({name: Gaps() for name in self.selection.needs})
 
-def blocks_of_part(taken: Taken, part: Any) -> Iterator[Array]:
-    """Of one partition of a table, where it lies."""
-    return taken.blocks(open_source(part), Survey({name: Gaps() for name in taken.selection.needs}))
+    def blocks_of(self, part: Any) -> Iterator[Array]:
+        """Of one partition of a table, where it lies."""
+        return self.blocks(open_source(part), self.no_rows())
 
-
-def survey_of_part(taken: Taken, part: Any) -> Survey:
-    """What one partition holds."""
-    survey = Survey({name: Gaps() for name in taken.selection.needs})
-    for _ in taken.blocks(open_source(part), survey):
-        pass
-    return survey
+    def survey_of(self, part: Any) -> Survey:
+        """What one partition holds."""
+        survey = self.no_rows()
+        for _ in self.blocks(open_source(part), survey):
+            pass
+        return survey
 
 
 def row_numbers(batch: Batch) -> Numbers:
