@@ -90,3 +90,66 @@ class Equation:
     @property
     def _slopes(self) -> list[int]:
         return [k for k, name in enumerate(self.design.columns) if name != INTERCEPT]
+
+
+OFFSET = "(offset)"  # no name of a column
+
+
+@dataclass(frozen=True)
+class ModelColumns:
+    """What a model takes of a row: the columns of a design but the intercept, its responses as they are (a category as
+    the place of its level), the offset where the formula has one, and further columns of the table as they are."""
+
+    design: Design
+    more: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if INTERCEPT in self.needs:
+            raise InvalidInput(f"a column is called {INTERCEPT!r}, as that of a design is. Rename it.")
+        for name in self.design.response:
+            if name in self.design.columns:
+                raise InvalidInput(f"formula: it explains {name!r} by itself. Drop it after ~.")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns that the formula names, and the further ones."""
+        return tuple(dict.fromkeys((*self.design.needs, *self.more)))
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the design has one."""
+        return INTERCEPT in self.design.columns
+
+    @property
+    def slopes(self) -> tuple[str, ...]:
+        """Names of the design's columns but the intercept: the first columns of a row."""
+        return tuple(self.design.columns[k] for k in self._slopes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Slopes, responses, ``(offset)``, further ones."""
+        return (*self.slopes, *self.design.response, *([OFFSET] if self.design.has_offset else []), *self.more)
+
+    @property
+    def response(self) -> slice:
+        """Where the responses are in a row."""
+        return slice(len(self._slopes), len(self._slopes) + len(self.design.response))
+
+    @property
+    def offset(self) -> int | None:
+        """Where the offset is in a row; None without one."""
+        return self.response.stop if self.design.has_offset else None
+
+    def place(self, name: str) -> int:
+        """Where a further column is in a row."""
+        return self.response.stop + self.design.has_offset + self.more.index(name)
+
+    def block(self, values: Mapping[str, Array], numbers: Numbers) -> Array:
+        """The numbers of ``columns``."""
+        x = self.design.matrix(values, numbers)[:, self._slopes]
+        offset = [self.design.offset(values, numbers)] if self.design.has_offset else []
+        return np.column_stack([x, self.design.target(values, numbers), *offset, *(values[name] for name in self.more)])
+
+    @property
+    def _slopes(self) -> list[int]:
+        return [k for k, name in enumerate(self.design.columns) if name != INTERCEPT]

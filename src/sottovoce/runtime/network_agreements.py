@@ -44,17 +44,19 @@ class NetworkAgreements(Agreements):
         """Of those who are left."""
         return replace(self.agent.config.limits, n=self.parties)
 
-    def mean(self, contributions: Array, mask: GaussianMask, degree: int = 1) -> Array:
+    def mean(
+        self, contributions: Array, mask: GaussianMask, degree: int = 1, *, of: str = "", iterate: bool = False
+    ) -> Array:
         """Refused where it would show more than was planned, whatever others have agreed on before."""
         limits = self.limits
         limits.check_contribution(contributions, degree)
         with said():  # what the limits allow is what the plan has audited
-            agreed = super().mean(contributions, mask, degree)
+            agreed = super().mean(contributions, mask, degree, of=of, iterate=iterate)
         limits.check_agreed(agreed, degree, resolution(mask) + self.agent.noise.reach)
         return agreed
 
-    def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True) -> Integers:
-        total = super().total(counts, mask, of_rows=of_rows)
+    def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True, of: str = "") -> Integers:
+        total = super().total(counts, mask, of_rows=of_rows, of=of)
         limits = self.limits if of_rows else replace(self.limits, least_rows=0)
         limits.check_total(total, counts[0])
         return total

@@ -28,7 +28,31 @@ BLOCK = 2**20  # numbers on the half-edges that are averaged at a time: some 100
 
 
 Masks = tuple[GaussianMask | ModularMask, ...]
-Made = tuple[Status, int, tuple[Result, ...], tuple[Problem, ...], Masks, dict[str, int] | None]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one agreement showed, summed up over every honest component.
+
+    Attributes
+    ----------
+    of : str
+        What the sums are of.
+    numbers : int
+        How many sums.
+    counts : tuple of int, optional
+        The totals over all parties, where they are integers.
+    iterate : bool
+        Whether it is a step on the way to the answer, and not the answer itself.
+    """
+
+    of: str
+    numbers: int
+    counts: tuple[int, ...] | None = None
+    iterate: bool = False
+
+
+Made = tuple[Status, int, tuple[Result, ...], tuple[Problem, ...], Masks, dict[str, int] | None, tuple[Shown, ...]]
 
 
 class Agreements(ABC):
@@ -47,12 +71,13 @@ class Agreements(ABC):
         self.masks: list[GaussianMask | ModularMask] = []
         self.runs: list[Result] = []
         self.dropped: dict[str, int] | None = None  # what missing values cost, once that is agreed on
+        self.shown: list[Shown] = []
 
     @property
     def made(self) -> Made:
         """The common fields of a ``Statistic``."""
         played = tuple(self.runs), tuple(self.problems), tuple(self.masks)
-        return self.runs[-1].status, self.parties, *played, self.dropped
+        return self.runs[-1].status, self.parties, *played, self.dropped, tuple(self.shown)
 
     @abstractmethod
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
@@ -60,21 +85,28 @@ class Agreements(ABC):
         result is ``(local, p)``, the mean over all parties as each local one holds it; exact, ``sum / n`` rounded to
         float64, under a ``ModularMask``. A run that did not converge says so in its status, and raises nothing."""
 
-    def mean(self, contributions: Array, mask: GaussianMask, degree: int = 1) -> Array:
+    def mean(
+        self, contributions: Array, mask: GaussianMask, degree: int = 1, *, of: str = "", iterate: bool = False
+    ) -> Array:
         """The mean over the parties of ``(local, p)`` real numbers: a row is what a local party holds at the end.
-        ``degree``: 1 for sums of values, 2 for sums of squares and products, which may be larger."""
+        ``degree``: 1 for sums of values, 2 for sums of squares and products, which may be larger, and 0 for what a
+        model makes of them, which is as large as the mask hides. ``of``, ``iterate``: see ``Shown``."""
         q = 2 * np.abs(contributions).max(axis=1, initial=0.0)
         is_hidden(float(q.max()), mask, f"party {self.local[int(q.argmax())]}", stacklevel=5)
         # A public number rides along: against it the residual is measured where the contributions are smaller than
         # what rounding resolves to tol (the residuals of a perfect fit), and could not converge against themselves.
         floor = resolution(mask) / (3 * self.tol) if self.tol else 1.0
-        return self._agreed(np.column_stack([contributions, np.full(len(contributions), floor)]), mask)[:, :-1]
+        agreed = self._agreed(np.column_stack([contributions, np.full(len(contributions), floor)]), mask)[:, :-1]
+        self.shown.append(Shown(of, contributions.shape[1], None, iterate))
+        return agreed
 
-    def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True) -> Integers:
+    def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True, of: str = "") -> Integers:
         """The exact sums ``(p,)`` over the parties of ``(local, p)`` counts. ``of_rows``: whether they count all rows
-        of a party, once."""
+        of a party, once or more. ``of``: see ``Shown``."""
         means = self._agreed(counts.astype(np.float64), mask)
-        return np.asarray(np.rint(self.parties * means[0]), dtype=np.int64)
+        total = np.asarray(np.rint(self.parties * means[0]), dtype=np.int64)
+        self.shown.append(Shown(of, len(total), tuple(total.tolist())))
+        return total
 
     def _agreed(self, contributions: Array, mask: GaussianMask | ModularMask) -> Array:
         run = self.agree(contributions, mask)

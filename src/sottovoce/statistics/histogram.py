@@ -159,7 +159,7 @@ def histogram_program(
 ) -> Histogram:
     """``private_histogram`` as the local parties run it, on the ``rows`` of each."""
     try:
-        total = agreements.total(np.array([bin_counts(part, edges) for part in rows]), mask)
+        total = agreements.total(np.array([bin_counts(part, edges) for part in rows]), mask, of="rows in each bin")
     except NotConverged:
         return Histogram(*agreements.made)
     return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]), name, levels)

@@ -148,7 +148,7 @@ def least_squares_program(agreements: Agreements, sample: Sample, model: Model) 
         condition = _condition(H, 10 * agreements.tol * float(np.abs(S[0]).max()) + resolution(mask), names)
         beta = np.array([np.linalg.solve(own[:d, :d] + penalty, own[:d, d:]) for own in S])
         squares = np.array([_squares(sample, *own) for own in zip(rows, m, beta[:, :, 0], strict=True)])
-        residual = agreements.mean(agreements.parties / N * squares, mask, degree=2)
+        residual = agreements.mean(agreements.parties / N * squares, mask, degree=2, of="squared residuals")
     except NotConverged:
         return Regression(*agreements.made)
     slopes = beta[0, :, 0] * unit[d] / unit[:d]
@@ -181,7 +181,7 @@ def _weighted_means(agreements: Agreements, N: int, sample: Sample) -> tuple[Arr
         own[:d] = part.products(lambda block: (sample.weights(block), sample.values(block)))[0]
         if sample.weighted:
             own[d:] = part.sums(sample.weights)
-    agreed = agreements.mean(agreements.parties / N * sums, sample.mask)
+    agreed = agreements.mean(agreements.parties / N * sums, sample.mask, of="values")
     total = agreed[:, -1] if sample.weighted else np.ones(len(agreed))
     return total, agreed[:, :d] / total[:, None]
 

@@ -213,7 +213,8 @@ def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, .
         observations, mean = agreed_mean(agreements, sample)
         share = _share(observations, ddof)
         squares = [_squares(sample, part, centre) for part, centre in zip(sample.rows, mean, strict=True)]
-        moments = agreements.mean(agreements.parties / observations * np.array(squares), sample.mask, degree=2)
+        contributions = agreements.parties / observations * np.array(squares)
+        moments = agreements.mean(contributions, sample.mask, degree=2, of="squares about the mean")
     except NotConverged:
         return PooledVariance(*agreements.made)
     values = shaped(mean[0] * unit, shape), sample.names, ddof, shaped(share * moments[0] * unit**2, shape)
@@ -237,7 +238,7 @@ def covariance_program(agreements: Agreements, sample: Sample, ddof: int) -> Poo
 def agreed_count(agreements: Agreements, rows: Sequence[Rows]) -> int:
     """``N``, exactly."""
     counts = np.array([[len(part)] for part in rows], dtype=np.int64)
-    observations = int(agreements.total(counts, ModularMask())[0])
+    observations = int(agreements.total(counts, ModularMask(), of="the number of rows")[0])
     if observations == 0:
         raise InvalidInput("no party has any rows.")
     return observations
@@ -247,7 +248,7 @@ def agreed_mean(agreements: Agreements, sample: Sample) -> tuple[int, Array]:
     """``N``, and the mean over all rows as each local party holds it, ``(local, d)``."""
     observations = agreed_count(agreements, sample.rows)
     sums = np.array([part.sums(sample.values) for part in sample.rows])
-    return observations, agreements.mean(agreements.parties / observations * sums, sample.mask)
+    return observations, agreements.mean(agreements.parties / observations * sums, sample.mask, of="values")
 
 
 def agreed_products(agreements: Agreements, observations: int, sample: Sample, sides: Sequence[Sides]) -> Array:
@@ -259,7 +260,7 @@ def agreed_products(agreements: Agreements, observations: int, sample: Sample, s
     for own, part, both in zip(products, sample.rows, sides, strict=True):
         own[:] = part.products(both)[upper]
     products *= agreements.parties / observations
-    agreed = agreements.mean(products, sample.mask, degree=2)
+    agreed = agreements.mean(products, sample.mask, degree=2, of="products, pair by pair")
     moments = np.empty((len(sides), d, d))
     moments[:, *upper] = agreed
     moments[:, upper[1], upper[0]] = agreed

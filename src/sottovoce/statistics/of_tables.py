@@ -26,7 +26,8 @@ from ..data.table import Missing, Table, check_missing
 from ..errors import InvalidInput, NotConverged
 from ..pdmm.modular_mask import ModularMask, check_size
 from .agreements import Agreements
-from .at_one_party import Spec, check_rows, play
+from .analysis import Analysis
+from .at_one_party import LARGEST, Spec, check_rows, play
 from .histogram import read_bins
 from .shards import read_scale
 from .statistic import Statistic
@@ -43,10 +44,10 @@ class Asked:
     (``selection``), and what becomes of missing values.
 
     ``single``: the answer is a number, and not one per column. ``levels``: what a histogram counts, where not numbers.
-    ``formula``: of a regression, as it was given.
+    ``formula``: of a regression or a model, as it was given.
     """
 
-    spec: Spec
+    spec: Spec | Analysis
     schema: Schema
     selection: Selection
     missing: Missing = "raise"
@@ -59,6 +60,11 @@ class Asked:
         return Table(source, self.schema, self.selection, self.missing)
 
     @property
+    def family(self) -> type[Statistic]:
+        """Of its answers."""
+        return self.spec.family if isinstance(self.spec, Analysis) else FAMILIES[self.spec.type]
+
+    @property
     def revealed(self) -> list[str]:
         """What the sums are of that every honest component discloses."""
         dropped = ["the rows left out for missing values, and by column those in which it is missing"]
@@ -68,6 +74,8 @@ class Asked:
     def to_dict(self) -> dict[str, Any]:
         """For JSON, in the keys of a file that has the schema too, with every default written out."""
         told = self.spec.to_dict()
+        if isinstance(self.spec, Analysis):
+            return {**told, "missing": self.missing}
         what: dict[str, Any] = {"formula": self.formula} if self.formula else {"columns": told["columns"]}
         follows = {"type", "columns", "features", "target"}  # from what is there, or from the schema
         follows |= {"intercept"} if self.formula else {"bins"} if self.levels else set()
@@ -137,6 +145,14 @@ def ask(
     return Asked(spec, schema, PlainColumns(names), missing, single)
 
 
+def ask_analysis(analysis: type[Analysis], schema: Schema, *, missing: Missing = "raise", **options: Any) -> Asked:
+    """An analysis, checked against the schema; ``options`` are its fields, and those that are None stay as they are."""
+    check_missing(missing)
+    spec = analysis(schema=schema, **{key: value for key, value in options.items() if value is not None})
+    _bounded(spec.columns)
+    return Asked(spec, schema, spec.selection, missing, formula=getattr(spec, "formula", None) or "")
+
+
 def run_on_tables(asked: Asked, agreements: Agreements, tables: Sequence[Table]) -> Statistic:
     """The part of the local parties in a statistic, from the table of each to the answer that they hold.
 
@@ -147,14 +163,23 @@ def run_on_tables(asked: Asked, agreements: Agreements, tables: Sequence[Table])
         try:
             agreements.dropped = agreed_dropped(agreements, tables)
         except NotConverged:
-            return FAMILIES[asked.spec.type](*agreements.made)
+            return asked.family(*agreements.made)
+    if isinstance(asked.spec, Analysis):
+        return asked.spec.program(agreements, rows)
     return play(asked.spec, agreements, rows, () if asked.single else None, asked.levels)
 
 
 def checked_table(asked: Asked, table: Table, parties: int) -> Rows:
     """A party's rows, refused now where they could only be refused later, when others would see that it stops."""
     rows = table.rows
-    check_rows(asked.spec, rows, parties)
+    if isinstance(asked.spec, Analysis):
+        if (rows.largest() / asked.spec.unit).max(initial=0.0) > LARGEST:
+            raise InvalidInput(
+                f"the rows have numbers beyond {LARGEST:g} in units of scale. Give their columns a range."
+            )
+        asked.spec.check(rows, parties)
+    else:
+        check_rows(asked.spec, rows, parties)
     if table.dropped is not None:
         check_size(np.array(list(table.dropped.values())), ModularMask(), parties)
     return rows
@@ -164,7 +189,7 @@ def agreed_dropped(agreements: Agreements, tables: Sequence[Table]) -> dict[str,
     """How many rows the parties drop, and in how many each column is missing: exact, in one agreement."""
     own = [table.survey.dropped for table in tables]
     counts = np.array([list(counts.values()) for counts in own], dtype=np.int64)
-    totals = agreements.total(counts, ModularMask(), of_rows=False)
+    totals = agreements.total(counts, ModularMask(), of_rows=False, of="rows with missing values, by column")
     return dict(zip(own[0], totals.tolist(), strict=True))
 
 

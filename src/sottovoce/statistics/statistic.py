@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..privacy.answers.report import Report
+    from .agreements import Shown
 
 T = TypeVar("T")
 SHOWN = 50  # rows in a notebook
@@ -75,6 +76,8 @@ class Statistic:
     dropped : dict, optional
         Where rows with missing values were left out (``missing="drop"``): under ``"rows"`` how many, of all parties,
         and by column in how many rows it was missing. Else None.
+    shown : tuple of Shown
+        What each agreement was on. Empty in what is read from a file.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class Statistic:
     problems: tuple[Problem, ...]
     masks: tuple[GaussianMask | ModularMask, ...]
     dropped: dict[str, int] | None = None
+    shown: tuple[Shown, ...] = ()
 
     def audit(self, *, priors: Sequence[float | None] | None = None, **arguments: Any) -> tuple[Report, ...]:
         """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``

@@ -21,8 +21,10 @@ from ..pdmm.overlay import AskedOverlay
 from ..pdmm.schedules import Schedule
 from ..pdmm.shards import whose
 from .agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
+from .analysis import Analysis
+from .asking import Asking
 from .histogram import Histogram
-from .of_tables import Asked, ask, checked_table, run_on_tables
+from .of_tables import Asked, ask, ask_analysis, checked_table, run_on_tables
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .shards import _one_per_party
@@ -31,7 +33,7 @@ from .statistic import Statistic
 DEFAULT_COUNTS = ModularMask()
 
 
-class Study:
+class Study(Asking):
     """Tables of parties that stay apart, and private statistics of all their rows.
 
     A table may be larger than memory. It is looked through before anything is agreed on: what is not as the schema
@@ -139,7 +141,13 @@ class Study:
     def _run(self, kind: str, what: Any, **options: Any) -> Statistic:
         if kind != "histogram":
             options = {"scale": self.scale, "variance": self.mask.variance, **options}
-        asked = ask(kind, self.schema, what, missing=self.missing, **options)
+        return self._answer(ask(kind, self.schema, what, missing=self.missing, **options))
+
+    def _ask(self, analysis: type[Analysis], **options: Any) -> Any:
+        options = {"variance": self.mask.variance, **options}
+        return self._answer(ask_analysis(analysis, self.schema, missing=self.missing, **options))
+
+    def _answer(self, asked: Asked) -> Statistic:
         tables = [asked.table(source) for source in self._sources]
         for who, table in zip(self._parties, tables, strict=True):
             _of(who, checked_table, asked, table, self.network.n)

@@ -72,6 +72,11 @@ class Design:
     def __repr__(self) -> str:
         return f"Design({', '.join(self.columns)})"
 
+    @property
+    def has_offset(self) -> bool:
+        """Whether the formula has ``offset()``."""
+        return bool(self._offsets)
+
     def matrix(self, values: Mapping[str, Array], first: First = 0) -> Array:
         """The columns for some rows.
 

@@ -1,0 +1,117 @@
+"""What every fitted model carries, in the words of statsmodels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..costs.base import Array
+from ..errors import InvalidInput, is_number
+from .statistic import Statistic, Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Statistic):
+    """A fitted model, besides the fields of ``Statistic``: estimates with their errors, one per term, as the first
+    local party holds them, the others to within ``tol``.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        Of the parameters.
+    params : ndarray
+        Estimates.
+    covariance : ndarray
+        Of the estimates.
+    nobs : int
+        Rows of all parties.
+    """
+
+    terms: Value[tuple[str, ...]] = Value()
+    params: Value[Array] = Value()
+    covariance: Value[Array] = Value()
+    nobs: Value[int] = Value()
+
+    title: ClassVar[str] = "Fit"  # above the summary
+    ratio: ClassVar[str | None] = None  # what exp of an estimate is: "odds ratio", "rate ratio", "hazard ratio"
+
+    @property
+    def _df(self) -> float:
+        """Degrees of freedom of Student's t that errors are compared with; infinite for the normal distribution."""
+        return float("inf")
+
+    @property
+    def bse(self) -> Array:
+        """Standard errors."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def zvalues(self) -> Array:
+        """Estimates in units of their errors."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.params / self.bse)
+
+    @property
+    def tvalues(self) -> Array:
+        """The same, by the name that goes with Student's t."""
+        return self.zvalues
+
+    @property
+    def pvalues(self) -> Array:
+        """Of the two-sided test that a parameter is 0."""
+        from scipy import special
+
+        z = np.abs(self.zvalues)
+        return np.asarray(2 * (special.ndtr(-z) if np.isinf(self._df) else special.stdtr(self._df, -z)))
+
+    def conf_int(self, alpha: float = 0.05) -> Array:
+        """Intervals ``(lower, upper)`` that hold a parameter with probability ``1 - alpha``."""
+        from scipy import special
+
+        if not (is_number(alpha) and 0 < alpha < 1):
+            raise InvalidInput(f"alpha must lie between 0 and 1, 0.05 for 95 %; got {alpha!r}.")
+        q = special.ndtri(1 - alpha / 2) if np.isinf(self._df) else special.stdtrit(self._df, 1 - alpha / 2)
+        return np.column_stack([self.params - q * self.bse, self.params + q * self.bse])
+
+    def cov_params(self) -> Array:
+        """The covariance of the estimates."""
+        return self.covariance
+
+    def ratios(self, alpha: float = 0.05) -> Array:
+        """``exp`` of estimates and of their intervals, ``(terms, 3)``: odds, rate or hazard ratios."""
+        with np.errstate(over="ignore"):
+            return np.exp(np.column_stack([self.params, self.conf_int(alpha)]))
+
+    def _facts(self) -> str:
+        return f"{len(self.terms)} terms: {self.nobs} observations of {self.parties} parties"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The tidy table."""
+        interval = self.conf_int()
+        table: dict[str, npt.NDArray[Any]] = {
+            "estimate": self.params, "std_error": self.bse, "statistic": self.zvalues, "p_value": self.pvalues,
+            "conf_low": interval[:, 0], "conf_high": interval[:, 1],
+        }  # fmt: skip
+        return {"term": list(self.terms), **{name: values.tolist() for name, values in table.items()}}
+
+    def _head(self) -> list[tuple[str, str]]:
+        """What stands above the table of a summary: names and values."""
+        return [("No. Observations", f"{self.nobs:,}"), ("Parties", f"{self.parties}")]
+
+    def summary(self) -> str:
+        """A table like statsmodels': the model above, a line per term below."""
+        from .summary import summary
+
+        return summary(self)
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from .forest import plot_forest
+
+        return plot_forest(path, self)

@@ -1,0 +1,1 @@
+"""Groups of rows: counts, tests and descriptions."""

@@ -1,0 +1,1 @@
+"""Survival on a public grid of times, from counts alone."""
