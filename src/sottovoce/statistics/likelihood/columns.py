@@ -1,0 +1,117 @@
+"""Columns in units of their agreed deviations, about their agreed means: what keeps Newton's steps and their digits good
+whatever units the data have (theory: Statistics; trap of Fisher scoring on raw columns)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...costs.base import Array
+from ...data.rows import Rows, Terms
+from ...pdmm.masks import GaussianMask
+from ..agreements import Agreements, resolution
+
+AGREEMENTS = 2  # that ``agreed_columns`` takes, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The first columns of the rows, as one local party standardises them; an intercept comes before them.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns, without the intercept.
+    intercept : bool
+        Whether there is one. Without it columns are not centred.
+    centre, deviation : ndarray
+        What is subtracted, and what the rest is divided by, in the units of the data.
+    """
+
+    names: tuple[str, ...]
+    intercept: bool
+    centre: Array
+    deviation: Array
+
+    def __len__(self) -> int:
+        """How many parameters there are."""
+        return len(self.names) + self.intercept
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return ("Intercept",) * self.intercept + self.names
+
+    def matrix(self, block: Array) -> Array:
+        """Of some rows, ones for the intercept and the standardised columns, ``(rows, len(self))``."""
+        x = (block[:, : len(self.names)] - self.centre) / self.deviation
+        return np.column_stack([np.ones(len(block)), x]) if self.intercept else x
+
+    @property
+    def back(self) -> Array:
+        """``T`` of which ``params = T theta`` are the parameters of the columns as they are."""
+        T = np.diag(np.append(np.ones(int(self.intercept)), 1 / self.deviation))
+        if self.intercept:
+            T[0, 1:] = -self.centre / self.deviation
+        return T
+
+
+def agreed_columns(
+    agreements: Agreements,
+    rows: Sequence[Rows],
+    observations: int,
+    mask: GaussianMask,
+    names: tuple[str, ...],
+    unit: Array,
+    *,
+    intercept: bool,
+    also: Terms | None = None,
+) -> tuple[list[Columns], Array]:
+    """The columns as each local party holds them, and the means over all rows of what ``also`` makes of a block, which
+    should be of size 1.
+
+    Parameters
+    ----------
+    rows : sequence of Rows
+        Of the local parties; their first columns are those of ``names``.
+    observations : int
+        ``N``, agreed on.
+    unit : ndarray
+        Public numbers that bring the columns to size 1.
+    also : callable, optional
+        ``(rows, k)`` numbers of a block whose means are agreed on with those of the columns.
+
+    Returns
+    -------
+    columns : list of Columns
+        One per local party.
+    means : ndarray
+        ``(local, k)``.
+    """
+    d, share = len(names), agreements.parties / observations
+
+    def values(block: Array) -> Array:
+        own = block[:, :d] / unit if intercept else block[:, :0]
+        return own if also is None else np.column_stack([own, also(block)])
+
+    found = np.zeros((len(rows), values(np.empty((0, rows[0].width))).shape[1]))
+    if found.shape[1]:
+        sums = np.array([part.sums(values) for part in rows])
+        found = agreements.mean(share * sums, mask, of="values of the columns")
+    split = d if intercept else 0
+    centres = found[:, :d] if intercept else np.zeros((len(rows), d))
+    if not d:
+        return [Columns(names, intercept, own, np.ones(0)) for own in centres], found[:, split:]
+
+    def squares(part: Rows, centre: Array) -> Array:
+        return part.sums(lambda block: (block[:, :d] / unit - centre) ** 2)
+
+    sums = np.array([squares(*own) for own in zip(rows, centres, strict=True)])
+    moments = agreements.mean(share * sums, mask, degree=2, of="squares of the columns about their means")
+    # A column that does not vary stays one of zeros, and is found by its information; it must not be divided by 0.
+    least = 100 * resolution(mask)
+    deviations = np.where(moments > least, np.sqrt(np.maximum(moments, least)), 1.0)
+    own = zip(centres, deviations, strict=True)
+    return [Columns(names, intercept, m * unit, s * unit) for m, s in own], found[:, split:]
