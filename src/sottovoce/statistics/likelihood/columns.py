@@ -1,5 +1,5 @@
-"""Columns in units of their agreed deviations, about their agreed means: what keeps Newton's steps and their digits good
-whatever units the data have (theory: Statistics; trap of Fisher scoring on raw columns)."""
+"""Columns in units of their agreed deviations, about their agreed means: Newton's steps and their digits are then good
+in whatever units the data come."""
 
 from __future__ import annotations
 

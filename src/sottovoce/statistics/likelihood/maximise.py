@@ -8,8 +8,8 @@ are the same everywhere:
   so nothing is lost where they differ: the majority has it.
 * **halve**: the objective fell, and half of the step is tried. Where they differ, the sums that came along are at
   different points: they are dropped, and everybody does as the majority says.
-* **flat**, **infinite**: per parameter, that the information does not tell it. If the majority has found one, all refuse
-  with the same sentence.
+* **flat**, **infinite**: per parameter, that the information does not tell it. If the majority has found one, all
+  refuse with the same sentence.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
+import numpy.typing as npt
 
 from ...costs.base import Array
 from ...errors import InvalidInput
@@ -29,7 +30,8 @@ Sums = Callable[[Array], Array]  # of a party's rows at some parameters: ``packe
 
 MOST = 60  # agreements
 SMALL = 1e-12  # Newton's decrement per unit of information, after which one step is left: it squares the error
-LONGEST = 5.0  # what a step may move a parameter, in deviations of its column: exp stays finite
+REACH = 50.0  # of a parameter, per deviation of its column, on a logarithmic scale: beyond it counts as infinite
+STRIDE = 0.1  # of the reach, what a step may move a parameter: exp stays finite
 RIGHT = 1e-2  # refuse information that is not known to two digits
 HALVINGS = 30
 
@@ -84,6 +86,7 @@ def maximise(
     mask: GaussianMask,
     size: float,
     *,
+    reach: float = REACH,
     infinite: str = "",
 ) -> Maximum:
     """Climb a concave objective, or one that Fisher scoring climbs.
@@ -99,6 +102,8 @@ def maximise(
     size : float
         What sums over all rows are divided by so that the information is of size 1: the number of rows, or of events.
         It is the same at every party: an agreed integer.
+    reach : float
+        How far a parameter may be from 0; ``inf`` where it has units of the data.
     infinite : str
         What it means if a parameter grows without bound, as the end of a sentence.
 
@@ -114,7 +119,7 @@ def maximise(
         From an agreement.
     """
     n, share = agreements.parties, agreements.parties / size
-    climbs = [_Climb(point, 10 * agreements.tol, resolution(mask)) for point in start]
+    climbs = [_Climb(point, 10 * agreements.tol, resolution(mask), reach) for point in start]
     taken = count()
 
     def agree() -> tuple[Array, Array]:
@@ -159,9 +164,9 @@ def maximise(
 class _Climb:
     """One party on its way: the last point that was good, the step from there, and the point that is tried."""
 
-    def __init__(self, start: Array, relative: float, absolute: float) -> None:
+    def __init__(self, start: Array, relative: float, absolute: float, reach: float) -> None:
         k = len(start)
-        self.relative, self.absolute = relative, absolute
+        self.relative, self.absolute, self.reach = relative, absolute, reach
         self.point, self.votes = start, np.zeros(2 + 2 * k)
         self.good: tuple[float, Array, Array] | None = None  # objective, point, step
         self.halved = 0
@@ -189,10 +194,10 @@ class _Climb:
         flat, infinite = self._untold(H)
         step = _solved(H, g)
         longest = float(np.abs(step).max(initial=0.0))
-        cut = longest > LONGEST
-        step = step * (LONGEST / longest) if cut else step
+        cut = longest > STRIDE * self.reach
+        step = step * (STRIDE * self.reach / longest) if cut else step
         self.votes[0] = float(not cut and abs(float(g @ step)) <= SMALL)
-        self.votes[2:] = np.concatenate([flat, infinite])
+        self.votes[2:] = np.concatenate([flat, np.maximum(infinite, np.abs(here) > self.reach)])
         self.good, self.point, self.halved = (f, here, step), here + step, 0
 
     def _error(self, sums: Array) -> float:
@@ -219,10 +224,10 @@ def _solved(H: Array, g: Array) -> Array:
         step = np.linalg.solve(H, g)
     except np.linalg.LinAlgError:  # far from where opinions differ: everybody flags it
         return np.zeros_like(g)
-    return step if np.isfinite(step).all() else np.zeros_like(g)
+    return np.asarray(step, dtype=np.float64) if np.isfinite(step).all() else np.zeros_like(g)
 
 
-def _refuse(flags: np.ndarray, names: Sequence[str], *, begun: bool, infinite: str) -> None:
+def _refuse(flags: npt.NDArray[np.bool_], names: Sequence[str], *, begun: bool, infinite: str) -> None:
     """The same sentence everywhere. Before the first step a parameter may have no information, or hang on others; later
     it can only have lost it on the way to infinity."""
     k = len(names)
@@ -235,7 +240,7 @@ def _refuse(flags: np.ndarray, names: Sequence[str], *, begun: bool, infinite: s
         raise InvalidInput(f"the estimate of {listed} is infinite, to the precision of the agreement{infinite}")
     if flat.any():
         raise InvalidInput(
-            f"column {listed} does not vary over the rows of all parties, to the precision of the agreement: a constant, "
+            f"column {listed} does not vary over the rows of all parties, to the precision of the agreement: a constant "
             "or a level that no row has. Drop it, or merge the level with another."
         )
     raise InvalidInput(
