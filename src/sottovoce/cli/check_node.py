@@ -13,6 +13,7 @@ from ..data.formula.factors import spelled
 from ..data.schema import Column, Schema
 from ..errors import InvalidInput, MissingExtra
 from ..runtime.plan.node_file import NodeConfig, read_node_file
+from ..statistics.at_one_party import Spec
 
 
 def checked_node(file: Path) -> Checked:
@@ -50,6 +51,7 @@ def _numbers(config: NodeConfig) -> Checked:
 def _asked(config: NodeConfig) -> tuple[list[str], str]:
     """The columns, and of a regression its formula."""
     if (spec := config.statistic) is not None:
+        assert isinstance(spec, Spec)  # an analysis has a schema
         columns, intercept, regression = list(spec.columns), spec.intercept, spec.type == "least_squares"
     else:
         assert config.question.cost is not None

@@ -14,10 +14,17 @@ def answer_text(result: dict[str, Any]) -> str:
         width = max(map(len, answer), default=0)
         told = "\n".join(f"{name:<{width}}  {_number(value)}" for name, value in answer.items())
         return told + _noise(list(answer), result.get("noise"))
-    columns = asked["columns"] if "columns" in asked else [*answer["names"], answer["target"]]
-    told = text(restored(asked["type"], answer, len(result["covers"])), columns)
+    told = text(restored(asked["type"], answer, len(result["covers"])), _columns(asked, answer))
     told = f"{asked['formula']}\n{told}" if "formula" in asked else told
-    return told + _noise(columns, result.get("noise"))
+    return told + _noise(_columns(asked, answer), result.get("noise"))
+
+
+def _columns(asked: dict[str, Any], answer: dict[str, Any]) -> list[str]:
+    """What the answer is about, for statistics that do not say it themselves."""
+    if asked["type"] == "least_squares":
+        return [*answer["names"], answer["target"]]
+    columns = asked.get("columns", [])
+    return columns if isinstance(columns, list) else [columns]
 
 
 def _noise(columns: list[str], noise: dict[str, Any] | None) -> str:

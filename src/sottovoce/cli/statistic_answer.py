@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..pdmm.penalties import shown
+from ..statistics.at_one_party import Spec
 from ..statistics.statistic_file import StatisticFile, hidden
 from ..statistics.tables import pooled, table, text
 from .solve_answer import COLOURS, ENDINGS, PADS, TOO_SMALL, check_words, message_words
@@ -74,7 +75,7 @@ def whole_run(found: Statistic) -> Result:
 def compared(file: StatisticFile, found: Statistic) -> tuple[dict[str, Any], float] | None:
     """The answer of the pooled rows, and how far that of the parties is from it; None without one, or for very many."""
     rows = file.pooled() if found.status.value == "converged" else None
-    if rows is None:
+    if rows is None or not isinstance(file.spec, Spec):
         return None
     exact = pooled(file.spec, rows)
     error = max(float(np.abs(np.asarray(getattr(found, name)) - value).max()) for name, value in exact.items())

@@ -142,7 +142,7 @@ class ModelColumns:
 
     def place(self, name: str) -> int:
         """Where a further column is in a row."""
-        return self.response.stop + self.design.has_offset + self.more.index(name)
+        return int(self.response.stop) + self.design.has_offset + self.more.index(name)
 
     def block(self, values: Mapping[str, Array], numbers: Numbers) -> Array:
         """The numbers of ``columns``."""

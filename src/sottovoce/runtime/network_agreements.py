@@ -19,6 +19,7 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs
 from ..pdmm.result import Result
 from ..statistics.agreements import Agreements, resolution
+from ..statistics.at_one_party import Spec
 from ..statistics.at_one_party import run as run_statistic
 from ..statistics.of_tables import run_on_tables
 from .agent import Agent, Changed
@@ -49,10 +50,14 @@ class NetworkAgreements(Agreements):
     ) -> Array:
         """Refused where it would show more than was planned, whatever others have agreed on before."""
         limits = self.limits
-        limits.check_contribution(contributions, degree)
+        if degree == 0:
+            limits.check_model(contributions, mask)
+        else:
+            limits.check_contribution(contributions, degree)
         with said():  # what the limits allow is what the plan has audited
             agreed = super().mean(contributions, mask, degree, of=of, iterate=iterate)
-        limits.check_agreed(agreed, degree, resolution(mask) + self.agent.noise.reach)
+        if degree:
+            limits.check_agreed(agreed, degree, resolution(mask) + self.agent.noise.reach)
         return agreed
 
     def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True, of: str = "") -> Integers:
@@ -109,10 +114,10 @@ class NetworkAgreements(Agreements):
 def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> dict[str, Any]:
     """The answer of this party, and how it was come by, for the result file; ``own`` is ``config.own_data()``."""
     if not isinstance(own, PartyCost):
-        assert config.statistic is not None
         if isinstance(own, OwnTable):
             found = run_on_tables(own.asked, agreements, [own.table])
         else:
+            assert isinstance(config.statistic, Spec)
             found = run_statistic(config.statistic, agreements, own)
         told: dict[str, Any] = {"statistic": config.question.statistic_told(), "answer": found.to_dict()}
     else:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..data.cost_table import PartyCost
 from ..data.table_rows import TableRows
+from ..statistics.analysis import Analysis
 from .plan.node_file import NodeConfig
 from .plan.own_data import OwnData, OwnTable
 
@@ -28,8 +29,10 @@ def prepare(config: NodeConfig, own: OwnData) -> None:
         rows.sums(lambda block: block)
         rows.products(lambda block: (block, block))
         rows.products(lambda block: (block, block[:, :1]))
-    if config.statistic is not None and config.statistic.type == "least_squares":
-        import scipy.special  # noqa: F401  for the p-values of the answer
+    if config.statistic is not None and (config.statistic.squares or isinstance(config.statistic, Analysis)):
+        import scipy.linalg
+        import scipy.special
+        import scipy.stats  # noqa: F401  for the p-values of the answer
 
 
 def raise_file_limit() -> None:

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from .analysis import Analysis
 
-ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in ()}
+_ALL: tuple[type[Analysis], ...] = ()
+ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in _ALL}

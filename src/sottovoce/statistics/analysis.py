@@ -75,6 +75,11 @@ class Analysis(ABC):
         """How many integers of a party hide behind modular pads, over all agreements, at most."""
 
     @property
+    def squares(self) -> bool:
+        """Whether squares and products travel."""
+        return not self.counts_only
+
+    @property
     def parameters(self) -> int:
         """How many numbers are estimated: a policy may ask for so many rows of each."""
         return 1

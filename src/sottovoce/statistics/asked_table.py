@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
 from typing import Any
 
 from ..data.schema import Schema
-from ..errors import InvalidInput
+from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, shown
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
-from .at_one_party import OPTIONS, mask_options
-from .of_tables import Asked, ask
+from .analyses import ANALYSES
+from .analysis import Analysis
+from .at_one_party import MASK_KEYS, OPTIONS, mask_options
+from .of_tables import Asked, ask, ask_analysis
 
 # Of a statistic with a schema, beside where the data are.
 TABLE_KEYS = ("type", "columns", "formula", "missing", "scale", "ddof", "bins", "ridge")
@@ -40,6 +43,9 @@ def read_asked(table: Table, schema: Schema, mask: GaussianMask | ModularMask | 
     InvalidFile
         With key and line.
     """
+    kind = table.choice("type", (*OPTIONS, *ANALYSES))
+    if kind in ANALYSES:
+        return _read_analysis(table, ANALYSES[kind], schema, mask)
     for key in REPLACED:
         if key in table and "formula" in table:
             raise table.refuse(key, "and formula are both given. Keep formula: it says all of it.")
@@ -48,7 +54,6 @@ def read_asked(table: Table, schema: Schema, mask: GaussianMask | ModularMask | 
                 key, 'has no meaning with [schema]: write formula = "recovery ~ age + dose", with 0 + for no intercept.'
             )
     table.refuse_unknown(TABLE_KEYS)
-    kind = table.choice("type", OPTIONS)
     naming = "formula" if kind == "least_squares" else "columns"
     what: Any = table.string("formula") if naming == "formula" else table.strings("columns")
     options: dict[str, Any] = {key: table.get(key) for key in OPTIONS[kind] if key in table}
@@ -61,14 +66,39 @@ def read_asked(table: Table, schema: Schema, mask: GaussianMask | ModularMask | 
     try:
         return ask(kind, schema, what, missing=missing, **options)
     except InvalidInput as error:
-        key, _, why = str(error).partition(" ")
-    if key in table:
-        raise table.refuse(key, why)
-    raise table.refuse(naming, f"cannot be used: {why if key == 'formula:' else f'{key} {why}'}")
+        raise _at_its_key(table, error, naming) from None
+
+
+def _read_analysis(
+    table: Table, analysis: type[Analysis], schema: Schema, mask: GaussianMask | ModularMask | None
+) -> Asked:
+    """Its options are its fields."""
+    keys = [field.name for field in fields(analysis) if field.name not in ("schema", *MASK_KEYS)]
+    table.refuse_unknown(("type", "missing", *keys))
+    options = {key: table.get(key) for key in keys if key in table} | mask_options(table, mask)
+    absent = [field.name for field in fields(analysis) if field.default is MISSING and field.name != "schema"]
+    for key in absent:
+        if key not in options:
+            raise table.refuse(key, f"is missing. type = {shown(analysis.type)} needs it.")
+    missing = table.string("missing", "raise")
+    try:
+        return ask_analysis(analysis, schema, missing=missing, **options)
+    except InvalidInput as error:
+        raise _at_its_key(table, error, "formula" if "formula" in table else "type") from None
+
+
+def _at_its_key(table: Table, error: InvalidInput, naming: str) -> InvalidFile:
+    """A sentence that begins with a key is about that; another one is about what is asked."""
+    key, _, why = str(error).partition(" ")
+    if key.rstrip(":") in table:
+        return table.refuse(key.rstrip(":"), why if key in table else f"cannot be used: {why}")
+    return table.refuse(naming, f"cannot be used: {why if key == 'formula:' else f'{key} {why}'}")
 
 
 def refuse_without_schema(table: Table) -> None:
-    """Keys that need to know what the columns mean."""
+    """Keys and types that need to know what the columns mean."""
+    if (kind := table.values.get("type")) in ANALYSES:
+        raise table.refuse("type", f"= {shown(kind)} needs a [schema], which says what the columns mean. Add one.")
     for key in ONLY_WITH_SCHEMA:
         if key in table:
             raise table.refuse(key, "needs a [schema], which says what the columns mean. Add one, or remove it.")

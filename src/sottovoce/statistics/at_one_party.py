@@ -17,6 +17,7 @@ from ..files.toml_table import Table, shown
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask, check_size
 from .agreements import DEFAULT_MASK, Agreements
+from .analyses import ANALYSES
 from .histogram import bin_counts, histogram_program, read_bins
 from .least_squares import Model, check_ridge, least_squares_program, read_names
 from .mean_and_covariance import check_ddof, covariance_program, mean_program, variance_program
@@ -134,6 +135,55 @@ class Spec:
         squares = ["squared residuals"] if self.type == "least_squares" else []
         return ["the number of rows", *(f"{what} of {names}" for what in of[self.type]), *squares]
 
+    # What a plan asks of a statistic, and of every ``Analysis``
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether all that it shows are integers, under modular pads."""
+        return self.type == "histogram"
+
+    @property
+    def stages(self) -> int:
+        """How many agreements it takes."""
+        of = {"histogram": 1, "mean": 2, "variance": 3, "covariance": 3, "least_squares": 3 + self.intercept}
+        return of[self.type]
+
+    @property
+    def counts(self) -> int:
+        """How many integers of a party hide behind modular pads."""
+        return len(self.bins) + 1 if self.counts_only else 1
+
+    @property
+    def numbers(self) -> int:
+        """How many real numbers of a party hide behind Gaussian pads, over all agreements."""
+        d = len(self.columns)
+        products = d * (d + 1) // 2
+        means = d if self.intercept else 0
+        of = {"mean": d, "variance": 2 * d, "covariance": d + products, "least_squares": means + products + 1}
+        return of.get(self.type, 0)
+
+    @property
+    def squares(self) -> bool:
+        """Whether squares and products travel."""
+        return self.type in ("variance", "covariance", "least_squares")
+
+    @property
+    def values(self) -> int:
+        """How many of those numbers are sums of values; the others are of squares and products."""
+        if not self.squares:
+            return self.numbers
+        return len(self.columns) if self.intercept else 0
+
+    def spread(self, prior: float) -> float:
+        """The variance of those numbers, their mean, if a value in units of ``scale`` has the variance ``prior``.
+
+        A party's sums, times n/N, vary no more than a single row would: what travels of a value is ``prior``, of a
+        square or product of two values about their means ``2 prior^2``, as of Gaussian ones that depend on each other.
+        What the procedure adds is concave in the variance (``privacy.total``): at their mean it is no less than the
+        sum over numbers of different variances.
+        """
+        return (self.values * prior + (self.numbers - self.values) * 2 * prior**2) / max(1, self.numbers)
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON, in the keys of ``from_table``, with every default written out."""
         options = {name: plain(getattr(self, name)) for name in OPTIONS[self.type]}
@@ -158,9 +208,10 @@ def mask_options(table: Table, mask: GaussianMask | ModularMask | None) -> dict[
     """What a mask has to say in the table of a statistic: ``variance`` for real numbers, ``bits`` for counts."""
     if mask is None:
         return {}
-    counts = table.values.get("type") == "histogram"
+    kind = table.values.get("type")
+    counts = kind == "histogram" or (kind in ANALYSES and ANALYSES[kind].counts_only)
     if counts is not isinstance(mask, ModularMask):
-        wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
+        wanted = "bits, as it counts integers" if counts else "a variance; bits are for counts, such as a histogram's"
         raise table.refuse(None, f"needs a mask with {wanted}.")
     return {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
 

@@ -27,6 +27,7 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.recorders import Residual
 from .agreements import SimulatedAgreements, Simulation
+from .analysis import Analysis
 from .asked_table import read_asked, refuse_without_schema
 from .at_one_party import KEYS, MASK_KEYS, OPTIONS, Spec, checked_rows, read_spec, run_local
 from .of_tables import Asked, checked_table, run_on_tables
@@ -44,7 +45,7 @@ class StatisticFile(ABC):
     ----------
     path : Path
         The file.
-    spec : Spec
+    spec : Spec or Analysis
         What is asked: the type, the columns and the options.
     parties : list of str
         Their names.
@@ -53,7 +54,7 @@ class StatisticFile(ABC):
     """
 
     path: Path
-    spec: Spec
+    spec: Spec | Analysis
     parties: list[str]
     simulation: Simulation
 
@@ -102,6 +103,7 @@ class NumbersFile(StatisticFile):
     rows: list[Array] = field(repr=False)
 
     def solve(self) -> Statistic:
+        assert isinstance(self.spec, Spec)
         return run_local(self.spec, SimulatedAgreements(self.simulation), self.rows)
 
     def pooled(self) -> list[Array]:
@@ -127,6 +129,8 @@ class TablesFile(StatisticFile):
         return run_on_tables(self.asked, SimulatedAgreements(self.simulation), self.tables)
 
     def pooled(self) -> list[Array] | None:
+        if isinstance(self.spec, Analysis):
+            return None
         rows, width = [table.rows for table in self.tables], len(self.spec.columns)
         here = [part for part in rows if isinstance(part, TableRows)]
         if len(here) < len(rows) or sum(map(len, rows)) * width > MOST_POOLED:
@@ -136,12 +140,15 @@ class TablesFile(StatisticFile):
     def priors(self, found: Statistic) -> list[float | None] | None:
         """From the ranges of the schema, as a plan has it: of a value its mean square, of squares and products twice
         the square of that. Counts hide behind modular pads, at any prior."""
-        if self.spec.type == "histogram":
+        if self.spec.counts_only:
             return None
         scale = np.broadcast_to(self.spec.scale, len(self.spec.columns)).tolist()
         prior = prior_of(self.asked.selection, self.asked.schema, scale)
         if prior is None:
             return None
+        if isinstance(self.spec, Analysis):
+            spread = self.spec.spread(prior)
+            return [spread if isinstance(mask, GaussianMask) else None for mask in found.masks]
         real = [k for k, mask in enumerate(found.masks) if isinstance(mask, GaussianMask)]
         values = real[:1] if self.spec.intercept else []  # a regression without one begins with products
         return [prior if k in values else 2 * prior**2 if k in real else None for k in range(len(found.masks))]

@@ -11,6 +11,7 @@ import numpy as np
 from ..costs.base import Array
 from ..data.rows import ArrayRows
 from ..pdmm.result import Status
+from .analyses import ANALYSES
 from .at_one_party import Spec
 from .histogram import Histogram, bin_counts
 from .pooled import PooledCovariance, PooledMean, PooledVariance
@@ -29,7 +30,7 @@ Table = tuple[list[str], list[list[Any]]]
 
 def restored(kind: str, answer: dict[str, Any], parties: int) -> Statistic:
     """The statistic that a party wrote as ``to_dict`` to its result file; without runs, which it does not hold."""
-    family = FAMILIES[kind]
+    family = ANALYSES[kind].family if kind in ANALYSES else FAMILIES[kind]
     names = [field.name for field in fields(family) if isinstance(getattr(family, field.name, None), Value)]
     values = {name: _unplain(answer[name]) for name in names if name in answer}
     if family is Histogram and "levels" in answer:
@@ -41,7 +42,10 @@ def _unplain(value: Any) -> Any:
     """What ``plain`` made a list of."""
     if not isinstance(value, list):
         return value
-    return tuple(value) if value and isinstance(value[0], str) else np.array(value)
+    if value and isinstance(value[0], str):
+        return tuple(value)
+    array = np.array(value)
+    return np.array(value, dtype=np.float64) if array.dtype == object else array  # None stands for NaN
 
 
 def table(statistic: Statistic, columns: Sequence[str]) -> Table:
@@ -56,7 +60,9 @@ def table(statistic: Statistic, columns: Sequence[str]) -> Table:
         starts, ends = [None, *edges[:-1], edges[-1]], [edges[0], *edges[1:], None]
         counts = [statistic.below, *statistic.counts.tolist(), statistic.above]
         return ["from", "to", "count"], [list(row) for row in zip(starts, ends, counts, strict=True)]
-    assert isinstance(statistic, PooledMean)
+    if not isinstance(statistic, PooledMean):
+        own = statistic._columns()
+        return list(own), [list(row) for row in zip(*own.values(), strict=True)]
     header, entries = ["column", "mean"], [list(columns), np.atleast_1d(statistic.mean).tolist()]
     if isinstance(statistic, PooledVariance):
         header += ["variance", "standard_deviation"]
@@ -77,9 +83,9 @@ def _terms(fit: Regression) -> Table:
 
 
 def text(statistic: Statistic, columns: Sequence[str]) -> str:
-    """The table for people; of a regression its summary."""
-    if isinstance(statistic, Regression):
-        return statistic.summary()
+    """The table for people; of a regression or an analysis its summary."""
+    if hasattr(statistic, "summary"):
+        return str(statistic.summary())
     kind = next(name for name, family in FAMILIES.items() if type(statistic) is family)
     if statistic.status is not Status.CONVERGED:
         return f"{statistic.status.value}: no {kind} to report."

@@ -45,6 +45,7 @@ from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import Integers
 from ...statistics.at_one_party import LARGEST
 from ..protocol.agreement import Contradiction
+from .largest import largest_of_a_model
 
 ROUNDING = 1e-9
 
@@ -122,6 +123,14 @@ class Limits:
     def room(self) -> float:
         """For what ``tol`` leaves open of an agreed number, relative to ``size``, or to 1 where that is larger."""
         return 1 + ROUNDING + 30 * self.n * self.tol * max(1.0, 1 / self.size) ** 2
+
+    def check_model(self, contribution: Array, mask: GaussianMask) -> None:
+        """Before it leaves: what a model makes of values."""
+        if np.abs(contribution).max(initial=0.0) > largest_of_a_model(self.n, self.size, mask):
+            raise Contradiction(
+                "what this party would have to say of the model is larger than this run hides. Nothing of it was "
+                "said. Agree on a new run, with a larger [mask] variance, or with ranges for all columns."
+            )
 
     def check_contribution(self, contribution: Array, degree: int) -> None:
         """Before it leaves: of values (``degree`` 1), or of squares and products (2)."""

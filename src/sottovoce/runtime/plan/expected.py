@@ -25,7 +25,7 @@ class Expected:
 
 def from_ranges(asked: Asked) -> Expected | None:
     """What the ranges tell; None where a column has none."""
-    if asked.spec.type == "histogram":
+    if asked.spec.counts_only:
         return None  # which counts, and has no scale
     if asked.formula and "offset(" in Formula(asked.formula).canonical:
         return None  # which the target is less, whatever its own range is

@@ -16,6 +16,7 @@ from ...data.schema import Schema
 from ...data.sources import Source
 from ...errors import InvalidFile, InvalidInput
 from ...files.toml_table import Table, TomlFile
+from ...statistics.analysis import Analysis
 from ...statistics.at_one_party import Spec
 from ..keys.identity import check_certificate, check_name, digits, load, public_key
 from ..keys.public_keys import check_key
@@ -158,7 +159,7 @@ class NodeConfig:
         return self.routes.after
 
     @property
-    def statistic(self) -> Spec | None:
+    def statistic(self) -> Spec | Analysis | None:
         """None where the parties agree on the optimum of a cost."""
         return self.question.statistic
 

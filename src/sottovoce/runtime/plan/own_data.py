@@ -24,7 +24,7 @@ from ...errors import InvalidFile
 from ...files.toml_table import Table
 from ...numerics.unquoted import kind_of
 from ...pdmm.masks import GaussianMask
-from ...statistics.at_one_party import checked_rows
+from ...statistics.at_one_party import Spec, checked_rows
 from ...statistics.of_tables import Asked, checked_table
 from .data_limits import Limits
 from .question import Question
@@ -51,7 +51,7 @@ class OwnTable:
 
         sums = rows.sums(squares_and_words)
         checked_table(asked, self.table, limits.n)
-        if asked.spec.type != "histogram" and len(rows):
+        if not asked.spec.counts_only and len(rows):
             limits.check_mean_squares(sums[: len(columns)] / len(rows), columns)
         self._words = sums[len(columns) :]
 
@@ -87,9 +87,10 @@ def read_own_data(config: NodeConfig) -> OwnData:
         return own
     if config.table is not None:
         return config.table
+    assert isinstance(question.statistic, Spec)  # an analysis has a schema, and with it a table
     rows = checked_rows(question.statistic, config.rows(), config.parties)
     limits.check_count(len(rows))
-    if question.statistic.type != "histogram":
+    if not question.statistic.counts_only:
         limits.check_rows(rows / np.array(question.statistic.scale), question.statistic.columns)
     return rows
 

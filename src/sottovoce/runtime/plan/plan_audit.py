@@ -21,6 +21,7 @@ from ...privacy.adversary import Channels
 from ...privacy.answers.verdict import DELTA
 from ...privacy.methods.case import describe_mask
 from ...statistics.agreements import resolution
+from ...statistics.analysis import Analysis
 from .prospect import Prospect
 from .question import Question
 from .routes import Routes
@@ -90,7 +91,16 @@ def assess(
     if uncertified:
         return Prospect(question, found, _unknown(network, question, seen), uncertified, accuracy, bound, notes)
     report = audit(problem, mask, noise=question.noise, against=Worst(max_corrupt), **setting)
-    if spread != prior:
+    if isinstance(question.statistic, Analysis):
+        notes.append(
+            f"numbers that travel count as Gaussian of variance {spread:.3g}, in units of scale or of deviations: the "
+            f"{question.numbers:,} of as many steps as it may take, {question.stages}"
+        )
+        told = f"Gaussian sums of variance {spread:.3g}"
+        report = replace(
+            report, prior=told, guarantee="upper bound", posterior_std=np.full_like(report.posterior_std, np.nan)
+        )
+    elif spread != prior:
         notes.append(
             f"values count as Gaussian of variance {prior:g} in units of scale, a row or more a party, and squares and "
             f"products as of variance {2 * prior**2:g}: {spread:.3g} over the {question.numbers} numbers that travel"

@@ -21,10 +21,12 @@ from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ...statistics.agreements import DEFAULT_MASK
+from ...statistics.analysis import Analysis
 from ...statistics.asked_table import read_asked, refuse_without_schema
 from ...statistics.at_one_party import LARGEST, MASK_KEYS, Spec, read_spec
 from ...statistics.of_tables import Asked
 from .expected import Expected, from_ranges
+from .largest import largest_of_a_model
 
 Mask = GaussianMask | ModularMask
 
@@ -38,7 +40,7 @@ class Question:
     """Exactly one of ``statistic`` and ``cost`` is there; ``cost`` is its table, without data. ``asked`` is there for a
     statistic of tables under a schema: the whole of it, of which ``statistic`` is a part."""
 
-    statistic: Spec | None
+    statistic: Spec | Analysis | None
     cost: Table | None
     mask: Mask
     parties: int
@@ -71,8 +73,9 @@ class Question:
         """How many counts of a party hide behind modular pads, over all agreements."""
         if self.statistic is None:
             return 0
-        own = len(self.statistic.bins) + 1 if self.statistic.type == "histogram" else 1
-        return own + (1 + len(self.asked.selection.needs) if self.asked is not None and self._drops else 0)
+        return self.statistic.counts + (
+            1 + len(self.asked.selection.needs) if self.asked is not None and self._drops else 0
+        )
 
     @property
     def _drops(self) -> bool:
@@ -82,54 +85,35 @@ class Question:
     def numbers(self) -> int:
         """How many numbers of a party hide behind Gaussian pads, over all agreements. (Counts hide behind modular ones,
         without excess.)"""
-        if self.statistic is None:
-            return len(self.party_cost().columns)
-        d = len(self.statistic.columns)
-        products = d * (d + 1) // 2
-        means = d if self.statistic.intercept else 0
-        of = {"mean": d, "variance": 2 * d, "covariance": d + products, "least_squares": means + products + 1}
-        return of.get(self.statistic.type, 0)
+        return len(self.party_cost().columns) if self.statistic is None else self.statistic.numbers
 
     @property
     def stages(self) -> int:
-        """How many agreements it takes."""
+        """How many agreements it takes, at most."""
         if self.statistic is None:
             return 1
-        of = {"histogram": 1, "mean": 2, "variance": 3, "covariance": 3, "least_squares": 3 + self.statistic.intercept}
-        return of[self.statistic.type] + self._drops  # and before all others that on the rows left out
+        return self.statistic.stages + self._drops  # and before all others that on the rows left out
 
     def spread(self, prior: float) -> float:
-        """The variance of those numbers, their mean, if a value in units of ``scale`` has the variance ``prior``.
-
-        A party's sums, times n/N, vary no more than a single row would: what travels of a value is ``prior``, of a
-        square or product of two values about their means ``2 prior^2``, as of Gaussian ones that depend on each other.
-        What the procedure adds is concave in the variance (``privacy.total``): at their mean it is no less than the
-        sum over numbers of different variances.
-        """
-        if self.statistic is None or not self.numbers:
-            return prior
-        return (self.values * prior + (self.numbers - self.values) * 2 * prior**2) / self.numbers
-
-    @property
-    def values(self) -> int:
-        """How many of those numbers are sums of values; the others are of squares and products."""
-        if self.statistic is None or not self.squares:
-            return self.numbers
-        return len(self.statistic.columns) if self.statistic.intercept else 0
+        """The variance of those numbers, their mean, if a value in units of ``scale`` has the variance ``prior``."""
+        return prior if self.statistic is None or not self.numbers else self.statistic.spread(prior)
 
     def spread_of_lies(self, prior: float) -> float:
         """``spread``, if others lie as far as they are believed (see ``Limits``): ``n/N`` is up to ``n`` times what it
         is among equal parties, squares are about an agreed ``m`` of up to ``size``, so that their variance is that of
         ``(t - m)^2``, and residuals are squares of up to ``(2 size)^2``."""
+        if isinstance(self.statistic, Analysis):
+            return largest_of_a_model(self.parties, self.size, self.mask) ** 2
         residuals = 1 if self.kind == "least_squares" and self.squares else 0
-        products = self.numbers - self.values - residuals
-        sums = self.values * prior + products * (2 * prior**2 + 4 * self.size**2 * prior)
+        values = self.numbers if self.statistic is None else self.statistic.values
+        products = self.numbers - values - residuals
+        sums = values * prior + products * (2 * prior**2 + 4 * self.size**2 * prior)
         return self.parties**2 * (sums + residuals * (2 * self.size) ** 4) / self.numbers
 
     @property
     def squares(self) -> bool:
         """Whether squares and products travel."""
-        return self.statistic is not None and self.statistic.type in ("variance", "covariance", "least_squares")
+        return self.statistic is not None and self.statistic.squares
 
     def meant_for(self, prior: float, delta: float | None = None) -> float:
         """The largest value, in units of scale, that parties may count on: what a prior of this variance lets expect,
@@ -234,7 +218,7 @@ def read_question(table: Table, mask: Mask | None, parties: int, schema: Schema 
         refuse_without_schema(table)
     asked = None if schema is None else read_asked(table, schema, mask)
     spec = read_spec(table, mask) if asked is None else asked.spec
-    hides = ModularMask(spec.bits) if spec.type == "histogram" else GaussianMask(spec.variance)
+    hides = ModularMask(spec.bits) if spec.counts_only else GaussianMask(spec.variance)
     return Question(spec, None, hides, parties, least_rows=1 if asked is None else 0, asked=asked)
 
 

@@ -240,8 +240,8 @@ def _refuse(flags: npt.NDArray[np.bool_], names: Sequence[str], *, begun: bool, 
         raise InvalidInput(f"the estimate of {listed} is infinite, to the precision of the agreement{infinite}")
     if flat.any():
         raise InvalidInput(
-            f"column {listed} does not vary over the rows of all parties, to the precision of the agreement: a constant "
-            "or a level that no row has. Drop it, or merge the level with another."
+            f"column {listed} does not vary over the rows of all parties, to the precision of the agreement: a "
+            "constant, or a level that no row has. Drop it, or merge the level with another."
         )
     raise InvalidInput(
         f"the columns {listed} are linearly dependent over the rows of all parties, to the precision of the agreement. "
