@@ -121,7 +121,9 @@ def put(folder: Path, table: pd.DataFrame | str, name: str = "data.csv", data: s
         typed = table.astype({"age": "Int64", "crp": float, "days": float})
         typed.assign(seen=pd.to_datetime(table["seen"])).to_parquet(folder / name)
     else:
-        (folder / name).write_text(table if isinstance(table, str) else table.to_csv(index=False, date_format="%Y-%m-%d", **how))
+        if isinstance(table, pd.DataFrame):  # dates that gaps have made objects would be written with their time
+            table = table.assign(seen=pd.to_datetime(table["seen"])).to_csv(index=False, **how)
+        (folder / name).write_text(table)
     if data:
         edit(folder / "node.toml", 'data = "data.csv"\n', f"{data}\n" if "=" in data.split("\n")[0] else "")
         if "=" not in data.split("\n")[0]:
