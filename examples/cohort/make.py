@@ -19,10 +19,11 @@ import numpy as np
 
 SEED = 20
 ROWS = {"h1": 140, "h2": 90, "h3": 120, "h4": 100, "h5": 12}
-COLUMNS = ("id", "age", "sex", "smoker", "admitted", "crp", "dose", "treatment", "recovery", "death")
+COLUMNS = ("id", "age", "sex", "smoker", "admitted", "crp", "dose", "treatment", "recovery", "death", "days")
 TREATMENTS = ("drug A", "drug B", "standard", "surgery")
 EFFECTS = (-2.0, -1.2, 0.0, 1.5)  # on the days until recovery
 FIRST_DAY = date(2022, 1, 1)
+LAST_DAY = 360  # of the follow-up, counted from the admission
 
 # How likely a cell is missing, and what stands for it; h5 has all its cells.
 GAPS: dict[str, dict[str, float]] = {
@@ -42,6 +43,7 @@ def patients(hospital: str) -> Rows:
     number = list(ROWS).index(hospital)
     rng = np.random.default_rng([SEED, number])
     gaps = np.random.default_rng([SEED, number, 1])
+    later = np.random.default_rng([SEED, number, 2])
     rows = []
     for k in range(ROWS[hospital]):
         age = int(np.clip(rng.normal(58 + 2 * number, 14), 18, 99))
@@ -54,7 +56,12 @@ def patients(hospital: str) -> Rows:
         recovery = 5 + 0.08 * age + (1.0 - 0.15 * dose) * (sex == "m") - 0.3 * dose + 1.5 * smoker
         recovery += 1.2 * np.log(crp) + EFFECTS[which] + rng.normal(0, 2)
         death = bool(rng.random() < 1 / (1 + np.exp(7.5 - 0.06 * age - 0.5 * np.log(crp))))
-        values = age, sex, smoker, admitted, crp, dose, TREATMENTS[which], round(max(recovery, 0.5), 1), death
+        # Until death, sooner the higher crp is, or until the hospital lost sight of the patient.
+        last = LAST_DAY * later.beta(1.0, 1.0 + 0.4 * np.log(crp)) if death else LAST_DAY * later.beta(3.0, 1.0)
+        values = (
+            age, sex, smoker, admitted, crp, dose, TREATMENTS[which], round(max(recovery, 0.5), 1), death,
+            max(1, int(np.ceil(last))),
+        )  # fmt: skip
         row: dict[str, Any] = dict(zip(COLUMNS, (f"{hospital}-{k + 1:04d}", *values), strict=True))
         for name, share in GAPS[hospital].items():
             if gaps.random() < share:
@@ -114,7 +121,7 @@ def write(folder: str | Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "h1.csv").write_bytes(as_csv(patients("h1")))
     # As a spreadsheet saves it: a mark at the beginning, semicolons, commas in numbers, an order of its own.
-    order = ("id", "recovery", "death", "sex", "age", "treatment", "dose", "crp", "smoker", "admitted")
+    order = ("id", "recovery", "death", "sex", "age", "treatment", "dose", "crp", "smoker", "admitted", "days")
     (folder / "h2.csv").write_bytes(as_csv(patients("h2"), with_comma, order, ";", "\r\n", "utf-8-sig"))
     parquet.write_table(as_table(patients("h3")), folder / "h3.parquet")
     (folder / "h4.csv").write_bytes(as_csv(patients("h4"), with_codes))
