@@ -19,6 +19,7 @@ from . import (
     auditing,
     logistic,
     messages,
+    models,
     network,
     others,
     overhead,
@@ -52,6 +53,7 @@ BENCHMARKS = {
     "audit": auditing.audits,
     "statistics": statistics.memory,
     "tables": tables.tables,
+    "models": models.models,
     "network": network.networking,
     "reading": reading.sources,
 }

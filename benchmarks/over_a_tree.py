@@ -41,7 +41,7 @@ def _long_lines(quick: bool) -> list[Row]:
     network, ports = sv.Network.random_geometric(n, seed=1), free_ports(n)
     names = [f"p{i}" for i in range(n)]
     rows = np.random.default_rng(0).normal(size=(n, 3))
-    with tempfile.TemporaryDirectory() as folder, _Lines() as lines:
+    with tempfile.TemporaryDirectory() as folder, Lines() as lines:
         base = Path(folder)
         parties = [
             f'[[party]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\ndata = "{name}.csv"'
@@ -69,10 +69,10 @@ def _long_lines(quick: bool) -> list[Row]:
     return [Row(f"an agreement of {n} parties over long lines", each, 4.0, "at most", how, "s")]
 
 
-class _Lines:
+class Lines:
     """TCP connections of this machine that take ``DELAY``."""
 
-    def __enter__(self) -> _Lines:
+    def __enter__(self) -> Lines:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
