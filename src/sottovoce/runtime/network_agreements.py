@@ -60,8 +60,10 @@ class NetworkAgreements(Agreements):
             limits.check_agreed(agreed, degree, resolution(mask) + self.agent.noise.reach)
         return agreed
 
-    def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True, of: str = "") -> Integers:
-        total = super().total(counts, mask, of_rows=of_rows, of=of)
+    def total(
+        self, counts: Integers, mask: ModularMask, *, of_rows: bool = True, of: str = "", iterate: bool = False
+    ) -> Integers:
+        total = super().total(counts, mask, of_rows=of_rows, of=of, iterate=iterate)
         limits = self.limits if of_rows else replace(self.limits, least_rows=0)
         limits.check_total(total, counts[0])
         return total

@@ -12,6 +12,8 @@ ends after one sweep up and one down; pads lie on every edge of the network all 
 run; a seed gives each run pads of its own.
 """
 
+from .disclosure import Disclosure
+from .fit import Fit
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
@@ -20,6 +22,8 @@ from .regression import Regression
 from .statistic import Statistic
 
 __all__ = [
+    "Disclosure",
+    "Fit",
     "Histogram",
     "PooledCovariance",
     "PooledMean",

@@ -37,7 +37,8 @@ class Shown:
     Attributes
     ----------
     of : str
-        What the sums are of.
+        What the sums are of. Where it begins with "votes", they are how many parties want the next step taken: a
+        public decision, which counts no rows.
     numbers : int
         How many sums.
     counts : tuple of int, optional
@@ -50,6 +51,11 @@ class Shown:
     numbers: int
     counts: tuple[int, ...] | None = None
     iterate: bool = False
+
+    @property
+    def is_vote(self) -> bool:
+        """Whether parties were counted, and no rows."""
+        return self.of.startswith("votes")
 
 
 Made = tuple[Status, int, tuple[Result, ...], tuple[Problem, ...], Masks, dict[str, int] | None, tuple[Shown, ...]]
@@ -100,12 +106,14 @@ class Agreements(ABC):
         self.shown.append(Shown(of, contributions.shape[1], None, iterate))
         return agreed
 
-    def total(self, counts: Integers, mask: ModularMask, *, of_rows: bool = True, of: str = "") -> Integers:
+    def total(
+        self, counts: Integers, mask: ModularMask, *, of_rows: bool = True, of: str = "", iterate: bool = False
+    ) -> Integers:
         """The exact sums ``(p,)`` over the parties of ``(local, p)`` counts. ``of_rows``: whether they count all rows
-        of a party, once or more. ``of``: see ``Shown``."""
+        of a party, once or more. ``of``, ``iterate``: see ``Shown``."""
         means = self._agreed(counts.astype(np.float64), mask)
         total = np.asarray(np.rint(self.parties * means[0]), dtype=np.int64)
-        self.shown.append(Shown(of, len(total), tuple(total.tolist())))
+        self.shown.append(Shown(of, len(total), tuple(total.tolist()), iterate))
         return total
 
     def _agreed(self, contributions: Array, mask: GaussianMask | ModularMask) -> Array:

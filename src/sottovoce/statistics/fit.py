@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..errors import InvalidInput, is_number
-from .statistic import Statistic, Value
+from ..pdmm.result import Status
+from .covariates import covariates
+from .statistic import SHOWN, Statistic, Value, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +34,25 @@ class Fit(Statistic):
         Of the estimates.
     nobs : int
         Rows of all parties.
+
+    Examples
+    --------
+    >>> import numpy as np, sottovoce as sv
+    >>> from sottovoce.statistics import Fit
+    >>> common = {"status": sv.Status.CONVERGED, "parties": 3, "runs": (), "problems": (), "masks": ()}
+    >>> fit = Fit(**common, terms=("age",), params=np.array([0.5]), covariance=np.array([[0.04]]), nobs=80)
+    >>> fit.bse, fit.zvalues, fit.conf_int().round(3).tolist()
+    (array([0.2]), array([2.5]), [[0.108, 0.892]])
+    >>> print(fit.summary())
+                                  Fit
+    ===============================================================
+    No. Observations:           80   Parties:                     3
+    ===============================================================
+             coef   std err         z     P>|z|    [0.025    0.975]
+    ---------------------------------------------------------------
+    age       0.5       0.2     2.500    0.0124   0.10801   0.89199
+    ===============================================================
+    Of the rows of 3 parties together, from sums over groups of them.
     """
 
     terms: Value[tuple[str, ...]] = Value()
@@ -89,6 +110,18 @@ class Fit(Statistic):
         with np.errstate(over="ignore"):
             return np.exp(np.column_stack([self.params, self.conf_int(alpha)]))
 
+    def _model_size(self) -> tuple[int, int, int] | None:
+        return (len(self.terms), covariates(self.terms), self.nobs) if self.status is Status.CONVERGED else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON: the fields, and what follows from them; the status alone where the runs
+        did not converge."""
+        if self.status is not Status.CONVERGED:
+            return super().to_dict()
+        derived = {"bse": self.bse, "zvalues": self.zvalues, "pvalues": self.pvalues, "conf_int": self.conf_int()}
+        ratios = {} if self.ratio is None else {"ratios": self.ratios()}
+        return {**super().to_dict(), **{name: plain(value) for name, value in (derived | ratios).items()}}
+
     def _facts(self) -> str:
         return f"{len(self.terms)} terms: {self.nobs} observations of {self.parties} parties"
 
@@ -99,11 +132,26 @@ class Fit(Statistic):
             "estimate": self.params, "std_error": self.bse, "statistic": self.zvalues, "p_value": self.pvalues,
             "conf_low": interval[:, 0], "conf_high": interval[:, 1],
         }  # fmt: skip
+        if self.ratio is not None:
+            table |= dict(zip(("ratio", "ratio_low", "ratio_high"), self.ratios().T, strict=True))
         return {"term": list(self.terms), **{name: values.tolist() for name, values in table.items()}}
 
     def _head(self) -> list[tuple[str, str]]:
         """What stands above the table of a summary: names and values."""
         return [("No. Observations", f"{self.nobs:,}"), ("Parties", f"{self.parties}")]
+
+    def _notes(self) -> list[str]:
+        """What stands below it."""
+        dropped = self.dropped_words()
+        return [
+            *([] if dropped is None else [f"{dropped}."]),
+            f"Of the rows of {self.parties} parties together, from sums over groups of them.",
+        ]
+
+    def _caption(self, rows: int) -> str:
+        cut = f"the first {SHOWN} of {rows} rows" if rows > SHOWN else None
+        facts = [f"{name}: {value}" for name, value in self._head()]
+        return "; ".join(filter(None, [self.title, *facts, self.dropped_words(), cut]))
 
     def summary(self) -> str:
         """A table like statsmodels': the model above, a line per term below."""

@@ -31,8 +31,8 @@ def plot_rows(
         names, values, intervals = names[:ROWS], values[:ROWS], None if intervals is None else intervals[:ROWS]
     unit = np.ones(len(values))
     if intervals is not None:
-        reach = np.abs(intervals).max(axis=1)
-        reach[~(reach > 0)] = 1.0
+        reach = np.abs(np.where(np.isfinite(intervals), intervals, values[:, None])).max(axis=1)
+        reach[~((reach > 0) & (reach < np.inf))] = 1.0
         unit = reach if reach.max() > ONE_AXIS * reach.min() else unit
     own_scales = bool((unit != 1).any())
     with picture(path, 7.4, 1.3 + 0.36 * len(names)) as figure:
@@ -42,25 +42,37 @@ def plot_rows(
         if intervals is None:
             axes.hlines(at, 0, values, color=PALE, linewidth=1.2, zorder=2)
         else:
-            axes.hlines(at, *(intervals / unit[:, None]).T, color=BLUE, linewidth=2.2, zorder=2)
+            far = 1.1 * float((reach / unit).max())
+            axes.hlines(
+                at, *np.clip(intervals / unit[:, None], -2 * far, 2 * far).T, color=BLUE, linewidth=2.2, zorder=2
+            )
+            if np.isinf(intervals).any():  # an interval without an end leaves the picture
+                axes.set_xlim(-far, far)
         axes.scatter(values / unit, at, color=BLUE, edgecolors="white", s=52, zorder=3)
-        axes.set_yticks(at, [shortened(name, LONGEST) for name in names], parse_math=False)
-        axes.set_ylim(len(names) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
         if own_scales:
             axes.set_xlim(-1.08, 1.08)
             axes.set_xticks([0], ["0"])
         axes.set_xlabel(f"{label}; each row has a scale of its own" if own_scales else label)
-        right = axes.secondary_yaxis("right")
-        right.set_yticks(at, _written(values, intervals))
-        right.tick_params(length=0)
-        right.spines["right"].set_visible(False)
+        name_rows(axes, names, written(values, intervals))
         figure.suptitle(title, x=0.01, ha="left", fontsize=10, parse_math=False)  # names leave the axes little room
     return figure
 
 
-def _written(values: Array, intervals: Array | None) -> list[str]:
+def name_rows(axes: Any, names: Sequence[str], figures: Sequence[str]) -> None:
+    """Names at the left of rows, and what is drawn in figures at their right; the first row is the highest."""
+    at = np.arange(len(names))
+    axes.set_yticks(at, [shortened(name, LONGEST) for name in names], parse_math=False)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    right = axes.secondary_yaxis("right")
+    right.set_yticks(at, figures)
+    right.tick_params(length=0)
+    right.spines["right"].set_visible(False)
+
+
+def written(values: Array, intervals: Array | None) -> list[str]:
+    """A value, and its interval where there is one."""
     if intervals is None:
         return [f"{value:.4g}" for value in values]
     return [f"{value:.4g}  [{low:.3g}, {high:.3g}]" for value, (low, high) in zip(values, intervals, strict=True)]

@@ -13,6 +13,7 @@ from ..costs.base import Array, as_floats
 from ..errors import InvalidInput, Unsupported, is_number
 from ..files.frames import chosen, read_columns
 from ..pdmm.result import Status
+from .covariates import covariates
 from .statistic import Statistic, Value, plain
 
 if TYPE_CHECKING:
@@ -196,6 +197,11 @@ class Regression(Statistic):
             columns |= {"standard_error": self.standard_errors.tolist(), "t_value": self.t_values.tolist()}
             columns |= {"p_value": self.p_values.tolist(), "lower_95": lower.tolist(), "upper_95": upper.tolist()}
         return columns
+
+    def _model_size(self) -> tuple[int, int, int] | None:
+        if self.status is not Status.CONVERGED:
+            return None
+        return len(self.terms), covariates(self.terms) + 1, self.observations  # the target is a number, too
 
     def _facts(self) -> str:
         method = f"Ridge regression ({self.ridge:g})" if self.ridge else "Least squares"

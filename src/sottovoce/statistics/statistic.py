@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import InvalidInput, NotConverged, Unsupported
 from ..files.frames import to_frame
 from ..files.html_table import html_table
+from ..network import Network
 from ..pdmm.common_problems import averaging
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from ..privacy.answers.report import Report
     from .agreements import Shown
+    from .disclosure import Disclosure
 
 T = TypeVar("T")
 SHOWN = 50  # rows in a notebook
@@ -127,6 +129,29 @@ class Statistic:
         from ..privacy.answers.several_agreements import total
 
         return total(self, **arguments)
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """What the answer gives away: which sums were shown, of which groups, what the steps on the way add, and small
+        counts. At a party, which knows its neighbours alone, the groups stay open: see ``disclosed``."""
+        return self.disclosed()
+
+    def disclosed(self, *, network: Network | None = None, min_cell: int = 5) -> Disclosure:
+        """The ``disclosure``, on a ``network`` that a party of it does not know by itself, and with the counts below
+        ``min_cell`` as small ones."""
+        from .disclosure import disclosure_of
+
+        return disclosure_of(self, network=network, min_cell=min_cell)
+
+    def small_cells(self, min_cell: int = 5) -> dict[str, tuple[int, ...]]:
+        """The agreed counts of rows from 1 to ``min_cell - 1``, by what they are of."""
+        from .disclosure import small_cells
+
+        return small_cells(self.shown, min_cell)
+
+    def _model_size(self) -> tuple[int, int, int] | None:
+        """Of a model: its parameters, how many numbers of a row it is made of, at least, and its rows; else None."""
+        return None
 
     @property
     def _values(self) -> dict[str, Any]:
