@@ -20,11 +20,19 @@ from .mean_and_covariance import private_covariance, private_mean, private_varia
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
+from .survival.curves import Curves
+from .survival.kaplan_meier import KaplanMeier
+from .survival.log_rank import LogRank
+from .survival.nelson_aalen import NelsonAalen
 
 __all__ = [
+    "Curves",
     "Disclosure",
     "Fit",
     "Histogram",
+    "KaplanMeier",
+    "LogRank",
+    "NelsonAalen",
     "PooledCovariance",
     "PooledMean",
     "PooledVariance",

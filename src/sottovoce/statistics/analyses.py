@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from .analysis import Analysis
+from .survival.kaplan_meier import KaplanMeierAnalysis
+from .survival.log_rank import LogRankAnalysis
+from .survival.nelson_aalen import NelsonAalenAnalysis
 
-_ALL: tuple[type[Analysis], ...] = ()
+_ALL: tuple[type[Analysis], ...] = (
+    KaplanMeierAnalysis,
+    LogRankAnalysis,
+    NelsonAalenAnalysis,
+)
 ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in _ALL}

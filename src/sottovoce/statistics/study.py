@@ -29,11 +29,12 @@ from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .shards import _one_per_party
 from .statistic import Statistic
+from .survival.study_survival import Survival
 
 DEFAULT_COUNTS = ModularMask()
 
 
-class Study(Asking):
+class Study(Survival, Asking):
     """Tables of parties that stay apart, and private statistics of all their rows.
 
     A table may be larger than memory. It is looked through before anything is agreed on: what is not as the schema

@@ -1,0 +1,145 @@
+"""What a study can be asked about times to an event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from ..asking import Asking
+from .kaplan_meier import KaplanMeier, KaplanMeierAnalysis
+from .log_rank import LogRank, LogRankAnalysis
+from .nelson_aalen import NelsonAalen, NelsonAalenAnalysis
+
+
+class Survival(Asking):
+    """Curves and tests of times to an event, on a public grid of times."""
+
+    def kaplan_meier(
+        self, time: str, event: str, *, by: str | None = None, grid: Sequence[float] | int | None = None
+    ) -> KaplanMeier:
+        """How many rows are free of an event, by time: the estimate of Kaplan and Meier, exact on the grid.
+
+        Revealed, of each honest component: its events and censorings at each point of the grid, by group.
+
+        Parameters
+        ----------
+        time : str
+            A column of numbers from 0 on: how long a row was observed.
+        event : str
+            A boolean, or 0 and 1: whether the time ends with the event, or is censored.
+        by : str, optional
+            A category or a boolean: a curve for each of its levels.
+        grid : sequence of float, or int, optional
+            Public points in time; a time counts at the first that is not before it, and one beyond the last is
+            censored there. Or so many equal steps over the range of the column in the schema. Default: a step for each
+            whole number, for a column of integers with at most 2,000 of them, which moves nothing; else 100 steps.
+
+        Returns
+        -------
+        KaplanMeier
+
+        Raises
+        ------
+        InvalidInput
+            Columns of another type, times below 0, or no rows.
+
+        Examples
+        --------
+        >>> import sottovoce as sv
+        >>> schema = sv.Schema({"days": {"type": "integer", "range": (0, 9)}, "death": "boolean"})
+        >>> tables = [{"days": [2, 5], "death": [True, False]}, {"days": [5, 9], "death": [True, False]}]
+        >>> study = sv.Study(sv.Network.complete(2), tables, schema=schema)
+        >>> study.kaplan_meier("days", "death").survival[0, [0, 2, 5]].tolist()
+        [1.0, 0.75, 0.5]
+        """
+        return cast(KaplanMeier, self._ask(KaplanMeierAnalysis, time=time, event=event, by=by, grid=grid))
+
+    def nelson_aalen(
+        self,
+        time: str,
+        event: str,
+        *,
+        by: str | None = None,
+        grid: Sequence[float] | int | None = None,
+        smooth: bool = False,
+    ) -> NelsonAalen:
+        """The hazard of an event, summed up over time: the estimate of Nelson and Aalen, exact on the grid.
+
+        Revealed, of each honest component: its events and censorings at each point of the grid, by group.
+
+        Parameters
+        ----------
+        time, event, by, grid
+            As for ``kaplan_meier``.
+        smooth : bool
+            Count events at one point as one after the other (Fleming and Harrington), as lifelines does unless told
+            otherwise: for times that only the grid ties.
+
+        Returns
+        -------
+        NelsonAalen
+
+        Examples
+        --------
+        >>> import sottovoce as sv
+        >>> schema = sv.Schema({"days": {"type": "integer", "range": (0, 9)}, "death": "boolean"})
+        >>> tables = [{"days": [2, 5], "death": [True, False]}, {"days": [5, 9], "death": [True, False]}]
+        >>> study = sv.Study(sv.Network.complete(2), tables, schema=schema)
+        >>> study.nelson_aalen("days", "death").predict([2, 9]).round(4).tolist()
+        [[0.25, 0.5833]]
+        """
+        options = {"time": time, "event": event, "by": by, "grid": grid, "smooth": smooth}
+        return cast(NelsonAalen, self._ask(NelsonAalenAnalysis, **options))
+
+    def log_rank(
+        self,
+        time: str,
+        event: str,
+        *,
+        by: str,
+        strata: str | None = None,
+        weighting: str = "logrank",
+        rho: float | None = None,
+        gamma: float | None = None,
+        grid: Sequence[float] | int | None = None,
+    ) -> LogRank:
+        """Whether groups differ in their times to an event: the log-rank test of two or more, exact on the grid.
+
+        Revealed, of each honest component: its events and censorings at each point of the grid, by group and stratum.
+
+        Parameters
+        ----------
+        time, event, grid
+            As for ``kaplan_meier``.
+        by : str
+            A category or a boolean: the groups.
+        strata : str, optional
+            A category or a boolean: groups are compared within each of its levels.
+        weighting : {"logrank", "wilcoxon", "tarone-ware", "peto", "fleming-harrington"}
+            How much an event counts among ``n`` at risk: 1, ``n`` (Gehan and Breslow), ``sqrt(n)``, Peto's and Peto's
+            estimate of survival, or ``S^rho (1 - S)^gamma`` just before it.
+        rho, gamma : float, optional
+            Of Fleming and Harrington; 1 and 0 unless told.
+
+        Returns
+        -------
+        LogRank
+
+        Raises
+        ------
+        InvalidInput
+            Columns of another type, times below 0, no events, or no two groups at risk at the time of one.
+
+        Examples
+        --------
+        >>> import sottovoce as sv
+        >>> columns = {"days": {"type": "integer", "range": (0, 9)}, "death": "boolean", "treated": "boolean"}
+        >>> first = {"days": [2, 5], "death": [True, True], "treated": [False, True]}
+        >>> second = {"days": [3, 9], "death": [True, False], "treated": [False, True]}
+        >>> study = sv.Study(sv.Network.complete(2), [first, second], schema=sv.Schema(columns))
+        >>> test = study.log_rank("days", "death", by="treated")
+        >>> round(test.statistic, 4), test.df
+        (2.8824, 1)
+        """
+        options = {"strata": strata, "weighting": weighting, "rho": rho, "gamma": gamma, "grid": grid}
+        return cast(LogRank, self._ask(LogRankAnalysis, time=time, event=event, by=by, **options))
