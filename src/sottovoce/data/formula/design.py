@@ -29,6 +29,8 @@ class Design:
         What the model is for: none, one, or a time and an event.
     needs : tuple of str
         The columns of the table that are read, in the order of the schema.
+    terms : tuple of tuples of str
+        By column, of which term of the formula it is: the factors that this is a product of, none for the intercept.
 
     Examples
     --------
@@ -50,16 +52,20 @@ class Design:
         responses: Sequence[Factor],
         offsets: Sequence[Computed],
         schema: Schema,
+        of_terms: Sequence[tuple[str, ...]],
     ) -> None:
         self._factors, self._responses, self._offsets = tuple(factors), tuple(responses), tuple(offsets)
         self._products: list[tuple[tuple[int, int], ...]] = []  # each column by factors and which column of each
         names: list[str] = []
-        for part in parts:
+        terms: list[tuple[str, ...]] = []
+        for part, term in zip(parts, of_terms, strict=True):
             choices = [[(k, *column) for column in factors[k].columns(reduced)] for k, reduced in part]
             for reverse in product(*reversed(choices)):  # the first factor changes fastest
                 chosen = reverse[::-1]
                 self._products.append(tuple((k, which) for k, which, _ in chosen))
                 names.append(":".join(name for _, _, name in chosen) or "Intercept")
+                terms.append(term)
+        self.terms: tuple[tuple[str, ...], ...] = tuple(terms)
         self.columns: tuple[str, ...] = tuple(names)
         self.response: tuple[str, ...] = tuple(factor.label for factor in responses)
         used = sorted({k for part in parts for k, _ in part})

@@ -119,7 +119,9 @@ class Formula:
             by_term = list(parts(self._terms, coded))
         except TooMuch as much:
             raise InvalidInput(f"formula: {much}") from None
-        design = Design(coded, tuple(part for each in by_term for part in each), self._responses, self._offsets, schema)
+        made = [(part, term) for term, each in zip(self._terms, by_term, strict=True) for part in each]
+        of_terms = [tuple(self._factors[k].label for k in term) for _, term in made]
+        design = Design(coded, [part for part, _ in made], self._responses, self._offsets, schema, of_terms)
         if len(set(design.columns)) < len(design.columns):
             twice = next(name for k, name in enumerate(design.columns) if name in design.columns[:k])
             raise InvalidInput(f"formula: two columns of the design would be called {shown(twice)}. Rename one.")

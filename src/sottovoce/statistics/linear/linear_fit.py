@@ -1,0 +1,248 @@
+"""A linear model as the parties hold it in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...costs.base import Array
+from ...errors import InvalidInput
+from ...files.frames import to_frame
+from ...numerics.unquoted import kind_of
+from ..fit import Fit
+from ..statistic import Value
+from .new_rows import linear_prediction
+
+
+class Test(NamedTuple):
+    """Of a hypothesis: the statistic, its probability if the hypothesis is true, and its degrees of freedom, of an F
+    test those of the residuals as well."""
+
+    statistic: float
+    pvalue: float
+    df: int
+    df_resid: int | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearFit(Fit):
+    """What ``Study.linear`` and ``private_linear`` return, besides the fields of ``Fit``: ordinary or weighted least
+    squares. Errors are compared with Student's t, the robust ones too.
+
+    Attributes
+    ----------
+    response : str
+        What is explained; the offset is subtracted from it, where the formula has one.
+    formula, schema : str
+        Of the design, the schema as JSON; empty where columns came as arrays.
+    weights : str or None
+        The column of weights.
+    robust : str or None
+        Which covariance: ``"HC0"`` to ``"HC3"``, or the classical one.
+    df_model, df_resid : int
+        Degrees of freedom: terms less the constant, and rows less terms.
+    constant : bool
+        Whether the columns span one: then ``rsquared`` is about the mean, as in statsmodels.
+    ssr, centered_tss, uncentered_tss : float
+        Sums of squares: of the residuals, and of the response about its mean and about 0. With weights, weighted.
+    llf : float
+        Log-likelihood, if errors are normal.
+    condition_number : float
+        Of the design, the root of the ratio of the eigenvalues of ``X'WX``.
+    vif : ndarray
+        Variance inflation factors, one per term; NaN for the intercept.
+    term_of : tuple of str
+        By parameter, of which term of the formula it is.
+    tested : tuple of str
+        The terms of the formula, for ``anova``.
+    tested_df : ndarray
+        Their numbers of parameters.
+    sum_sq : ndarray
+        ``(terms, 2)``: their sums of squares of type II and of type III.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> shards = [([[0.0], [1.0]], [1.0, 3.0]), ([[2.0]], [5.0]), ([[3.0]], [8.0])]
+    >>> fit = sv.private_linear(sv.Network.ring(3), shards)
+    >>> fit.terms, fit.params.round(6).tolist(), fit.bse.round(6).tolist(), round(fit.rsquared, 6)
+    (('Intercept', 'x0'), [0.8, 2.3], [0.324037, 0.173205], 0.988785)
+    """
+
+    response: Value[str] = Value()
+    formula: Value[str] = Value()
+    schema: Value[str] = Value()
+    weights: Value[str | None] = Value()
+    robust: Value[str | None] = Value()
+    df_model: Value[int] = Value()
+    df_resid: Value[int] = Value()
+    constant: Value[bool] = Value()
+    ssr: Value[float] = Value()
+    centered_tss: Value[float] = Value()
+    uncentered_tss: Value[float] = Value()
+    llf: Value[float] = Value()
+    condition_number: Value[float] = Value()
+    vif: Value[Array] = Value()
+    term_of: Value[tuple[str, ...]] = Value()
+    tested: Value[tuple[str, ...]] = Value()
+    tested_df: Value[Array] = Value()
+    sum_sq: Value[Array] = Value()
+
+    title: ClassVar[str] = "Linear model"
+
+    @property
+    def _df(self) -> float:
+        return float(self.df_resid)
+
+    @property
+    def scale(self) -> float:
+        """The variance of the errors, ``ssr / df_resid``."""
+        return self.ssr / self.df_resid
+
+    @property
+    def rsquared(self) -> float:
+        """The share of the response's squares that the model explains."""
+        return 1 - self.ssr / (self.centered_tss if self.constant else self.uncentered_tss)
+
+    @property
+    def rsquared_adj(self) -> float:
+        """The same, by degrees of freedom."""
+        return 1 - (self.nobs - self.constant) / self.df_resid * (1 - self.rsquared)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion."""
+        return -2 * self.llf + 2 * len(self.terms)
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion."""
+        return -2 * self.llf + np.log(self.nobs) * len(self.terms)
+
+    @property
+    def fvalue(self) -> float:
+        """Of the F test that all terms but the constant are 0; from the robust covariance where that was asked for."""
+        return self._whole()[0]
+
+    @property
+    def f_pvalue(self) -> float:
+        """Its probability."""
+        return self._whole()[1]
+
+    def _whole(self) -> Test:
+        from scipy import special
+
+        if not self.df_model:
+            return Test(float("nan"), float("nan"), 0, self.df_resid)
+        if self.robust is not None:
+            return self.f_test([term for term in self.terms if term != "Intercept"])
+        total = self.centered_tss if self.constant else self.uncentered_tss
+        F = (total - self.ssr) / self.df_model / self.scale
+        return Test(F, float(special.fdtrc(self.df_model, self.df_resid, F)), self.df_model, self.df_resid)
+
+    def f_test(self, terms: str | Sequence[str]) -> Test:
+        """The F test that some terms are all 0: names of parameters, or of terms of the formula, such as ``"C(arm)"``,
+        with all their parameters. Only the estimates and their covariance are used: nothing more is agreed on."""
+        from scipy import special
+
+        at = self._places(terms)
+        b, V = self.params[at], self.covariance[np.ix_(at, at)]
+        F = float(b @ np.linalg.solve(V, b)) / len(at)
+        return Test(F, float(special.fdtrc(len(at), self.df_resid, F)), len(at), self.df_resid)
+
+    def wald_test(self, terms: str | Sequence[str]) -> Test:
+        """The same with the chi-squared distribution."""
+        from scipy import special
+
+        F = self.f_test(terms)
+        return Test(F.df * F.statistic, float(special.chdtrc(F.df, F.df * F.statistic)), F.df)
+
+    def compare_lr(self, other: LinearFit) -> Test:
+        """The likelihood ratio test of a model that is nested in this one; ``InvalidInput`` where it is not."""
+        from scipy import special
+
+        df = self._nested(other)
+        ratio = 2 * (self.llf - other.llf)
+        return Test(ratio, float(special.chdtrc(df, ratio)), df)
+
+    def compare_f(self, other: LinearFit) -> Test:
+        """The F test of a model that is nested in this one; ``InvalidInput`` where it is not."""
+        from scipy import special
+
+        df = self._nested(other)
+        F = (other.ssr - self.ssr) / df / self.scale
+        return Test(F, float(special.fdtrc(df, self.df_resid, F)), df, self.df_resid)
+
+    def anova(self, typ: int = 2) -> Any:
+        """F tests of the terms of the formula as a frame: sums of squares of type II, each term beside all that do not
+        contain it, or of type III, beside all others. From the classical covariance, in the coding of the levels by
+        differences from the reference."""
+        from scipy import special
+
+        if typ not in (2, 3):
+            raise InvalidInput(f"typ must be 2 or 3; got {typ!r}.")
+        squares = np.append(self.sum_sq[:, typ - 2], self.ssr)
+        df = np.append(self.tested_df, self.df_resid)
+        F = squares / df / self.scale
+        p = special.fdtrc(df, self.df_resid, F)
+        F[-1] = p[-1] = np.nan
+        return to_frame({"term": [*self.tested, "Residual"], "sum_sq": squares, "df": df, "F": F, "p_value": p})
+
+    def predict(self, table: Any) -> Array:
+        """Expected responses of rows: a table with the columns that the formula reads, in any form that a party's table
+        may have, or an array or a frame of the columns; offsets are added."""
+        return linear_prediction(self.formula, self.schema, self.terms, self.params, table)
+
+    def _places(self, terms: str | Sequence[str]) -> list[int]:
+        names = [terms] if isinstance(terms, str) else list(terms)
+        known = [*self.terms, *self.tested]
+        if not names or any(name not in known for name in names):
+            wrong = next((name for name in names if name not in known), "none")
+            raise InvalidInput(f"terms must be some of {', '.join(dict.fromkeys(known))}; got {wrong!r}.")
+        pairs = enumerate(zip(self.terms, self.term_of, strict=True))
+        return [k for k, (term, of) in pairs if term in names or of in names]
+
+    def _nested(self, other: LinearFit) -> int:
+        if not isinstance(other, LinearFit):
+            raise InvalidInput(f"other must be a LinearFit; got {kind_of(other)}.")
+        for what in ("nobs", "response", "weights"):
+            if getattr(other, what) != getattr(self, what):
+                raise InvalidInput(
+                    f"other must be fitted to the same rows: its {what} is {getattr(other, what)!r}, here "
+                    f"{getattr(self, what)!r}."
+                )
+        if not set(other.terms) < set(self.terms):
+            raise InvalidInput(
+                f"other must have some of the terms {', '.join(self.terms)} and not all; it has "
+                f"{', '.join(other.terms)}."
+            )
+        # The same rows in the same model of the errors: their total is the same up to what was agreed on.
+        if not np.isclose(other.uncentered_tss, self.uncentered_tss, rtol=1e-6):
+            raise InvalidInput("other must be fitted to the same response: its sum of squares is another.")
+        return len(self.terms) - len(other.terms)
+
+    def _facts(self) -> str:
+        errors = f", {self.robust} errors" if self.robust else ""
+        kind = "Weighted least squares" if self.weights else "Least squares"
+        return f"{kind} for {self.response}{errors}: {self.nobs} observations of {self.parties} parties"
+
+    def _head(self) -> list[tuple[str, str]]:
+        return [
+            ("Response", self.response),
+            ("Method", ("Weighted" if self.weights else "Ordinary") + " least squares"),
+            ("Covariance", self.robust or "classical"),
+            *super()._head(),
+            ("Df Residuals", f"{self.df_resid:,}"),
+            ("Df Model", f"{self.df_model}"),
+            ("R-squared" + ("" if self.constant else " (uncentered)"), f"{self.rsquared:.4f}"),
+            ("Adj. R-squared", f"{self.rsquared_adj:.4f}"),
+            ("F-statistic", f"{self.fvalue:.5g}"),
+            ("Prob (F-statistic)", f"{self.f_pvalue:.3g}"),
+            ("Log-Likelihood", f"{self.llf:.6g}"),
+            ("AIC", f"{self.aic:.6g}"),
+            ("BIC", f"{self.bic:.6g}"),
+            ("Cond. No.", f"{self.condition_number:.3g}"),
+        ]

@@ -1,0 +1,124 @@
+"""``type = "linear"``: ordinary and weighted least squares of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.formula import Formula
+from ...data.rows import Rows
+from ...data.schema import Schema
+from ...data.selection import INTERCEPT, ModelColumns
+from ...errors import InvalidInput
+from ..agreements import Agreements
+from ..analysis import Analysis
+from .equation import Equation, check_weights
+from .least_squares import ROBUST
+from .linear_fit import LinearFit
+from .linear_program import linear_program
+from .new_rows import schema_text
+
+
+def model_columns(formula: str, schema: Schema, weights: str | None = None) -> ModelColumns:
+    """What a linear model takes of a row, or a sentence."""
+    design = Formula(formula).design(schema)
+    if len(design.response) != 1:
+        raise InvalidInput(
+            f"formula must have one column before ~, which is to be explained; it has {len(design.response)}."
+        )
+    if not design.columns:
+        raise InvalidInput("formula has no terms. An intercept alone is written 1.")
+    if weights is not None:
+        if weights not in schema or schema[weights].type not in ("number", "integer"):
+            raise InvalidInput(f"weights must be a column of numbers in the schema; got {weights!r}.")
+        if weights in design.needs:
+            raise InvalidInput(f"weights must be a column that the formula does not use; got {weights!r}.")
+    return ModelColumns(design, () if weights is None else (weights,))
+
+
+def equation_of(selection: ModelColumns, analysis: Analysis) -> Equation:
+    """Where the columns are in its rows; the target is as large as response and offset are."""
+    unit, d = analysis.unit, len(selection.slopes)
+    places = [d] if selection.offset is None else [d, selection.offset]
+    weight = selection.place(selection.more[0]) if selection.more else None
+    return Equation(
+        names=(*selection.slopes, selection.design.response[0]),
+        unit=np.append(unit[:d], unit[places].max()),
+        mask=analysis.mask,
+        offset=selection.offset,
+        weight=weight,
+        weight_unit=1.0 if weight is None else float(unit[weight]),
+        intercept=selection.intercept,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearModel(Analysis):
+    """``formula``; ``weights``, the name of a column; ``robust``, which covariance."""
+
+    formula: str
+    weights: str | None = None
+    robust: str | None = None
+
+    type: ClassVar[str] = "linear"
+    family: ClassVar[type[LinearFit]] = LinearFit  # type: ignore[assignment, valid-type]
+
+    def __post_init__(self) -> None:
+        if self.robust is not None and self.robust not in ROBUST:
+            raise InvalidInput(f"robust must be one of {', '.join(ROBUST)}, or left out; got {self.robust!r}.")
+        _ = self.selection
+
+    @cached_property
+    def selection(self) -> ModelColumns:
+        return model_columns(self.formula, self.schema, self.weights)
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> LinearFit:
+        design, equation = self.selection.design, equation_of(self.selection, self)
+        of = dict(zip(design.columns, design.terms, strict=True))
+        told = {
+            "formula": self.formula,
+            "schema": schema_text(self.schema, design.needs),
+            "weights": self.weights,
+        }
+        return linear_program(agreements, rows, equation, self.robust, [of[term] for term in equation.terms], told)
+
+    def check(self, rows: Rows, parties: int) -> None:
+        if self.weights is not None:
+            check_weights(rows, self.selection.place(self.weights), self.weights)
+
+    @property
+    def parameters(self) -> int:
+        return len(self.selection.design.columns)
+
+    @property
+    def revealed(self) -> list[str]:
+        names = ", ".join(self.columns)
+        columns = ", ".join(name for name in self.selection.design.columns if name != INTERCEPT) or "the constant"
+        weighted = f", weighted by {self.weights}," if self.weights else ""
+        robust = [f"squared residuals times products{weighted} of {columns}, pair by pair"] if self.robust else []
+        return [
+            "the number of rows",
+            f"values and squares{weighted} of {names}",
+            f"products{weighted} about the mean of {names}, pair by pair",
+            f"squared residuals, and residuals times{weighted} {columns}",
+            *robust,
+        ]
+
+    @property
+    def stages(self) -> int:
+        return 6
+
+    @property
+    def numbers(self) -> int:
+        k, p = len(self.selection.slopes) + 1, self.parameters
+        robust = p * (p + 1) // 2 if self.robust else 0
+        return 2 * k + 1 + (k + 1) * (k + 2) // 2 + p + 2 + robust
+
+    @property
+    def counts(self) -> int:
+        k, p = len(self.selection.slopes) + 1, self.parameters
+        return 1 + (2 * k + 3 * (2 * k + 1)) + (p + 2 + 3 * (p + 1))

@@ -1,0 +1,194 @@
+"""Second moments of weighted rows, to the digits that the agreement has, whatever the sizes of the columns.
+
+    N                                   agreement 1, integers; of every fold, where there are folds
+    sum w, sum w t, sum w t^2           agreement 2, in public units: rough means and deviations
+    centres c and units s               agreement 3, integers: the same at every party to the bit
+    G = sum w a a' / N, a = (1, z)      agreement 4, with z = (t - c)/s of size 1
+
+Columns of very different sizes, or far from 0, lose nothing: the rough numbers only have to be near. As ``s`` is no
+smaller than a deviation, no entry of a party's share is larger than the number of parties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...costs.base import Array
+from ...data.rows import Rows, Sides
+from ...errors import InvalidInput
+from ...pdmm.modular_mask import Integers, ModularMask
+from ..agreements import Agreements, resolution
+from .equation import Columns
+from .folds import fold_of
+from .settled import Flags, majority, settled
+
+LARGER = 1.02  # a unit, than the deviation that it was made from
+FLAT = 4.0  # a variance, in units of what the agreement leaves open, that is none
+ANYTHING, NOT_ZERO, VARIES = range(3)  # what columns must be, or a sentence says their names
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What was agreed on.
+
+    Attributes
+    ----------
+    N : int
+        Rows of all parties.
+    sizes : ndarray
+        Of the folds; ``[N]`` without any.
+    centre, spread : ndarray
+        ``(k,)``: ``z = (t - centre) / spread``, the same at all parties to the bit.
+    weight : float
+        What weights are divided by; 1 without weights.
+    by_fold : ndarray
+        ``(local, folds, 1 + k, 1 + k)``: ``sum w a a' / N`` with ``a = (1, z)``, as each local party holds it.
+    """
+
+    N: int
+    sizes: Integers
+    centre: Array
+    spread: Array
+    weight: float
+    by_fold: Array
+
+    @property
+    def products(self) -> Array:
+        """Over all rows, ``(local, 1 + k, 1 + k)``."""
+        return np.asarray(self.by_fold.sum(axis=1))
+
+    def a(self, columns: Columns, block: Array) -> Array:
+        """``(1, z)`` of some rows."""
+        return np.column_stack([np.ones(len(block)), (columns.values(block) - self.centre) / self.spread])
+
+    def weights(self, columns: Columns, block: Array) -> Array:
+        """Of some rows ``(rows, 1)``, about 1."""
+        return columns.weights(block) * (columns.weight_unit / self.weight)
+
+
+def left_open(agreements: Agreements, columns: Columns, largest: float) -> float:
+    """What CONVERGED leaves open in an agreed number, with room for parties that hold more than the mean."""
+    return 10 * agreements.tol * max(1.0, largest) + resolution(columns.mask)
+
+
+def agreed_moments(
+    agreements: Agreements,
+    rows: Sequence[Rows],
+    columns: Columns,
+    *,
+    need: int,
+    columns_are: int = VARIES,
+    folds: int = 1,
+    seed: int = 0,
+) -> Moments:
+    """Of all rows. ``need``: so many rows at least. ``columns_are``: what is asked of the columns."""
+    sizes = _agreed_sizes(agreements, rows, folds, seed)
+    N = int(sizes.sum())
+    if need > N:
+        raise InvalidInput(f"the parties have {N} rows in all; this needs {need} at least.")
+    centre, spread, weight = _rough(agreements, rows, columns, N, columns_are)
+    found = Moments(N, sizes, centre, spread, weight, np.empty(0))
+    return Moments(N, sizes, centre, spread, weight, _products(agreements, rows, columns, found, folds, seed))
+
+
+def _agreed_sizes(agreements: Agreements, rows: Sequence[Rows], folds: int, seed: int) -> Integers:
+    if folds == 1:
+        counts = np.array([[len(part)] for part in rows], dtype=np.int64)
+    else:
+        own = [part.sums(lambda block: np.asarray(_in_fold(block, folds, seed), np.float64)) for part in rows]
+        counts = np.rint(own).astype(np.int64)
+    sizes = agreements.total(counts, ModularMask(), of="the number of rows" + (", by fold" if folds > 1 else ""))
+    if not sizes.sum():
+        raise InvalidInput("no party has any rows.")
+    if not sizes.all():
+        empty = int(np.flatnonzero(sizes == 0)[0]) + 1
+        raise InvalidInput(f"folds: fold {empty} of {folds} has no rows, of {sizes.sum()} in all. Use fewer folds.")
+    return sizes
+
+
+def _in_fold(block: Array, folds: int, seed: int) -> Array:
+    """``(rows, folds)``, 1 in the fold of a row."""
+    return np.asarray(fold_of(block, folds, seed)[:, None] == np.arange(folds), np.float64)
+
+
+def _rough(
+    agreements: Agreements, rows: Sequence[Rows], columns: Columns, N: int, columns_are: int
+) -> tuple[Array, Array, float]:
+    """Centres and units of the columns, and of the weights."""
+    k = len(columns.names)
+
+    def terms(block: Array) -> Array:
+        t, w = columns.values(block) / columns.unit, columns.weights(block)
+        return np.hstack([w, w * t, w * t**2])
+
+    sums = np.array([part.sums(terms) for part in rows]) * (agreements.parties / N)
+    agreed = agreements.mean(sums, columns.mask, degree=2, of="values and their squares")
+    total = np.maximum(agreed[:, :1], np.finfo(float).tiny)
+    mean, square = agreed[:, 1 : 1 + k] / total, agreed[:, 1 + k :] / total
+    variance = square - mean**2
+    floor = FLAT * np.array([left_open(agreements, columns, float(np.abs(own).max())) for own in agreed])[:, None]
+    flat, nothing = variance <= floor, square <= floor
+    # A column that does not vary is centred all the same, and divided by its size.
+    spread = LARGER * np.sqrt(np.where(~flat, variance, np.where(~nothing, square, 1.0)))
+    numbers, votes = settled(
+        agreements,
+        np.hstack([total, mean, spread]),
+        np.hstack([flat, nothing]).astype(np.int64),
+        of="centres and units of the columns, which follow from these",
+    )
+    said = majority(agreements, votes)
+    if columns_are >= NOT_ZERO and said[k:].any():
+        raise _zero(columns, said[k:])
+    if columns_are == VARIES and said[:k].any():
+        raise _flat(columns, said[:k])
+    return numbers[1 : 1 + k] * columns.unit, numbers[1 + k :] * columns.unit, float(numbers[0] * columns.weight_unit)
+
+
+def _zero(columns: Columns, which: Flags) -> InvalidInput:
+    return InvalidInput(
+        f"{_named(columns, which)} 0 in all rows of all parties, to the precision of the agreement: no row has that "
+        "level or value. Leave it out; or, if it is not 0 but small, give it a range or a scale of about its size."
+    )
+
+
+def _flat(columns: Columns, which: Flags) -> InvalidInput:
+    return InvalidInput(
+        f"{_named(columns, which)} constant over the rows of all parties, to the precision of the agreement. Leave it "
+        "out (an intercept stands for it); or, if it varies a little, give it a range or a scale of about its size."
+    )
+
+
+def _named(columns: Columns, which: Flags) -> str:
+    names = [repr(name) for name, one in zip(columns.names, which, strict=True) if one]
+    return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
+
+
+def _products(
+    agreements: Agreements, rows: Sequence[Rows], columns: Columns, found: Moments, folds: int, seed: int
+) -> Array:
+    k = len(columns.names) + 1
+    upper = np.triu_indices(k)
+
+    def sides(block: Array) -> tuple[Array, Array]:
+        a = found.a(columns, block)
+        if columns.weight is None and folds == 1:
+            return a, a
+        left = a * found.weights(columns, block)
+        if folds > 1:
+            left = (_in_fold(block, folds, seed)[:, :, None] * left[:, None, :]).reshape(len(block), folds * k)
+        return left, a
+
+    def own(part: Rows, sides: Sides) -> Array:
+        return np.asarray(part.products(sides).reshape(folds, k, k)[:, *upper].ravel())
+
+    shares = np.array([own(part, sides) for part in rows]) * (agreements.parties / found.N)
+    agreed = agreements.mean(
+        shares, columns.mask, degree=0, of="products about the mean, pair by pair" + (", by fold" if folds > 1 else "")
+    ).reshape(len(rows), folds, -1)
+    G = np.empty((len(rows), folds, k, k))
+    G[:, :, *upper] = agreed
+    G[:, :, upper[1], upper[0]] = agreed
+    return G
