@@ -15,12 +15,14 @@ run; a seed gives each run pads of its own.
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
+from .models.multinomial_fit import MultinomialFit
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
 
 __all__ = [
     "Histogram",
+    "MultinomialFit",
     "PooledCovariance",
     "PooledMean",
     "PooledVariance",

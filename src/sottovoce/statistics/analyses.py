@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from .analysis import Analysis
+from .models.multinomial import Multinomial
 
-ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in ()}
+ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in (Multinomial,)}
