@@ -17,6 +17,7 @@ from .fit import Fit
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
+from .models.multinomial_fit import MultinomialFit
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
@@ -32,6 +33,7 @@ __all__ = [
     "Histogram",
     "KaplanMeier",
     "LogRank",
+    "MultinomialFit",
     "NelsonAalen",
     "PooledCovariance",
     "PooledMean",

@@ -13,3 +13,6 @@ _ALL: tuple[type[Analysis], ...] = (
     NelsonAalenAnalysis,
 )
 ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in _ALL}
+from .models.multinomial import Multinomial
+
+ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in (Multinomial,)}

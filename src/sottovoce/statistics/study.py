@@ -24,6 +24,7 @@ from .agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mas
 from .analysis import Analysis
 from .histogram import Histogram
 from .linear.study_linear import Linear
+from .models.study_categories import Categories
 from .of_tables import Asked, ask, ask_analysis, checked_table, run_on_tables
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
@@ -36,6 +37,7 @@ DEFAULT_COUNTS = ModularMask()
 
 class Study(Survival, Asking):
 class Study(Linear):
+class Study(Categories):
     """Tables of parties that stay apart, and private statistics of all their rows.
 
     A table may be larger than memory. It is looked through before anything is agreed on: what is not as the schema

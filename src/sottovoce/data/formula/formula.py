@@ -89,13 +89,15 @@ class Formula:
     def __hash__(self) -> int:
         return hash(self.canonical)
 
-    def design(self, schema: Schema) -> Design:
+    def design(self, schema: Schema, *, categories: bool = False) -> Design:
         """The columns that it has under a schema.
 
         Parameters
         ----------
         schema : Schema
             What the columns of the table are.
+        categories : bool
+            Whether a response may be a category, whose numbers are then the places of its levels.
 
         Returns
         -------
@@ -113,7 +115,7 @@ class Formula:
             if name not in schema:
                 raise self._refused(name, _unknown(name, schema))
         for factor in (*self._responses, *self._offsets, *self._factors):
-            self._check_types(factor, schema, is_term=factor in self._factors)
+            self._check_types(factor, schema, factor in self._factors, categories and factor in self._responses)
         coded = tuple(Coded.of(factor, schema) for factor in self._factors)
         try:
             by_term = list(parts(self._terms, coded))
@@ -127,7 +129,7 @@ class Formula:
             raise InvalidInput(f"formula: two columns of the design would be called {shown(twice)}. Rename one.")
         return design
 
-    def _check_types(self, factor: Factor, schema: Schema, is_term: bool) -> None:
+    def _check_types(self, factor: Factor, schema: Schema, is_term: bool, is_category: bool) -> None:
         for name in factor.names:
             kind = schema[name].type
             if isinstance(factor, Levels):
@@ -137,7 +139,9 @@ class Formula:
                         f"{shown(name)} is of type {kind} in the schema, and has no levels there. "
                         "Make it a category, or leave C() out.",
                     )
-            elif kind == "category" and not (is_term and isinstance(factor, Named)):
+            elif kind == "category" and is_category and any(name in other.names for other in self._factors):
+                raise self._refused(name, f"{shown(name)} is explained by itself. Drop it after ~.")
+            elif kind == "category" and not ((is_term or is_category) and isinstance(factor, Named)):
                 use = f"in {shown(factor.text)}" if is_term else "as a response or in an offset"
                 raise self._refused(name, f"{shown(name)} is a category, and no number to use {use}.")
 

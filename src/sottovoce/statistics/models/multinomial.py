@@ -1,0 +1,177 @@
+"""Multinomial logistic regression: ``log(p_a / p_reference) = x'beta_a`` for every level ``a`` but the reference.
+
+With ``eta_a = x'beta_a`` and ``p_a = exp(eta_a) / (1 + sum_b exp(eta_b))`` (Agresti, Categorical Data Analysis, 8.1):
+
+    objective           sum_rows  log p_y
+    score of beta_a     sum_rows  (1[y = a] - p_a) x
+    information a, b    sum_rows  p_a (1[a = b] - p_b) x x'
+
+The information does not depend on ``y``: observed and expected are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import ClassVar
+
+import numpy as np
+
+from ...costs.base import Array
+from ...data.rows import Rows
+from ...data.selection import ModelColumns
+from ...errors import InvalidInput, NotConverged
+from ...pdmm.modular_mask import Integers, check_size
+from ..agreements import Agreements
+from ..analysis import Analysis
+from ..likelihood.columns import AGREEMENTS, Columns, agreed_columns
+from ..likelihood.maximise import MOST, Sums, maximise, numbers, packed
+from .levels import agreed_levels, check_enough, entropy, level_counts, levels_of, model_columns
+from .multinomial_fit import MultinomialFit
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Multinomial(Analysis):
+    """The multinomial logistic regression that a formula describes; its response is a category, and the level that the
+    others are compared with is its reference in the schema."""
+
+    formula: str
+
+    type: ClassVar[str] = "multinomial"
+    family: ClassVar[type[MultinomialFit]] = MultinomialFit
+
+    def __post_init__(self) -> None:
+        if not len(self._terms):
+            raise InvalidInput("formula: there is nothing to estimate, not even an intercept.")
+        _ = self.levels
+
+    @cached_property
+    def selection(self) -> ModelColumns:
+        return model_columns(self.schema, self.formula, "a multinomial model")
+
+    @cached_property
+    def _in_order(self) -> tuple[str, ...]:
+        """Levels as the schema has them: a cell is a place in it."""
+        return levels_of(self.schema, self.selection, "a multinomial model")
+
+    @cached_property
+    def levels(self) -> tuple[str, ...]:
+        """The reference first."""
+        first = self.schema[self._response].reference or self._in_order[0]
+        return (first, *(level for level in self._in_order if level != first))
+
+    @property
+    def _response(self) -> str:
+        return self.selection.design.response[0]
+
+    @property
+    def _place(self) -> int:
+        return self.selection.response.start
+
+    @property
+    def _terms(self) -> tuple[str, ...]:
+        return ("Intercept",) * self.selection.intercept + self.selection.slopes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parameters, level by level."""
+        return tuple(f"{level}: {term}" for level in self.levels[1:] for term in self._terms)
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> MultinomialFit:
+        d, p, others = len(self.selection.slopes), len(self._terms), len(self.levels) - 1
+        order = [self._in_order.index(level) for level in self.levels]
+        try:
+            found = agreed_levels(agreements, rows, self._place, self._response, self._in_order, self.counting)
+            counts = found[order]
+            N = int(counts.sum())
+            check_enough(N, len(self.names))
+            columns, _ = agreed_columns(
+                agreements, rows, N, self.mask, self.selection.slopes, self.unit[:d], intercept=self.selection.intercept
+            )
+            parts = [self._sums(part, own, order[1:]) for part, own in zip(rows, columns, strict=True)]
+            start = np.zeros((len(rows), others, p))
+            if self.selection.intercept:
+                start[:, :, 0] = np.log(counts[1:] / counts[0])
+            ended = maximise(
+                agreements, parts, start.reshape(len(rows), -1), self.names, self.mask, N,
+                infinite=f": it separates levels of {self._response!r}. Drop it, or merge levels.",
+            )  # fmt: skip
+        except NotConverged:
+            return MultinomialFit(*agreements.made)
+        back = np.kron(np.eye(others), columns[0].back)
+        return MultinomialFit(
+            *agreements.made,
+            terms=self.names,
+            params=back @ ended.theta[0],
+            covariance=back @ np.linalg.inv(ended.information[0]) @ back.T / N,
+            nobs=N,
+            response=self._response,
+            levels=self.levels,
+            variables=self._terms,
+            counts=counts,
+            llf=float(ended.objective[0] * N),
+            llnull=entropy(counts),
+        )
+
+    def _sums(self, rows: Rows, columns: Columns, order: Sequence[int]) -> Sums:
+        """Objective, score and information of one party's rows, in one pass; ``order``: the places of the levels that
+        are compared with the reference."""
+        p, others, place, places = len(columns), len(order), self._place, np.array(order)
+        pairs = list(combinations_with_replacement(range(others), 2))
+
+        def sums(theta: Array) -> Array:
+            beta = theta.reshape(others, p)
+
+            def sides(block: Array) -> tuple[Array, Array]:
+                x, y = columns.matrix(block), block[:, place] == places[:, None]
+                eta = np.array([rows.linear(x, own) for own in beta])
+                largest = eta.max(axis=0, initial=0.0)
+                odds = np.exp(eta - largest)
+                total = np.exp(-largest) + sum(odds)  # level by level, whatever rows are beside
+                share = odds / total
+                value = sum(own * at for own, at in zip(eta, y, strict=True)) - largest - np.log(total)
+                weights = [share[a] * ((a == b) - share[b]) for a, b in pairs]
+                left = [value[:, None], (y - share).T, *(weight[:, None] * x for weight in weights)]
+                return np.column_stack(left), np.column_stack([np.ones(len(x)), x])
+
+            found = rows.products(sides)
+            information = np.empty((others, p, others, p))
+            for (a, b), block in zip(pairs, found[1 + others :, 1:].reshape(-1, p, p), strict=True):
+                information[a, :, b] = information[b, :, a] = (block + block.T) / 2
+            k = others * p
+            return packed(float(found[0, 0]), found[1 : 1 + others, 1:].reshape(k), information.reshape(k, k))
+
+        return sums
+
+    @property
+    def revealed(self) -> list[str]:
+        columns = ", ".join(self.selection.slopes)
+        return [
+            f"the rows at each of {len(self.levels)} levels of {self._response}",
+            *([f"values of {columns}, and their squares about the mean"] if columns else []),
+            f"log-likelihood, score and information of {self.parameters} parameters, at every step of Newton's method",
+        ]
+
+    @property
+    def stages(self) -> int:
+        return 1 + AGREEMENTS + MOST
+
+    @property
+    def numbers(self) -> int:
+        return 2 * len(self.selection.slopes) + MOST * numbers(self.parameters)
+
+    @property
+    def counts(self) -> int:
+        return len(self.levels)
+
+    @property
+    def parameters(self) -> int:
+        return len(self.names)
+
+    def check(self, rows: Rows, parties: int) -> None:
+        check_size(self.cells(rows), self.counting, parties)
+
+    def cells(self, rows: Rows) -> Integers:
+        return level_counts(rows, self._place, len(self.levels))
