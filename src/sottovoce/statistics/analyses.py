@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from .analysis import Analysis
+from .linear.linear_model import LinearModel
+from .models.multinomial import Multinomial
 from .survival.kaplan_meier import KaplanMeierAnalysis
 from .survival.log_rank import LogRankAnalysis
 from .survival.nelson_aalen import NelsonAalenAnalysis
 
 _ALL: tuple[type[Analysis], ...] = (
+    LinearModel,
+    Multinomial,
     KaplanMeierAnalysis,
-    LogRankAnalysis,
     NelsonAalenAnalysis,
+    LogRankAnalysis,
 )
 ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in _ALL}
-from .models.multinomial import Multinomial
-
-ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in (Multinomial,)}

@@ -35,9 +35,7 @@ from .survival.study_survival import Survival
 DEFAULT_COUNTS = ModularMask()
 
 
-class Study(Survival, Asking):
-class Study(Linear):
-class Study(Categories):
+class Study(Linear, Categories, Survival):
     """Tables of parties that stay apart, and private statistics of all their rows.
 
     A table may be larger than memory. It is looked through before anything is agreed on: what is not as the schema
