@@ -1,0 +1,189 @@
+"""Every analysis, whatever it is: parties that hold agreed numbers a little differently stay together and come to the
+answer of the simulator; files say it and read it again; a plan knows how much of it travels."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from unit.test_programs import Meeting, OneParty
+
+import sottovoce as sv
+from sottovoce.data.sources import open_source
+from sottovoce.errors import InvalidFile
+from sottovoce.files.toml_table import Table, TomlFile
+from sottovoce.files.toml_text import toml
+from sottovoce.runtime.plan.question import read_question
+from sottovoce.statistics.agreements import SimulatedAgreements, Simulation
+from sottovoce.statistics.analyses import ANALYSES
+from sottovoce.statistics.asked_table import read_asked
+from sottovoce.statistics.of_tables import Asked, run_on_tables
+from sottovoce.statistics.statistic import Statistic
+from sottovoce.statistics.tables import restored, table, text
+
+SCHEMA = sv.Schema(
+    {
+        "age": {"type": "integer", "range": (18, 99)},
+        "weight": {"type": "number", "range": (30, 160)},
+        "dose": {"type": "number", "range": (0, 10)},
+        "sex": {"type": "category", "levels": ["f", "m"]},
+        "drug": {"type": "category", "levels": ["none", "a", "b"]},
+        "death": {"type": "boolean"},
+        "score": {"type": "number", "range": (0, 1)},
+        "days": {"type": "integer", "range": (1, 60)},
+        "visits": {"type": "integer", "range": (0, 50)},
+        "cost": {"type": "number", "range": (0.01, 100)},
+        "grade": {"type": "category", "levels": ["low", "middle", "high"]},
+    }
+)
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "linear": {"formula": "weight ~ age + sex + dose", "robust": "HC3"},
+    "multinomial": {"formula": "drug ~ age + sex"},
+    "kaplan_meier": {"time": "days", "event": "death", "by": "sex", "grid": 6},
+    "nelson_aalen": {"time": "days", "event": "death"},
+    "log_rank": {"time": "days", "event": "death", "by": "sex"},
+}
+SIZES = (40, 0, 150, 90)
+APART = 1e-10  # how differently parties hold what they agreed on, relative to its size
+
+
+def shards() -> list[dict[str, Any]]:
+    """Of four parties: very different sizes, one without rows, one without drug b."""
+    rng = np.random.default_rng(8)
+    found = []
+    for i, rows in enumerate(SIZES):
+        age, sex, dose = rng.integers(18, 99, rows), rng.integers(0, 2, rows), rng.uniform(0, 10, rows)
+        drug = rng.integers(0, 2 if i == 0 else 3, rows)
+        weight = 50 + 0.3 * age + 8 * sex - 0.5 * dose + rng.normal(0, 8, rows)
+        eta = -3 + 0.03 * age + 0.4 * sex
+        grade = np.digitize(0.05 * age + rng.logistic(size=rows), [1.5, 3.5])
+        found.append(
+            {
+                "age": age.tolist(),
+                "weight": np.clip(weight, 30, 160).tolist(),
+                "dose": dose.tolist(),
+                "sex": [["f", "m"][k] for k in sex],
+                "drug": [["none", "a", "b"][k] for k in drug],
+                "death": (rng.random(rows) < 1 / (1 + np.exp(-eta))).tolist(),
+                "score": np.clip(1 / (1 + np.exp(-eta)) + rng.normal(0, 0.05, rows), 0, 1).tolist(),
+                "days": np.ceil(60 * rng.beta(1.5, 1 + 0.01 * age)).clip(1, 60).astype(int).tolist(),
+                "visits": rng.poisson(np.exp(0.5 + 0.01 * age)).tolist(),
+                "cost": rng.gamma(2, np.exp(0.01 * age)).clip(0.01, 100).tolist(),
+                "grade": [["low", "middle", "high"][k] for k in grade],
+            }
+        )
+    return found
+
+
+SHARDS = shards()
+
+
+class Apart(OneParty):
+    """What a party holds of an agreement is its own to the last digits."""
+
+    def agree(self, contributions, mask):
+        run = super().agree(contributions, mask)
+        if isinstance(mask, sv.ModularMask):
+            return run
+        rng = np.random.default_rng([self.i, len(self.runs)])
+        off = 1 + APART * rng.uniform(-1, 1, run.x.shape)
+        object.__setattr__(run, "x", run.x * off)
+        return run
+
+
+def written(folder: Path, values: dict[str, Any]) -> Table:
+    """The table ``[statistic]`` of a file."""
+    lines = [f"{key} = {toml(value)}" for key, value in values.items()]
+    (folder / "plan.toml").write_text("\n".join(["[statistic]", *lines]) + "\n")
+    return TomlFile(folder / "plan.toml").table("statistic")
+
+
+@pytest.fixture
+def asked(kind: str, tmp_path: Path) -> Asked:
+    """As a file says it."""
+    return read_asked(written(tmp_path, {"type": kind, **EXAMPLES[kind]}), SCHEMA, None)
+
+
+def simulated(asked: Asked) -> Statistic:
+    play = Simulation(sv.Network.ring(len(SIZES)), "tree", None, 1, 1e-9, None, None, False)
+    return run_on_tables(asked, SimulatedAgreements(play), [asked.table(open_source(shard)) for shard in SHARDS])
+
+
+def one_by_one(asked: Asked) -> list[Statistic]:
+    """Every party in a thread of its own, with its own rows and nothing else."""
+    meeting = Meeting(sv.Network.ring(len(SIZES)))
+    with ThreadPoolExecutor(len(SIZES)) as threads:
+        futures = [
+            threads.submit(run_on_tables, asked, Apart(meeting, i), [asked.table(open_source(shard))])
+            for i, shard in enumerate(SHARDS)
+        ]
+        return [future.result() for future in futures]
+
+
+def test_all_of_them_are_here():
+    assert EXAMPLES.keys() == ANALYSES.keys()
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_parties_stay_together_and_come_to_the_answer(kind, asked):
+    expected = simulated(asked)
+    assert expected.status is sv.Status.CONVERGED
+    whole, parties = expected.to_dict(), one_by_one(asked)
+    assert len({len(found.runs) for found in parties}) == 1
+    for found in parties:
+        own = found.to_dict()
+        assert own.keys() == whole.keys()
+        for name, value in whole.items():
+            _alike(own[name], value, f"{kind}: {name}")
+    assert len(expected.runs) <= asked.spec.stages
+    reals = sum(shown.numbers for shown in expected.shown if shown.counts is None)
+    counts = sum(shown.numbers for shown in expected.shown if shown.counts is not None)
+    assert reals <= asked.spec.numbers
+    assert counts <= asked.spec.counts
+    assert (reals == 0) is asked.spec.counts_only
+    assert all(shown.of for shown in expected.shown)
+    assert expected.disclosure.to_dict()
+
+
+def _alike(one: Any, two: Any, where: str) -> None:
+    """Integers and words are equal; reals differ by what the parties are apart, and a simulator's tolerance."""
+    if isinstance(two, list):
+        assert len(one) == len(two), where
+        for own, other in zip(one, two, strict=True):
+            _alike(own, other, where)
+    elif isinstance(two, float) and two is not None:
+        assert one == pytest.approx(two, rel=1e-6, abs=1e-6), where
+    else:
+        assert one == two, where
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_a_file_says_it_and_reads_it_again(kind, asked, tmp_path):
+    """What a plan writes down of an analysis is the same analysis; an answer read from a file has the same table."""
+    told = {key: value for key, value in asked.to_dict().items() if key not in ("variance", "bits")}
+    again = read_question(written(tmp_path, told), None, 4, SCHEMA)
+    assert again.asked is not None
+    assert again.asked.to_dict() == asked.to_dict()
+    assert again.stages == asked.spec.stages
+    found = simulated(asked)
+    back = restored(kind, json.loads(json.dumps(found.to_dict())), found.parties)
+    assert table(back, ()) == table(found, ())
+    assert text(back, ()) == text(found, ())
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_unknown_and_missing_options(kind, tmp_path):
+    with pytest.raises(InvalidFile, match="nonsense is not a known key"):
+        read_asked(written(tmp_path, {"type": kind, **EXAMPLES[kind], "nonsense": 1}), SCHEMA, None)
+    with pytest.raises(InvalidFile, match=f"{next(iter(EXAMPLES[kind]))} is missing"):
+        read_asked(written(tmp_path, {"type": kind}), SCHEMA, None)
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_without_a_schema_it_says_what_is_missing(kind, tmp_path):
+    with pytest.raises(InvalidFile, match=r"needs a \[schema\]"):
+        read_question(written(tmp_path, {"type": kind, **EXAMPLES[kind]}), None, 4)
