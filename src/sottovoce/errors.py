@@ -47,6 +47,22 @@ class InvalidInput(SottovoceError, ValueError):
     """
 
 
+class Undetermined(InvalidInput):
+    """The rows of all parties together do not determine what was asked for: a level that nobody has, columns that hang
+    on each other, no events. All parties have found so together, by exact counts or by votes, and say the same.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> from sottovoce.errors import Undetermined
+    >>> try:
+    ...     sv.private_mean(sv.Network.ring(3), [[], [], []])
+    ... except Undetermined as error:
+    ...     print(error)
+    no party has any rows.
+    """
+
+
 class InvalidNetwork(InvalidInput):
     """A graph or an edge constraint that cannot carry the iteration.
 

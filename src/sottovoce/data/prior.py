@@ -50,7 +50,8 @@ def prior_of(selection: Selection, schema: Schema, scale: Sequence[float]) -> fl
             continue
         squares: dict[str, float] = dict(zip(selection.columns, (block**2).mean(axis=0).tolist(), strict=True))
         for name, numbers in zip(selection.columns, block.T, strict=True):
-            if name in known and np.array_equal(numbers, values[name]):  # a target may be less an offset
+            # A target may be less an offset, and a category the places of its levels.
+            if name in known and schema[name].type != "category" and np.array_equal(numbers, values[name]):
                 squares[name] = known[name]
         return max(squares[name] / unit**2 for name, unit in zip(selection.columns, scale, strict=True))
     return None

@@ -20,7 +20,7 @@ def sizes(selection: Selection, schema: Schema) -> dict[str, float]:
     A column of the table has that of its range. What a formula makes of some is looked at in public places: in the
     corners of the ranges where all are low or all are high, and at places spread between.
     """
-    found = {name: scale for name in selection.columns if name in schema and (scale := schema[name].scale)}
+    found = {name: scale for name in selection.columns if name in schema and (scale := _size(schema[name]))}
     needs = [schema[name] for name in selection.needs]
     if found.keys() == set(selection.columns):
         return found
@@ -34,6 +34,11 @@ def sizes(selection: Selection, schema: Schema) -> dict[str, float]:
         told = {name: float(f"{size:.0e}") for name, size in zip(selection.columns, largest.tolist(), strict=True)}
         return {name: size for name, size in told.items() if size > 0} | found
     return found
+
+
+def _size(column: Column) -> float | None:
+    """Of a category as it is, the last place of a level."""
+    return max(1.0, len(column.levels) - 1.0) if column.type == "category" else column.scale
 
 
 def _places(columns: list[Column], margin: float, other: float) -> dict[str, Array]:

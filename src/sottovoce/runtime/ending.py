@@ -19,8 +19,9 @@ PARTING = 5.0  # seconds to tell those that dial meanwhile that the run cannot b
 LINGER = 600.0  # seconds to stay for neighbours that have not finished
 
 
-async def linger(agent: Agent, seconds: float = LINGER) -> None:
-    """Stay until the neighbours have heard the end, for those that were away."""
+async def linger(agent: Agent, seconds: float = LINGER, *, answered: bool = True) -> None:
+    """Stay until the neighbours have heard the end, for those that were away. Without an answer (``Undetermined``) the
+    journal is kept as it is: whoever starts the party again is told the same."""
     loop = asyncio.get_running_loop()
     until, unaware = loop.time() + seconds, agent.party.unaware
     agent.party.ending = True
@@ -35,7 +36,8 @@ async def linger(agent: Agent, seconds: float = LINGER) -> None:
         except TimeoutError:
             continue
     say_goodbye(agent, FINISHED)
-    close(agent)
+    if answered:
+        close(agent)
 
 
 def close(agent: Agent) -> None:

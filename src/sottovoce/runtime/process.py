@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInput, JournalError, PeerError, SottovoceError
+from ..errors import InvalidInput, JournalError, PeerError, SottovoceError, Undetermined
 from .agent import Agent
 from .drop import drop
 from .ending import close, linger, part, say_goodbye
@@ -209,6 +209,10 @@ async def _work(agent: Agent, own: OwnData, tell: Tell) -> None:
         if not program.done():
             failed.result()  # raises what went wrong on the event loop
         told = program.result()
+    except Undetermined:  # the same everywhere, once all have heard how the last stage ended
+        await linger(agent, answered=False)
+        agent.parting = True  # nothing is left to say
+        raise
     except PeerError:  # what others have said, or mean, leaves no way to an answer
         await part(agent)
         raise

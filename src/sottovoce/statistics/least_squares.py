@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..data.rows import ArrayRows, Rows, Sides
-from ..errors import InvalidInput, NotConverged, is_number
+from ..errors import InvalidInput, NotConverged, Undetermined, is_number
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.overlay import AskedOverlay
@@ -137,7 +137,7 @@ def least_squares_program(agreements: Agreements, sample: Sample, model: Model) 
     try:
         N = agreed_count(agreements, rows)
         if d + intercept > N and not ridge:
-            raise InvalidInput(f"{N} observations do not determine {d + intercept} coefficients. Use ridge > 0.")
+            raise Undetermined(f"{N} observations do not determine {d + intercept} coefficients. Use ridge > 0.")
         total, m = np.ones(len(rows)), np.zeros((len(rows), d + 1))
         if intercept:
             total, m = _weighted_means(agreements, N, sample)

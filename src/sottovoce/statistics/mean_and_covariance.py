@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..costs.base import Array
 from ..data.rows import Rows, Sides
-from ..errors import InvalidInput, NotConverged
+from ..errors import InvalidInput, NotConverged, Undetermined
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
@@ -240,7 +240,7 @@ def agreed_count(agreements: Agreements, rows: Sequence[Rows]) -> int:
     counts = np.array([[len(part)] for part in rows], dtype=np.int64)
     observations = int(agreements.total(counts, ModularMask(), of="the number of rows")[0])
     if observations == 0:
-        raise InvalidInput("no party has any rows.")
+        raise Undetermined("no party has any rows.")
     return observations
 
 
@@ -288,5 +288,5 @@ def check_ddof(ddof: int) -> None:
 def _share(observations: int, ddof: int) -> float:
     """``N / (N - ddof)``."""
     if observations <= ddof:
-        raise InvalidInput(f"ddof={ddof} needs more than {ddof} observations; the parties have {observations} in all.")
+        raise Undetermined(f"ddof={ddof} needs more than {ddof} observations; the parties have {observations} in all.")
     return observations / (observations - ddof)

@@ -39,7 +39,7 @@ from .frames import (
     encode,
 )  # fmt: skip
 
-STAGES = 16  # more than any run has
+STAGES = 256  # more than any run has
 AHEAD = 16  # chunks, a million numbers, of a vector whose length is not known yet
 
 

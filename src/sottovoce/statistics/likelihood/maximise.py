@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
-from ...errors import InvalidInput
+from ...errors import Undetermined
 from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements, resolution
 
@@ -113,7 +113,7 @@ def maximise(
 
     Raises
     ------
-    InvalidInput
+    Undetermined
         Parameters that the rows do not tell, by name; the same at every party.
     NotConverged
         From an agreement.
@@ -125,7 +125,7 @@ def maximise(
     def agree() -> tuple[Array, Array]:
         """Sums at the points where the parties are, and the votes that they brought: integers."""
         if next(taken) == MOST:
-            raise InvalidInput(
+            raise Undetermined(
                 f"there is no maximum after {MOST} steps. Drop columns that tell little, or merge levels."
             )
         own = [np.append(share * part(climb.point), climb.votes) for part, climb in zip(parts, climbs, strict=True)]
@@ -237,13 +237,13 @@ def _refuse(flags: npt.NDArray[np.bool_], names: Sequence[str], *, begun: bool, 
     those = [repr(name) for name, flag in zip(names, flat if flat.any() else bound, strict=True) if flag]
     listed = ", ".join(those)
     if begun:
-        raise InvalidInput(f"the estimate of {listed} is infinite, to the precision of the agreement{infinite}")
+        raise Undetermined(f"the estimate of {listed} is infinite, to the precision of the agreement{infinite}")
     if flat.any():
-        raise InvalidInput(
+        raise Undetermined(
             f"column {listed} does not vary over the rows of all parties, to the precision of the agreement: a "
             "constant, or a level that no row has. Drop it, or merge the level with another."
         )
-    raise InvalidInput(
+    raise Undetermined(
         f"the columns {listed} are linearly dependent over the rows of all parties, to the precision of the agreement. "
         "Drop one of them; of a category, merge a level that no row has (its reference may be one)."
     )
