@@ -15,11 +15,14 @@ run; a seed gives each run pads of its own.
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
+from .models.glm_fit import GLMFit
+from .models.private_glm import private_glm
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
 
 __all__ = [
+    "GLMFit",
     "Histogram",
     "PooledCovariance",
     "PooledMean",
@@ -27,6 +30,7 @@ __all__ = [
     "Regression",
     "Statistic",
     "private_covariance",
+    "private_glm",
     "private_histogram",
     "private_least_squares",
     "private_mean",

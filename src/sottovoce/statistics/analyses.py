@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from .analysis import Analysis
+from .models.glm import GLM
 
-ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in ()}
+ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in (GLM,)}
