@@ -18,6 +18,8 @@ from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
 from .models.multinomial_fit import MultinomialFit
+from .models.glm_fit import GLMFit
+from .models.private_glm import private_glm
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
@@ -30,6 +32,7 @@ __all__ = [
     "Curves",
     "Disclosure",
     "Fit",
+    "GLMFit",
     "Histogram",
     "KaplanMeier",
     "LogRank",
@@ -41,6 +44,7 @@ __all__ = [
     "Regression",
     "Statistic",
     "private_covariance",
+    "private_glm",
     "private_histogram",
     "private_least_squares",
     "private_mean",

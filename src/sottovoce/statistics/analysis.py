@@ -44,6 +44,11 @@ class Analysis(ABC):
     family: ClassVar[builtins.type[Statistic]]  # of its answers
     counts_only: ClassVar[bool] = False  # whether all that it shows are integers, under modular pads
 
+    @classmethod
+    def answers(cls) -> builtins.type[Statistic]:
+        """The class of its answers: ``family``, unless that is the name of an option."""
+        return cls.family
+
     @property
     @abstractmethod
     def selection(self) -> Selection:

@@ -25,6 +25,7 @@ from .analysis import Analysis
 from .histogram import Histogram
 from .linear.study_linear import Linear
 from .models.study_categories import Categories
+from .models.study_models import Models
 from .of_tables import Asked, ask, ask_analysis, checked_table, run_on_tables
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
@@ -35,7 +36,7 @@ from .survival.study_survival import Survival
 DEFAULT_COUNTS = ModularMask()
 
 
-class Study(Linear, Categories, Survival):
+class Study(Linear, Models, Categories, Survival):
     """Tables of parties that stay apart, and private statistics of all their rows.
 
     A table may be larger than memory. It is looked through before anything is agreed on: what is not as the schema

@@ -1,5 +1,9 @@
-"""Columns in units of their agreed deviations, about their agreed means: Newton's steps and their digits are then good
-in whatever units the data come."""
+"""Columns in units of about their deviations, around about their means: Newton's steps and their digits are then good
+in whatever units the data come.
+
+What is subtracted and divided by is the same to the bit at every party: sums at the same parameters are then sums of
+one model, however small a column's deviation is against what an agreement leaves open.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,18 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows, Terms
 from ...pdmm.masks import GaussianMask
+from ...pdmm.modular_mask import ModularMask
 from ..agreements import Agreements, resolution
+from .powers import LOWEST, exponents, mean_exponents
 
-AGREEMENTS = 2  # that ``agreed_columns`` takes, at most
+AGREEMENTS = 3  # that ``agreed_columns`` takes, at most: one of them on counts
+FINE = 2.0**20  # steps of a centre in a unit of scale
+MOST = 2.0**24  # of a centre in units of scale, divided by the parties: sums stay far below 2^45
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The first columns of the rows, as one local party standardises them; an intercept comes before them.
+    """The first columns of the rows, standardised; an intercept comes before them.
 
     Attributes
     ----------
@@ -27,7 +35,8 @@ class Columns:
     intercept : bool
         Whether there is one. Without it columns are not centred.
     centre, deviation : ndarray
-        What is subtracted, and what the rest is divided by, in the units of the data.
+        What is subtracted, about the mean, and what the rest is divided by, about the standard deviation, in the units
+        of the data.
     """
 
     names: tuple[str, ...]
@@ -44,10 +53,16 @@ class Columns:
         """Names of the parameters."""
         return ("Intercept",) * self.intercept + self.names
 
-    def matrix(self, block: Array) -> Array:
-        """Of some rows, ones for the intercept and the standardised columns, ``(rows, len(self))``."""
-        x = (block[:, : len(self.names)] - self.centre) / self.deviation
-        return np.column_stack([np.ones(len(block)), x]) if self.intercept else x
+    def matrix(self, block: Array, spare: int = 0) -> Array:
+        """Of some rows, ones for the intercept and the standardised columns, ``(rows, len(self) + spare)``; the
+        ``spare`` ones at the end are to be filled."""
+        matrix = np.empty((len(block), len(self) + spare))
+        if self.intercept:
+            matrix[:, 0] = 1.0
+        x = matrix[:, int(self.intercept) : len(self)]
+        np.subtract(block[:, : len(self.names)], self.centre, out=x)
+        x /= self.deviation
+        return matrix
 
     @property
     def back(self) -> Array:
@@ -69,7 +84,7 @@ def agreed_columns(
     intercept: bool,
     also: Terms | None = None,
 ) -> tuple[list[Columns], Array]:
-    """The columns as each local party holds them, and the means over all rows of what ``also`` makes of a block, which
+    """The columns, for each local party the same, and the means over all rows of what ``also`` makes of a block, which
     should be of size 1.
 
     Parameters
@@ -99,7 +114,7 @@ def agreed_columns(
     found = np.zeros((len(rows), values(np.empty((0, rows[0].width))).shape[1]))
     if found.shape[1]:
         sums = np.array([part.sums(values) for part in rows])
-        found = agreements.mean(share * sums, mask, of="values of the columns")
+        found = agreements.mean(share * sums, mask, degree=1 if also is None else 0, of="values of the columns")
     split = d if intercept else 0
     centres = found[:, :d] if intercept else np.zeros((len(rows), d))
     if not d:
@@ -113,5 +128,21 @@ def agreed_columns(
     # A column that does not vary stays one of zeros, and is found by its information; it must not be divided by 0.
     least = 100 * resolution(mask)
     deviations = np.where(moments > least, np.sqrt(np.maximum(moments, least)), 1.0)
-    own = zip(centres, deviations, strict=True)
-    return [Columns(names, intercept, m * unit, s * unit) for m, s in own], found[:, split:]
+    most = MOST / agreements.parties
+    steps = np.rint(FINE * (np.clip(centres, -most, most) + most))
+    votes = np.column_stack([exponents(deviations) + LOWEST, *([steps] if intercept else [])]).astype(np.int64)
+    total = agreements.total(votes, ModularMask(), of_rows=False, of="what the columns are standardised by")
+    deviation = 2.0 ** mean_exponents(agreements, total[:d])
+    centre = np.rint(total[d:] / agreements.parties) / FINE - most if intercept else np.zeros(d)
+    columns = Columns(names, intercept, centre * unit, deviation * unit)
+    return [columns] * len(rows), found[:, split:]
+
+
+def numbers(d: int, also: int = 0) -> int:
+    """How many real numbers of a party travel for ``d`` columns, at most."""
+    return 2 * d + also
+
+
+def counts(d: int) -> int:
+    """How many integers of a party travel for ``d`` columns, at most."""
+    return 2 * d

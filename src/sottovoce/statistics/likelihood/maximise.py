@@ -10,6 +10,8 @@ are the same everywhere:
   different points: they are dropped, and everybody does as the majority says.
 * **flat**, **infinite**: per parameter, that the information does not tell it. If the majority has found one, all
   refuse with the same sentence.
+* **beyond**: this party's sums at the point are larger than an agreement carries, or none. It sends zeros instead, and
+  everybody halves the step.
 """
 
 from __future__ import annotations
@@ -25,15 +27,16 @@ from ...costs.base import Array
 from ...errors import Undetermined
 from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements, resolution
+from .climb import REACH, Climb, packed, unpacked
+
+__all__ = ["LARGEST", "MOST", "REACH", "Maximum", "Sums", "maximise", "numbers", "packed", "unpacked"]
 
 Sums = Callable[[Array], Array]  # of a party's rows at some parameters: ``packed(objective, score, information)``
 
 MOST = 60  # agreements
-SMALL = 1e-12  # Newton's decrement per unit of information, after which one step is left: it squares the error
-REACH = 50.0  # of a parameter, per deviation of its column, on a logarithmic scale: beyond it counts as infinite
-STRIDE = 0.1  # of the reach, what a step may move a parameter: exp stays finite
-RIGHT = 1e-2  # refuse information that is not known to two digits
-HALVINGS = 30
+LARGEST = (
+    1e4  # of what a party contributes: pads of the default mask hide no more, and votes keep their digits beside it
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,22 +63,9 @@ class Maximum:
     steps: int
 
 
-def packed(objective: float, score: Array, information: Array) -> Array:
-    """In one vector, half of the information: ``1 + k + k(k+1)/2`` numbers."""
-    return np.concatenate([[objective], score, information[np.triu_indices(len(score))]])
-
-
-def unpacked(sums: Array, k: int) -> tuple[float, Array, Array]:
-    """Of ``packed``."""
-    information, upper = np.empty((k, k)), np.triu_indices(k)
-    information[upper] = sums[1 + k : 1 + k + len(upper[0])]
-    information.T[upper] = information[upper]
-    return float(sums[0]), sums[1 : 1 + k], information
-
-
 def numbers(k: int) -> int:
     """How many travel in one agreement, votes included."""
-    return 1 + k + k * (k + 1) // 2 + 2 + 2 * k
+    return 1 + k + k * (k + 1) // 2 + 2 + 2 * k + 1
 
 
 def maximise(
@@ -94,7 +84,8 @@ def maximise(
     Parameters
     ----------
     parts : sequence of callables
-        For each local party its sums at given parameters, ``packed``.
+        For each local party its sums at given parameters, ``packed``. Where there is no objective they may be anything
+        that is larger than an agreement carries, or not finite: such a point is never taken, unless it is the start.
     start : ndarray
         ``(local, k)``.
     names : sequence of str
@@ -119,7 +110,8 @@ def maximise(
         From an agreement.
     """
     n, share = agreements.parties, agreements.parties / size
-    climbs = [_Climb(point, 10 * agreements.tol, resolution(mask), reach) for point in start]
+    climbs = [Climb(point, agreements.tol, resolution(mask), reach) for point in start]
+    largest = min(LARGEST, 0.01 / (n * agreements.tol)) if agreements.tol else LARGEST
     taken = count()
 
     def agree() -> tuple[Array, Array]:
@@ -128,25 +120,30 @@ def maximise(
             raise Undetermined(
                 f"there is no maximum after {MOST} steps. Drop columns that tell little, or merge levels."
             )
-        own = [np.append(share * part(climb.point), climb.votes) for part, climb in zip(parts, climbs, strict=True)]
+        own = [_sent(share * part(climb.point), climb, largest) for part, climb in zip(parts, climbs, strict=True)]
         of = f"objective, score and information of {len(names)} parameters"
         agreed = agreements.mean(np.array(own), mask, degree=0, of=of, iterate=True)
-        width = climbs[0].votes.size
+        width = climbs[0].votes.size + 1
         return agreed[:, :-width], np.rint(n * agreed[0, -width:])
 
-    sums, _ = agree()
+    sums, votes = agree()
+    if votes[-1]:
+        raise Undetermined(
+            "the sums at the start are larger than an agreement carries. Bring columns and weights to size 1: give "
+            "their ranges, or scale=."
+        )
     first = sums[:, 0].copy()
     for steps in count(2):
         for climb, own in zip(climbs, sums, strict=True):
-            climb.hear(own)
+            climb.hear(own, beyond=bool(votes[-1]))
         sums, votes = agree()
         halve = votes[1]
         if 0 < halve < n:
             for climb in climbs:
                 climb.overrule(2 * halve > n)
             sums, votes = agree()
-        _refuse(votes[2:] * 2 > n, names, begun=steps > 2, infinite=infinite)
-        if votes[0] * 2 > n:
+        _refuse(votes[2:-1] * 2 > n, names, begun=steps > 2, infinite=infinite)
+        if votes[0] * 2 > n and not votes[-1]:
             break
     k = start.shape[1]
     ended = [unpacked(own, k) for own in sums]
@@ -161,70 +158,10 @@ def maximise(
     )
 
 
-class _Climb:
-    """One party on its way: the last point that was good, the step from there, and the point that is tried."""
-
-    def __init__(self, start: Array, relative: float, absolute: float, reach: float) -> None:
-        k = len(start)
-        self.relative, self.absolute, self.reach = relative, absolute, reach
-        self.point, self.votes = start, np.zeros(2 + 2 * k)
-        self.good: tuple[float, Array, Array] | None = None  # objective, point, step
-        self.halved = 0
-
-    def hear(self, sums: Array) -> None:
-        """What was agreed on at the point, and where to go from there."""
-        self._heard = unpacked(sums, len(self.point)), self.point, self.good, self.halved
-        f, *_ = self._heard[0]
-        fell = self.good is not None and not f >= self.good[0] - self._error(sums) - 1e-8 * abs(f)
-        self._go(fell and self.halved < HALVINGS)
-
-    def overrule(self, halve: bool) -> None:
-        """Others have another opinion on whether the objective fell."""
-        _, self.point, self.good, self.halved = self._heard
-        self._go(halve)
-
-    def _go(self, halve: bool) -> None:
-        (f, g, H), here, _, _ = self._heard
-        self.votes = np.zeros_like(self.votes)
-        if halve and self.good is not None:
-            self.halved += 1
-            _, point, step = self.good
-            self.point, self.votes[1] = point + step / 2**self.halved, 1.0
-            return
-        flat, infinite = self._untold(H)
-        step = _solved(H, g)
-        longest = float(np.abs(step).max(initial=0.0))
-        cut = longest > STRIDE * self.reach
-        step = step * (STRIDE * self.reach / longest) if cut else step
-        self.votes[0] = float(not cut and abs(float(g @ step)) <= SMALL)
-        self.votes[2:] = np.concatenate([flat, np.maximum(infinite, np.abs(here) > self.reach)])
-        self.good, self.point, self.halved = (f, here, step), here + step, 0
-
-    def _error(self, sums: Array) -> float:
-        """What an agreement leaves open of a number."""
-        return self.relative * float(np.abs(sums).max(initial=0.0)) + self.absolute
-
-    def _untold(self, H: Array) -> tuple[Array, Array]:
-        """Per parameter whether the information has nothing on it, and whether it hangs on others: to the precision of
-        the agreement."""
-        k = len(H)
-        error, size = self._error(H), np.diag(H)
-        flat = size * RIGHT <= error
-        if flat.any() or not k:
-            return flat.astype(float), np.zeros(k)
-        values, vectors = np.linalg.eigh(H / np.sqrt(np.outer(size, size)))
-        if values[0] * RIGHT > error * float((1 / size).sum()):
-            return np.zeros(k), np.zeros(k)
-        share = np.abs(vectors[:, 0])
-        return np.zeros(k), (share > 0.1 * share.max()).astype(float)
-
-
-def _solved(H: Array, g: Array) -> Array:
-    try:
-        step = np.linalg.solve(H, g)
-    except np.linalg.LinAlgError:  # far from where opinions differ: everybody flags it
-        return np.zeros_like(g)
-    return np.asarray(step, dtype=np.float64) if np.isfinite(step).all() else np.zeros_like(g)
+def _sent(sums: Array, climb: Climb, largest: float) -> Array:
+    """What a party contributes: sums, its votes, and whether the sums are beyond what can be sent."""
+    beyond = not bool((np.abs(sums) <= largest).all())  # NaN is beyond as well
+    return np.concatenate([np.zeros_like(sums) if beyond else sums, climb.votes, [float(beyond)]])
 
 
 def _refuse(flags: npt.NDArray[np.bool_], names: Sequence[str], *, begun: bool, infinite: str) -> None:

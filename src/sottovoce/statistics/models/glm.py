@@ -1,0 +1,172 @@
+"""Generalised linear models of tables."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.formula import Formula
+from ...data.rows import Rows
+from ...data.schema import Schema
+from ...data.selection import ModelColumns
+from ...errors import InvalidInput, is_number
+from ..agreements import Agreements
+from ..analysis import Analysis
+from ..statistic import Statistic
+from .families import FAMILIES, Family, family_of
+from .glm_fit import GLMFit
+from .glm_model import GLMModel
+from .glm_program import agreements_of, counts_of, glm_program, numbers_of
+from .links import LINKS, Link
+from .new_rows import design_schema
+
+DISPERSIONS = ("fixed", "pearson")
+ROBUST = ("HC0", "HC1")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GLM(Analysis):
+    """``formula`` with a response of ``family``; see ``Study.glm``."""
+
+    formula: str
+    family: str = "binomial"  # type: ignore[assignment,misc]  # the word of everybody for it; see ``answers``
+    link: str | None = None
+    weights: str | None = None
+    exposure: str | None = None
+    shape: float | None = None
+    dispersion: str | None = None
+    robust: str | None = None
+
+    type: ClassVar[str] = "glm"
+
+    @classmethod
+    def answers(cls) -> builtins.type[Statistic]:
+        return GLMFit
+
+    def __post_init__(self) -> None:
+        settled(self.family, self.link, self.shape, self.dispersion, self.robust, self.exposure is not None)
+        for key in ("weights", "exposure"):
+            _check_number(key, getattr(self, key), self.schema)
+        self._check_response()
+        if self.model.offset is not None and (self.model.link.power or 0) < 0:
+            raise InvalidInput(f"formula: offset() has no use with the link {self.model.link.name}. Leave it out.")
+        if not self.model.k:
+            raise InvalidInput("formula: it has no terms. Add some, or an intercept.")
+
+    def _check_response(self) -> None:
+        response = self.selection.design.response
+        if len(response) != 1:
+            raise InvalidInput(f"formula: it needs one column before ~, which is to be explained; got {len(response)}.")
+        column = self.schema.get(response[0])
+        if column is not None and column.type == "category":
+            if self.family != "binomial":
+                raise InvalidInput(f"formula: {column.name!r} is a category, and no response of family {self.family}.")
+            if len(column.levels) != 2:
+                raise InvalidInput(
+                    f"formula: {column.name!r} has {len(column.levels)} levels; family binomial takes two. Merge some, "
+                    "or take a multinomial model."
+                )
+
+    @cached_property
+    def selection(self) -> ModelColumns:
+        formula = Formula(self.formula)
+        design = formula.design(design_schema(self.schema, formula))
+        return ModelColumns(design, tuple(dict.fromkeys(name for name in (self.weights, self.exposure) if name)))
+
+    @cached_property
+    def model(self) -> GLMModel:
+        """What is fitted."""
+        taken = self.selection
+        family, link, dispersion = settled(
+            self.family, self.link, self.shape, self.dispersion, self.robust, self.exposure is not None
+        )
+        response = taken.design.response[0]
+        column = self.schema.get(response)
+        return GLMModel(
+            names=taken.slopes, response=response, family=family, link=link, intercept=taken.intercept,
+            unit=np.array(self.scale[: len(taken.slopes) + 1]), offset=taken.offset,
+            exposure=None if self.exposure is None else taken.place(self.exposure),
+            weights=None if self.weights is None else taken.place(self.weights),
+            turned=column is not None and column.type == "category" and column.reference != column.levels[0],
+            dispersion=dispersion, robust=self.robust, formula=self.formula, weights_name=self.weights,
+            exposure_name=self.exposure,
+        )  # fmt: skip
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Statistic:
+        return glm_program(agreements, rows, self.model, self.mask)
+
+    def check(self, rows: Rows, parties: int) -> None:
+        self.model.check(rows, parties)
+
+    @property
+    def revealed(self) -> list[str]:
+        return revealed_of(self.model)
+
+    @property
+    def stages(self) -> int:
+        return agreements_of(self.model)
+
+    @property
+    def numbers(self) -> int:
+        return numbers_of(self.model)
+
+    @property
+    def counts(self) -> int:
+        return counts_of(self.model)
+
+    @property
+    def parameters(self) -> int:
+        return self.model.k
+
+
+def settled(
+    family: str, link: str | None, shape: float | None, dispersion: str | None, robust: str | None, exposed: bool
+) -> tuple[Family, Link, str]:
+    """Family, link and dispersion, or a sentence that begins with the name of what is wrong."""
+    if family not in FAMILIES:
+        raise InvalidInput(f"family must be one of {', '.join(FAMILIES)}; got {family!r}.")
+    if (shape is not None) != (family == "negative_binomial"):
+        need = "needs a shape, the alpha of its variance mu + alpha mu^2" if shape is None else "has no shape"
+        raise InvalidInput(f"shape: family {family} {need}; got {shape!r}.")
+    if shape is not None and not (is_number(shape) and math.isfinite(shape) and shape > 0):
+        raise InvalidInput(f"shape must be a positive number; got {shape!r}.")
+    chosen = family_of(family, None if shape is None else float(shape))
+    if link is not None and link not in chosen.links:
+        raise InvalidInput(f"link must be one of {', '.join(chosen.links)} for family {family}; got {link!r}.")
+    name = link or chosen.links[0]
+    if dispersion is not None and dispersion not in DISPERSIONS:
+        raise InvalidInput(f"dispersion must be one of {', '.join(DISPERSIONS)}; got {dispersion!r}.")
+    if chosen.estimated and dispersion == "fixed":
+        raise InvalidInput(f"dispersion of family {family} is estimated; got 'fixed'. Leave it out.")
+    if robust is not None and robust not in ROBUST:
+        raise InvalidInput(f"robust must be one of {', '.join(ROBUST)}, or left out; got {robust!r}.")
+    if exposed and name != "log":
+        raise InvalidInput(f"exposure needs the link log; got {name!r}. Use offset() or weights.")
+    return chosen, LINKS[name], dispersion or ("pearson" if chosen.estimated else "fixed")
+
+
+def revealed_of(model: GLMModel) -> list[str]:
+    """What the sums are of that every honest component discloses."""
+    k = model.k
+    found = [
+        f"the numbers of {model.counted}",
+        f"the sums of {len(model.names)} columns, of their squares about the means, and of {model.response}",
+        f"at every step of Fisher scoring the deviance, its score and its information: {1 + k + k * (k + 1) // 2} sums",
+        "the sums of squared residuals, and the log-likelihood",
+    ]
+    return found + (["the products of the scores of rows, for the errors"] if model.robust else [])
+
+
+def _check_number(key: str, name: str | None, schema: Schema) -> None:
+    if name is None:
+        return
+    if name not in schema:
+        raise InvalidInput(f"{key} must be a column of the schema; got {name!r}.")
+    if schema[name].type not in ("number", "integer"):
+        raise InvalidInput(f"{key} must be a column of numbers; {name!r} is a {schema[name].type}.")

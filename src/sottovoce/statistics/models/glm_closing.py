@@ -1,0 +1,119 @@
+"""What is reported of a generalised linear model at its maximum: residuals, dispersion, errors, log-likelihoods."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...costs.base import Array
+from ...pdmm.masks import GaussianMask
+from ..agreements import Agreements
+from ..likelihood.maximise import Maximum
+from ..likelihood.powers import agreed_powers
+from .glm_fit import GLMFit
+from .glm_model import Known
+from .glm_sums import Part
+
+AGREEMENTS = 4
+
+
+def numbers(k: int) -> int:
+    """How many real numbers of a party travel, at most."""
+    return 4 + k * (k + 1) + 2
+
+
+def closed(
+    agreements: Agreements, parts: list[Part], known: Known, mask: GaussianMask, top: Maximum, null: Array, first: Array
+) -> GLMFit:
+    """The answer. ``null``: the intercept of the model that has nothing else; ``first``: about its objective."""
+    own, model = parts[0], parts[0].model
+    N, df, n = known.N, known.N - model.k, agreements.parties
+    unit = np.array([N, known.size, known.size, known.size], dtype=np.float64)
+    if model.family.estimated:  # residuals of a good fit are small: they are agreed on in units of their own
+        held = -2 * np.column_stack([top.objective, first]) * known.size / N
+        fit, nothing = agreed_powers(agreements, held, "orders of magnitude of the deviances")
+        unit = np.array([N * fit, N * fit, N * nothing, N])
+    sums = np.array([_residuals(part, eta) for part, eta in zip(parts, null, strict=True)])
+    agreed = agreements.mean(n / unit * sums, mask, degree=0, of="squared residuals, deviances") * unit
+    chi2, deviance, null_deviance, perfect = agreed.T
+    scale = _scale(parts, chi2, df)  # as in units of the parts
+    llf, llnull = -deviance * own.measure / 2 + perfect, -null_deviance * own.measure / 2 + perfect
+    if model.family.estimated:
+        # That of a Gaussian is at the variance that makes it largest, as statsmodels has it.
+        at = np.column_stack([deviance / N if model.family.power == 0 else scale, scale])
+        sums = np.array(
+            [[part.saturated(s * part.measure) for s in both] for part, both in zip(parts, at, strict=True)]
+        )
+        perfects = agreements.mean(n / N * sums, mask, degree=0, of="the log-likelihood of a perfect fit") * N
+        llf, llnull = (perfects - np.column_stack([deviance, null_deviance]) / (2 * at)).T
+    covariance = scale[0] * np.linalg.inv(top.information[0]) / known.size
+    if model.robust is not None:
+        covariance = _sandwich(agreements, parts, known, mask, top, unit[0] if model.family.estimated else known.size)
+        covariance *= (N / df if df else np.nan) if model.robust == "HC1" else 1.0
+    T = own.columns.back * own.factor
+    params = T @ top.theta[0]
+    if model.intercept:
+        params[0] += own.centre
+    return GLMFit(
+        *agreements.made,
+        terms=own.columns.terms,
+        params=params,
+        covariance=T @ covariance @ T.T,
+        nobs=N,
+        response=model.response,
+        family=model.family.name,
+        link=model.link.name,
+        shape=getattr(model.family, "shape", None),
+        dispersion=model.dispersion,
+        robust=model.robust,
+        scale=float(scale[0] * own.measure),
+        deviance=float(deviance[0] * own.measure),
+        null_deviance=float(null_deviance[0] * own.measure),
+        pearson_chi2=float(chi2[0] * own.measure),
+        llf=float(llf[0]),
+        llnull=float(llnull[0]),
+        steps=top.steps,
+        formula=model.formula,
+        weights=model.weights_name,
+        exposure=model.exposure_name,
+    )
+
+
+def _residuals(part: Part, null: float) -> Array:
+    """Squared residuals and the deviance where the climb ended, the deviance without columns, the log-likelihood of a
+    perfect fit; the last where it does not hang on the dispersion."""
+    perfect = 0.0 if part.model.family.estimated else part.saturated(1.0)
+    return np.array([part.chi2, part.deviance, part.of_null(null), perfect])
+
+
+def _scale(parts: list[Part], chi2: Array, df: int) -> Array:
+    """The dispersion, as each local party holds it; NaN where no row is left to tell it."""
+    if parts[0].model.dispersion == "fixed":
+        return np.full(len(parts), 1 / parts[0].measure)
+    return chi2 / df if df else np.full(len(parts), np.nan)
+
+
+def _sandwich(
+    agreements: Agreements, parts: list[Part], known: Known, mask: GaussianMask, top: Maximum, unit: float
+) -> Array:
+    """``H^-1 (sum u u') H^-1`` for the scores ``u`` of the rows (White, 1982). ``H`` is the observed information, which
+    is the expected one where the link is canonical."""
+    model, k = parts[0].model, parts[0].model.k
+    upper, canonical = np.triu_indices(k), model.link.name == model.family.canonical
+    sums = []
+    for part, theta in zip(parts, top.theta, strict=True):
+        observed = [] if canonical else [part.observed(theta)[upper] / known.size]
+        sums.append(np.concatenate([part.scores(theta)[upper] / unit, *observed]))
+    of = "products of scores" + ("" if canonical else ", and the observed information")
+    agreed = agreements.mean(agreements.parties * np.array(sums), mask, degree=0, of=of)[0]
+    meat, H = _symmetric(agreed[: len(upper[0])], k) * unit, top.information[0]
+    if not canonical:
+        H = _symmetric(agreed[len(upper[0]) :], k)
+    bread = np.linalg.inv(H) / known.size
+    return np.asarray(bread @ meat @ bread)
+
+
+def _symmetric(half: Array, k: int) -> Array:
+    whole, upper = np.empty((k, k)), np.triu_indices(k)
+    whole[upper] = half
+    whole.T[upper] = half
+    return whole

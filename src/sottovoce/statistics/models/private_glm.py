@@ -1,0 +1,165 @@
+"""Generalised linear models of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...costs.base import as_floats
+from ...data.rows import ArrayRows, Rows
+from ...errors import InvalidCost, InvalidInput
+from ...files.frames import read_columns
+from ...network import Network
+from ...pdmm.masks import GaussianMask
+from ...pdmm.overlay import AskedOverlay
+from ...pdmm.schedules import Schedule
+from ...pdmm.shards import whose
+from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
+from ..shards import Shards, _one_per_party, read_regression, read_scale
+from .glm import settled
+from .glm_fit import GLMFit
+from .glm_model import GLMModel
+from .glm_program import glm_program
+
+
+def private_glm(
+    network: Network,
+    shards: Shards,
+    *,
+    family: str = "binomial",
+    link: str | None = None,
+    shape: float | None = None,
+    dispersion: str | None = None,
+    robust: str | None = None,
+    target: str | None = None,
+    weights: Shards | None = None,
+    offset: Shards | None = None,
+    exposure: Shards | None = None,
+    intercept: bool = True,
+    names: Sequence[str] | None = None,
+    scale: npt.ArrayLike | Mapping[str, float] | None = None,
+    mask: GaussianMask = DEFAULT_MASK,
+    overlay: AskedOverlay = "tree",
+    schedule: Schedule | None = None,
+    seed: int | None = None,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    max_rounds: int | None = None,
+    progress: bool | None = None,
+) -> GLMFit:
+    """A generalised linear model of ``y`` on the columns of ``X``, over the pooled rows of shards ``(X_i, y_i)``.
+
+    Revealed, of each honest component: its number of rows, events or counts, the sums of its columns and of their
+    squares, and at every step of Fisher scoring its deviance, score and information.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom; one node a party.
+    shards : sequence of pairs, or mapping
+        ``(X_i, y_i)`` of every party, with ``n_i`` rows, in the order of the nodes or by their names. The columns of
+        frames are matched by name, in the order of the first party's.
+    family : str
+        Of the response: ``"binomial"`` (0 and 1, or proportions of the trials in ``weights``), ``"poisson"``,
+        ``"negative_binomial"`` of a given ``shape``, ``"gamma"``, ``"inverse_gaussian"`` or ``"gaussian"``.
+    link : str, optional
+        ``"logit"``, ``"probit"`` or ``"cloglog"``; ``"log"``; ``"inverse"`` for gamma, ``"inverse_squared"`` for
+        inverse Gaussian; ``"identity"``. Default: the first that the family has.
+    shape : float, optional
+        Of the negative binomial family, whose variance is ``mu + shape mu^2``.
+    dispersion : {"fixed", "pearson"}, optional
+        1, which binomial and count families have unless told otherwise, or estimated from Pearson's residuals.
+    robust : {"HC0", "HC1"}, optional
+        Errors from the sandwich, which hold where the variance is another than the family's.
+    target : str, optional
+        Shards are frames, and this one of their columns is ``y``; the others are ``X``.
+    weights : sequence, optional
+        Per party a positive number per row: the variance of its response is divided by it, as in R; ``var_weights`` in
+        statsmodels.
+    offset, exposure : sequence, optional
+        Per party a number per row: what is added to the linear predictor; positive numbers whose logarithm is.
+    intercept : bool
+        Whether to fit one.
+    names : sequence of str, optional
+        Of the columns of arrays; frames have them.
+    scale : float, sequence or mapping, optional
+        Public numbers that bring the columns, and last the target, to size 1: ``d + 1`` of them, one for all, or by
+        name.
+    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
+        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+
+    Returns
+    -------
+    GLMFit
+
+    Raises
+    ------
+    InvalidInput
+        Shards that do not fit together, responses that the family does not have, columns that do not determine the
+        parameters, or that separate the outcomes.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> X = [[[0.0], [1.0], [2.0]], [[0.0], [1.0]], [[3.0], [4.0]]]
+    >>> visits = [[1, 2, 3], [1, 1], [6, 9]]
+    >>> fit = sv.private_glm(sv.Network.ring(3), list(zip(X, visits)), family="poisson", names=["age"])
+    >>> fit.terms, fit.params.round(4).tolist(), fit.bse.round(4).tolist()
+    (('Intercept', 'age'), [0.0145, 0.5485], [0.4306, 0.1387])
+    """
+    chosen, by, phi = settled(family, link, shape, dispersion, robust, exposure is not None)
+    if offset is not None and (by.power or 0) < 0:
+        raise InvalidInput(f"offset has no use with the link {by.name}. Leave it out.")
+    read, d, found, target = read_regression(network, shards, None, target)
+    if found is not None and names is not None and tuple(names) != found:
+        raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
+    columns = _names(found or names, d, bool(intercept))
+    response = target or ("y" if "y" not in columns else "target")
+    unit = read_scale(scale, (*columns, response), "column of X and one for the target")
+    check_mask(mask, GaussianMask)
+    further = {"offset": offset, "exposure": exposure, "weights": weights}
+    given = {name: _one_per_party(network, values, name) for name, values in further.items() if values is not None}
+    places: dict[str, Any] = {name: d + 1 + place for place, name in enumerate(given)}
+    model = GLMModel(
+        columns, response, chosen, by, bool(intercept), unit, **places, dispersion=phi, robust=robust
+    )  # fmt: skip
+    if not model.k:
+        raise InvalidInput("shards: X has no columns, and there is no intercept. There is nothing to fit.")
+    rows: list[Rows] = []
+    for i, who in enumerate(whose(network, "party")):
+        part = read[i]
+        assert isinstance(part, ArrayRows)
+        more = [_per_row(who, name, values[i], len(part)) for name, values in given.items()]
+        rows.append(ArrayRows(np.column_stack([part.array, *more])))
+        try:
+            model.check(rows[-1], network.n)
+        except InvalidInput as error:
+            raise InvalidInput(f"{who}: {error}") from None
+    simulation = Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress)
+    return glm_program(SimulatedAgreements(simulation), rows, model, mask)
+
+
+def _per_row(who: str, name: str, given: Any, rows: int) -> npt.NDArray[np.float64]:
+    columns = read_columns(given, f"{who}, {name}")
+    try:
+        values = as_floats(given if columns is None else columns.values, name)
+    except InvalidCost as error:
+        raise InvalidInput(f"{who}: {error}") from None
+    values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.shape != (rows,) or not np.isfinite(values).all():
+        raise InvalidInput(f"{who}: {name} must be {rows} finite numbers, one per row; got shape {values.shape}.")
+    return values
+
+
+def _names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"x{k}" for k in range(d))
+    columns = tuple(names)
+    if len(columns) != d or len(set(columns)) != d or not all(isinstance(name, str) for name in columns):
+        raise InvalidInput(f"names must be {d} different strings, one per column of X; got {names!r}.")
+    if intercept and "Intercept" in columns:
+        raise InvalidInput("a column is called 'Intercept', but there is one already. Rename it.")
+    return columns
