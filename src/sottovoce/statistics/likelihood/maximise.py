@@ -27,6 +27,7 @@ from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements, resolution
 
 Sums = Callable[[Array], Array]  # of a party's rows at some parameters: ``packed(objective, score, information)``
+Of = Callable[[Array, Array], Array]  # of agreed sums and the parameters: the same
 
 MOST = 60  # agreements
 SMALL = 1e-12  # Newton's decrement per unit of information, after which one step is left: it squares the error
@@ -48,6 +49,10 @@ class Maximum:
         There, summed over all rows and divided by ``size``: ``(local,)``, ``(local, k)``, ``(local, k, k)``.
     first : ndarray
         ``(local,)``, the objective at the start.
+    first_score, first_information : ndarray
+        Likewise, for a score test.
+    sums : ndarray
+        ``(local, ...)``, what was agreed on at the end, divided by ``size``.
     steps : int
         Points at which sums were agreed on.
     """
@@ -57,6 +62,9 @@ class Maximum:
     score: Array
     information: Array
     first: Array
+    first_score: Array
+    first_information: Array
+    sums: Array
     steps: int
 
 
@@ -88,6 +96,7 @@ def maximise(
     *,
     reach: float = REACH,
     infinite: str = "",
+    of_sums: Of = lambda sums, _: sums,
 ) -> Maximum:
     """Climb a concave objective, or one that Fisher scoring climbs.
 
@@ -106,6 +115,9 @@ def maximise(
         How far a parameter may be from 0; ``inf`` where it has units of the data.
     infinite : str
         What it means if a parameter grows without bound, as the end of a sentence.
+    of_sums : callable
+        Makes ``packed`` numbers of the agreed sums, divided by ``size``, and the parameters there, where the objective
+        is not a sum over rows itself.
 
     Returns
     -------
@@ -134,10 +146,15 @@ def maximise(
         width = climbs[0].votes.size
         return agreed[:, :-width], np.rint(n * agreed[0, -width:])
 
+    def packs() -> list[Array]:
+        """Objective, score and information of the sums, as each local party has them."""
+        return [of_sums(own, climb.point) for own, climb in zip(sums, climbs, strict=True)]
+
+    k = start.shape[1]
     sums, _ = agree()
-    first = sums[:, 0].copy()
+    begun = [unpacked(own, k) for own in packs()]
     for steps in count(2):
-        for climb, own in zip(climbs, sums, strict=True):
+        for climb, own in zip(climbs, packs(), strict=True):
             climb.hear(own)
         sums, votes = agree()
         halve = votes[1]
@@ -148,15 +165,17 @@ def maximise(
         _refuse(votes[2:] * 2 > n, names, begun=steps > 2, infinite=infinite)
         if votes[0] * 2 > n:
             break
-    k = start.shape[1]
-    ended = [unpacked(own, k) for own in sums]
+    ended = [unpacked(own, k) for own in packs()]
     agreements.shown[-1] = replace(agreements.shown[-1], iterate=False)
     return Maximum(
         np.array([climb.point for climb in climbs]),
         np.array([f for f, _, _ in ended]),
         np.array([g for _, g, _ in ended]),
         np.array([H for _, _, H in ended]),
-        first,
+        np.array([f for f, _, _ in begun]),
+        np.array([g for _, g, _ in begun]),
+        np.array([H for _, _, H in begun]),
+        sums,
         steps,
     )
 
