@@ -86,6 +86,7 @@ from .pdmm.solve import iterate, solve
 from .pdmm.transcript import MessageTable
 from .statistics import (
     private_covariance,
+    private_cox,
     private_histogram,
     private_least_squares,
     private_mean,
@@ -163,6 +164,7 @@ __all__ = [
     "logistic",
     "nodes_of",
     "private_covariance",
+    "private_cox",
     "private_histogram",
     "private_least_squares",
     "private_mean",

@@ -17,7 +17,9 @@ from .fit import Fit
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
+from .models.cox_fit import CoxFit
 from .models.multinomial_fit import MultinomialFit
+from .models.private_cox import private_cox
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
@@ -27,6 +29,7 @@ from .survival.log_rank import LogRank
 from .survival.nelson_aalen import NelsonAalen
 
 __all__ = [
+    "CoxFit",
     "Curves",
     "Disclosure",
     "Fit",
@@ -41,6 +44,7 @@ __all__ = [
     "Regression",
     "Statistic",
     "private_covariance",
+    "private_cox",
     "private_histogram",
     "private_least_squares",
     "private_mean",

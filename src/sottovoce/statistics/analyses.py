@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .analysis import Analysis
 from .linear.linear_model import LinearModel
+from .models.cox import CoxAnalysis
 from .models.multinomial import Multinomial
 from .survival.kaplan_meier import KaplanMeierAnalysis
 from .survival.log_rank import LogRankAnalysis
@@ -12,6 +13,7 @@ from .survival.nelson_aalen import NelsonAalenAnalysis
 _ALL: tuple[type[Analysis], ...] = (
     LinearModel,
     Multinomial,
+    CoxAnalysis,
     KaplanMeierAnalysis,
     NelsonAalenAnalysis,
     LogRankAnalysis,
