@@ -86,6 +86,7 @@ from .pdmm.solve import iterate, solve
 from .pdmm.transcript import MessageTable
 from .statistics import (
     private_covariance,
+    private_cox,
     private_glm,
     private_histogram,
     private_least_squares,
@@ -164,6 +165,7 @@ __all__ = [
     "logistic",
     "nodes_of",
     "private_covariance",
+    "private_cox",
     "private_glm",
     "private_histogram",
     "private_least_squares",

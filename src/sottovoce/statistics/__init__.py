@@ -17,8 +17,10 @@ from .fit import Fit
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
-from .models.multinomial_fit import MultinomialFit
+from .models.cox_fit import CoxFit
 from .models.glm_fit import GLMFit
+from .models.multinomial_fit import MultinomialFit
+from .models.private_cox import private_cox
 from .models.private_glm import private_glm
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
@@ -29,6 +31,7 @@ from .survival.log_rank import LogRank
 from .survival.nelson_aalen import NelsonAalen
 
 __all__ = [
+    "CoxFit",
     "Curves",
     "Disclosure",
     "Fit",
@@ -44,6 +47,7 @@ __all__ = [
     "Regression",
     "Statistic",
     "private_covariance",
+    "private_cox",
     "private_glm",
     "private_histogram",
     "private_least_squares",

@@ -210,6 +210,13 @@ def resolution(mask: GaussianMask) -> float:
     return 12 * mask.grid
 
 
+def carried(parties: int, mask: GaussianMask) -> float:
+    """The largest number that a model lets a party contribute. No range of the data tells how large score, information
+    and objective can get, so it is what the mask hides well, or 25 times the mean over all rows of a party that has
+    nearly all of them, where that is more."""
+    return max(mask.hides / 2, 25.0 * parties)
+
+
 def check_mask(mask: GaussianMask | ModularMask, family: type[GaussianMask] | type[ModularMask]) -> None:
     """Gaussian pads are for real numbers, modular ones for counts; without a mask nothing is private."""
     if not isinstance(mask, family):

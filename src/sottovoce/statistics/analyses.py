@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .analysis import Analysis
 from .linear.linear_model import LinearModel
+from .models.cox import CoxAnalysis
 from .models.glm import GLM
 from .models.multinomial import Multinomial
 from .survival.kaplan_meier import KaplanMeierAnalysis
@@ -14,6 +15,7 @@ _ALL: tuple[type[Analysis], ...] = (
     LinearModel,
     GLM,
     Multinomial,
+    CoxAnalysis,
     KaplanMeierAnalysis,
     NelsonAalenAnalysis,
     LogRankAnalysis,

@@ -43,9 +43,9 @@ from ...files.toml_table import Table
 from ...pdmm.hiding import size_of
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import Integers
+from ...statistics.agreements import carried
 from ...statistics.at_one_party import LARGEST
 from ..protocol.agreement import Contradiction
-from .largest import largest_of_a_model
 
 ROUNDING = 1e-9
 
@@ -126,7 +126,7 @@ class Limits:
 
     def check_model(self, contribution: Array, mask: GaussianMask) -> None:
         """Before it leaves: what a model makes of values."""
-        if np.abs(contribution).max(initial=0.0) > largest_of_a_model(self.n, self.size, mask):
+        if np.abs(contribution).max(initial=0.0) > carried(self.n, mask):
             raise Contradiction(
                 "what this party would have to say of the model is larger than this run hides. Nothing of it was "
                 "said. Agree on a new run, with a larger [mask] variance, or with ranges for all columns."

@@ -20,13 +20,12 @@ from ...files.toml_table import Table, TomlFile
 from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.modular_mask import ModularMask
-from ...statistics.agreements import DEFAULT_MASK
+from ...statistics.agreements import DEFAULT_MASK, carried
 from ...statistics.analysis import Analysis
 from ...statistics.asked_table import read_asked, refuse_without_schema
 from ...statistics.at_one_party import LARGEST, MASK_KEYS, Spec, read_spec
 from ...statistics.of_tables import Asked
 from .expected import Expected, from_ranges
-from .largest import largest_of_a_model
 
 Mask = GaussianMask | ModularMask
 
@@ -103,7 +102,7 @@ class Question:
         is among equal parties, squares are about an agreed ``m`` of up to ``size``, so that their variance is that of
         ``(t - m)^2``, and residuals are squares of up to ``(2 size)^2``."""
         if isinstance(self.statistic, Analysis):
-            return largest_of_a_model(self.parties, self.size, self.mask) ** 2
+            return carried(self.parties, self.mask) ** 2 if isinstance(self.mask, GaussianMask) else 0.0
         residuals = 1 if self.kind == "least_squares" and self.squares else 0
         values = self.numbers if self.statistic is None else self.statistic.values
         products = self.numbers - values - residuals

@@ -26,17 +26,15 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...errors import Undetermined
 from ...pdmm.masks import GaussianMask
-from ..agreements import Agreements, resolution
+from ..agreements import Agreements, carried, resolution
 from .climb import REACH, Climb, packed, unpacked
 
-__all__ = ["LARGEST", "MOST", "REACH", "Maximum", "Sums", "maximise", "numbers", "packed", "unpacked"]
+__all__ = ["MOST", "REACH", "Maximum", "Sums", "maximise", "numbers", "packed", "unpacked"]
 
 Sums = Callable[[Array], Array]  # of a party's rows at some parameters: ``packed(objective, score, information)``
+Of = Callable[[Array, Array], Array]  # of agreed sums and the parameters: the same
 
 MOST = 60  # agreements
-LARGEST = (
-    1e4  # of what a party contributes: pads of the default mask hide no more, and votes keep their digits beside it
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +49,10 @@ class Maximum:
         There, summed over all rows and divided by ``size``: ``(local,)``, ``(local, k)``, ``(local, k, k)``.
     first : ndarray
         ``(local,)``, the objective at the start.
+    first_score, first_information : ndarray
+        Likewise, for a score test.
+    sums : ndarray
+        ``(local, ...)``, what was agreed on at the end, divided by ``size``.
     steps : int
         Points at which sums were agreed on.
     """
@@ -60,6 +62,9 @@ class Maximum:
     score: Array
     information: Array
     first: Array
+    first_score: Array
+    first_information: Array
+    sums: Array
     steps: int
 
 
@@ -78,6 +83,7 @@ def maximise(
     *,
     reach: float = REACH,
     infinite: str = "",
+    of_sums: Of = lambda sums, _: sums,
 ) -> Maximum:
     """Climb a concave objective, or one that Fisher scoring climbs.
 
@@ -97,6 +103,9 @@ def maximise(
         How far a parameter may be from 0; ``inf`` where it has units of the data.
     infinite : str
         What it means if a parameter grows without bound, as the end of a sentence.
+    of_sums : callable
+        Makes ``packed`` numbers of the agreed sums, divided by ``size``, and the parameters there, where the objective
+        is not a sum over rows itself.
 
     Returns
     -------
@@ -111,7 +120,9 @@ def maximise(
     """
     n, share = agreements.parties, agreements.parties / size
     climbs = [Climb(point, agreements.tol, resolution(mask), reach) for point in start]
-    largest = min(LARGEST, 0.01 / (n * agreements.tol)) if agreements.tol else LARGEST
+    largest = carried(n, mask)
+    if agreements.tol:
+        largest = min(largest, 0.01 / (n * agreements.tol))  # votes keep their digits beside it
     taken = count()
 
     def agree() -> tuple[Array, Array]:
@@ -132,9 +143,15 @@ def maximise(
             "the sums at the start are larger than an agreement carries. Bring columns and weights to size 1: give "
             "their ranges, or scale=."
         )
-    first = sums[:, 0].copy()
+
+    def packs() -> list[Array]:
+        """Objective, score and information of the sums, as each local party has them."""
+        return [of_sums(own, climb.point) for own, climb in zip(sums, climbs, strict=True)]
+
+    k = start.shape[1]
+    begun = [unpacked(own, k) for own in packs()]
     for steps in count(2):
-        for climb, own in zip(climbs, sums, strict=True):
+        for climb, own in zip(climbs, packs(), strict=True):
             climb.hear(own, beyond=bool(votes[-1]))
         sums, votes = agree()
         halve = votes[1]
@@ -145,15 +162,17 @@ def maximise(
         _refuse(votes[2:-1] * 2 > n, names, begun=steps > 2, infinite=infinite)
         if votes[0] * 2 > n and not votes[-1]:
             break
-    k = start.shape[1]
-    ended = [unpacked(own, k) for own in sums]
+    ended = [unpacked(own, k) for own in packs()]
     agreements.shown[-1] = replace(agreements.shown[-1], iterate=False)
     return Maximum(
         np.array([climb.point for climb in climbs]),
         np.array([f for f, _, _ in ended]),
         np.array([g for _, g, _ in ended]),
         np.array([H for _, _, H in ended]),
-        first,
+        np.array([f for f, _, _ in begun]),
+        np.array([g for _, g, _ in begun]),
+        np.array([H for _, _, H in begun]),
+        sums,
         steps,
     )
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from ..asking import Asking
+from ..models.cox import CoxAnalysis
+from ..models.cox_fit import CoxFit
 from .kaplan_meier import KaplanMeier, KaplanMeierAnalysis
 from .log_rank import LogRank, LogRankAnalysis
 from .nelson_aalen import NelsonAalen, NelsonAalenAnalysis
@@ -143,3 +145,56 @@ class Survival(Asking):
         """
         options = {"strata": strata, "weighting": weighting, "rho": rho, "gamma": gamma, "grid": grid}
         return cast(LogRank, self._ask(LogRankAnalysis, time=time, event=event, by=by, **options))
+
+    def cox(
+        self,
+        formula: str,
+        *,
+        ties: str = "efron",
+        baseline: str = "party",
+        grid: Sequence[float] | int | None = None,
+        min_departures: int | None = None,
+    ) -> CoxFit:
+        """Cox's proportional hazards: how columns change the hazard of an event.
+
+        Every party keeps its rows in memory, sorted by time. Revealed, of each honest component, at every step of
+        Newton's method: its log-likelihood, score and information; with one baseline for all parties, its sums over
+        each risk set, and before its events and censorings at each point of the grid.
+
+        Parameters
+        ----------
+        formula : str
+            ``"days, death ~ age + C(sex)"``: a time and an event, as for ``kaplan_meier``, and what explains them.
+        ties : {"efron", "breslow"}
+            What is made of events at the same time.
+        baseline : {"party", "grid"}
+            Whether every party has a baseline of its own, a stratified model, or all have one, on a public grid.
+        grid : sequence of float, or int, optional
+            Of one baseline for all; as for ``kaplan_meier``.
+        min_departures : int, optional
+            A grid is refused where sums over fewer rows could be told apart: those who leave between two points with
+            events, and with Efron's ties those with and without the event at one. 5 unless told.
+
+        Returns
+        -------
+        CoxFit
+
+        Raises
+        ------
+        InvalidInput
+            A formula without a time and an event, no events, columns whose hazard ratios the rows do not tell, or a
+            grid that would show single rows.
+
+        Examples
+        --------
+        >>> import sottovoce as sv
+        >>> columns = {"days": {"type": "integer", "range": (0, 9)}, "death": "boolean", "dose": "number"}
+        >>> first = {"days": [2, 5, 7, 1], "death": [True, True, False, True], "dose": [0.1, 0.7, 0.5, 0.6]}
+        >>> second = {"days": [3, 9, 4, 4], "death": [True, False, True, True], "dose": [0.2, 0.4, 0.9, 0.3]}
+        >>> study = sv.Study(sv.Network.complete(2), [first, second], schema=sv.Schema(columns))
+        >>> fit = study.cox("days, death ~ dose")
+        >>> fit.terms, fit.events, fit.params.round(3).tolist()
+        (('dose',), 6, [-0.321])
+        """
+        options = {"ties": ties, "baseline": baseline, "grid": grid, "min_departures": min_departures}
+        return cast(CoxFit, self._ask(CoxAnalysis, formula=formula, **options))

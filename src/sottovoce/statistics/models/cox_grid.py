@@ -1,0 +1,209 @@
+"""One baseline for all parties on a public grid of times: sums at the points where events happen.
+
+With ``w = exp(x'beta)``, a party's rows add ``w``, ``w x`` and ``w x x'`` to the last point of events that they reach;
+summed up from the end, these are the sums over the risk sets, of which the partial likelihood is made (``cox_sums``).
+Efron's takes the same of the events at every point that has two or more.
+
+What differs between two risk sets are the rows that leave between them: of a single one, the sums would show all its
+columns. So the counts, which are agreed on first, decide which grids are refused (``scarce``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ...costs.base import Array
+from ...errors import InvalidInput
+from ...pdmm.modular_mask import Integers
+from ..likelihood.maximise import packed
+from .cox_sums import shares
+
+Places = npt.NDArray[np.intp]
+LISTED = 30  # points of a grid that is proposed
+
+
+@dataclass(frozen=True, eq=False)
+class Leaving:
+    """How many rows of all parties leave at each point, and what follows for the sums that are shown.
+
+    ``censored`` and ``events`` are ``(points,)``; ``efron``: whether the sums over events are shown as well.
+    """
+
+    censored: Integers
+    events: Integers
+    efron: bool
+
+    @cached_property
+    def shown(self) -> Places:
+        """The points at which events happen: those of risk sets."""
+        return np.flatnonzero(self.events)
+
+    @cached_property
+    def apart(self) -> Places:
+        """Which of those have sums over their events beside the ones over the risk set."""
+        return np.flatnonzero(self.events[self.shown] > 1) if self.efron else np.empty(0, np.intp)
+
+    def width(self, p: int) -> int:
+        """How many numbers are summed up at every step."""
+        return p + 1 + (len(self.shown) + len(self.apart)) * _terms(p)
+
+    def scarce(self, fewest: int) -> list[tuple[int, int]]:
+        """Sums that would be of too few rows: at which point, and of how many. What can be told apart are the rows that
+        leave between two points of events, those who leave before the first, those with and without the event, and, of
+        Efron, both at one point."""
+        leaving = np.append(self.events + self.censored, 0)
+        ends = np.append(self.shown, len(leaving) - 1)
+        found = [(0, int(leaving[: ends[0]].sum()))]
+        for j, (point, end) in enumerate(pairwise(ends.tolist())):
+            d, everybody = int(self.events[point]), int(leaving[point:end].sum())
+            found += [(point, d), (point, everybody - d)] if j in self.apart else [(point, everybody)]
+        last = len(self.events) - 1
+        found += [(last, int(self.events.sum())), (last, int(self.censored.sum()))]
+        return [(point, count) for point, count in found if 0 < count < fewest]
+
+    def coarser(self, fewest: int) -> list[int]:
+        """Points of this grid, not too many to write down, that would do as one; none where even the last alone would
+        not."""
+        kept = self._merged(fewest)
+        while len(kept) > LISTED:
+            fewest *= 2
+            kept = self._merged(fewest)
+        return kept
+
+    def _merged(self, fewest: int) -> list[int]:
+        kept: list[int] = []
+        last = len(self.events) - 1
+        for point in range(last + 1):
+            if self._do(kept, point, fewest):
+                kept.append(point)
+        while kept and kept[-1] < last and (self.events + self.censored)[kept[-1] + 1 :].any():
+            kept.pop()  # rows are left at the end, too few for a point of their own
+            if self._do(kept, last, fewest):
+                kept.append(last)
+        return kept
+
+    def _do(self, kept: Sequence[int], point: int, fewest: int) -> bool:
+        """Whether the rows that leave after the points kept so far, up to this one, are enough."""
+        own = slice(kept[-1] + 1 if kept else 0, point + 1)
+        d, c = int(self.events[own].sum()), int(self.censored[own].sum())
+        return d >= fewest and (c == 0 or c >= fewest) if self.efron else d >= 1 and d + c >= fewest
+
+
+def refuse_scarce(leaving: Leaving, points: Sequence[float], fewest: int) -> None:
+    """Before any real number is shown: by counts, so that all say the same.
+
+    Raises
+    ------
+    InvalidInput
+        Sums over fewer than ``fewest`` rows, with a grid that has none, if there is one.
+    """
+    if not (found := leaving.scarce(fewest)):
+        return
+    some = ", ".join(f"{count} at {points[point]:g}" for point, count in found[:5]) + (", ..." if found[5:] else "")
+    kind = "events or other rows" if leaving.efron else "rows"
+    kept = ", ".join(f"{points[point]:g}" for point in leaving.coarser(fewest))
+    instead = f"Use a coarser grid, such as grid=[{kept}], or baseline" if kept else "Use baseline"
+    raise InvalidInput(
+        f"grid has points where fewer than min_departures = {fewest} {kind} leave ({some}): sums over the others would "
+        f'show theirs. {instead}="party".'
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """The rows of one party at the points of a grid.
+
+    Attributes
+    ----------
+    x, offset : ndarray
+        ``(n, p)`` and ``(n,)``.
+    event : ndarray of bool
+        Whether a row leaves with the event.
+    reached : ndarray of int
+        How many points of events a row reaches.
+    leaving : Leaving
+        Of all parties.
+    """
+
+    x: Array
+    offset: Array
+    event: npt.NDArray[np.bool_]
+    reached: Places
+    leaving: Leaving
+
+    @classmethod
+    def of(cls, x: Array, time: Array, event: Array, offset: Array, points: Sequence[float], all_: Leaving) -> Binned:
+        """Rows in any order; who is observed beyond the last point is censored there."""
+        place = np.searchsorted(np.asarray(points), time, side="left")
+        inside = (event > 0) & (place < len(points))
+        order = np.lexsort((*x.T, offset, inside, place))  # as in Stratum.of
+        place, inside = np.minimum(place, len(points) - 1)[order], inside[order]
+        reached = np.searchsorted(all_.shown, place, side="right")
+        return cls(x[order], offset[order], inside, reached, all_)
+
+    def sums(self, beta: Array) -> Array:
+        """Of events ``x`` and the offset; of the rows that leave from each point of events on ``w``, ``w x`` and
+        ``w x x'``; and of the events at those that have two or more."""
+        x, event, J = self.x, self.event, len(self.leaving.shown)
+        upper = np.triu_indices(x.shape[1])
+        w = np.exp(x @ beta + self.offset)
+        terms = w[:, None] * np.column_stack([np.ones(len(x)), x, x[:, upper[0]] * x[:, upper[1]]])
+        leave = _by(self.reached, terms, J + 1)[1:]
+        at_once = _by(self.reached[event] - 1, terms[event], J)[self.leaving.apart]
+        return np.concatenate([x[event].sum(axis=0), [self.offset[event].sum()], leave.ravel(), at_once.ravel()])
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """The partial likelihood of all rows, from agreed sums that are divided by ``size``, per event."""
+
+    leaving: Leaving
+    ties: str
+    size: int
+
+    def risk_sets(self, sums: Array, p: int) -> tuple[Array, Array]:
+        """Sums over the risk set, and over the events, at every point of events: ``(points, 1 + p + p(p+1)/2)``. The
+        latter are 0 where there is one event, or ties are Breslow's."""
+        J, q = len(self.leaving.shown), _terms(p)
+        leave = sums[p + 1 : p + 1 + J * q].reshape(J, q)
+        at_once = np.zeros((J, q))
+        at_once[self.leaving.apart] = sums[p + 1 + J * q :].reshape(-1, q)
+        return np.cumsum(leave[::-1], axis=0)[::-1], at_once
+
+    def packed(self, sums: Array, beta: Array) -> Array:
+        """Objective, score and information."""
+        p, d = len(beta), self.leaving.events[self.leaving.shown]
+        S, F = self.risk_sets(sums, p)
+        at = np.repeat(np.arange(len(d)), d)
+        share = shares(d, self.ties)
+        own = S[at] - share[:, None] * F[at]
+        c, m = own[:, 0], own[:, 1 : p + 1] / own[:, :1]
+        second, upper = np.empty((p, p)), np.triu_indices(p)
+        second[upper] = (own[:, p + 1 :] / own[:, :1]).sum(axis=0)
+        second.T[upper] = second[upper]
+        loglik = self.size * (float(sums[:p] @ beta) + float(sums[p])) - float(np.log(self.size * c).sum())
+        score = self.size * sums[:p] - m.sum(axis=0)
+        return packed(loglik, score, second - m.T @ m) / len(at)
+
+    def cumulative_hazard(self, sums: Array, p: int) -> Array:
+        """Breslow's estimate, at every point of events, for a row of ``x = 0``."""
+        S, _ = self.risk_sets(sums, p)
+        return np.cumsum(self.leaving.events[self.leaving.shown] / (self.size * S[:, 0]))
+
+
+def _terms(p: int) -> int:
+    """Numbers of a point: of ``w``, ``w x`` and half of ``w x x'``."""
+    return 1 + p + p * (p + 1) // 2
+
+
+def _by(place: Places, terms: Array, count: int) -> Array:
+    """Sums of rows by place, ``(count, k)``."""
+    sums = np.zeros((count, terms.shape[1]))
+    np.add.at(sums, place, terms)
+    return sums
