@@ -196,6 +196,8 @@ def test_without_an_answer():
         with pytest.raises(NotConverged, match="there is nothing for a"):
             call()
     assert fit.disclosure.parameters is None
+    with pytest.raises(NotConverged, match="params is not known; the answer here has the status max_iter"):
+        fit.params  # noqa: B018
 
 
 # Forests

@@ -8,7 +8,8 @@ function of the sums before it, so that the map from the rows to all that is sho
 Of ``R`` rows with ``p`` numbers each, let ``J`` be the Jacobian of that map. Its rank, at almost all rows, is how many
 numbers of the rows are known, up to finitely many ways; what the last step alone has is the answer's. So
 
-    rank J <= min(R p, K (1 + k + k (k + 1)/2)),    algorithmic excess = rank J - rank J_K
+    rank J <= min(R p, K (1 + k + k (k + 1)/2))
+    algorithmic excess = rank J - rank J_K <= min(R p, (K - 1) (1 + k + k (k + 1)/2))
 
 and where the rank is ``R p``, the rows themselves are determined. More than ``K (1 + k + k (k + 1)/2) / p`` rows never
 are, by counting; that bound is what reports use. How many there really are depends on digits: the sums of

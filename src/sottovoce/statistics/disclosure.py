@@ -143,11 +143,9 @@ def disclosure_of(statistic: Statistic, *, network: Network | None = None, min_c
     excess, size = iterates, statistic._model_size()
     if size is not None:
         parameters, covariates, rows = size
-        reals = [each for each in shown if each.counts is None]
-        final = sum(each.numbers for each in reals if not each.iterate)
-        determined = sum(each.numbers for each in reals) // covariates if covariates and reals else None
-        if covariates:  # rows have no more numbers to tell than this
-            excess = min(iterates, max(0, rows * covariates - final))
+        reals = sum(each.numbers for each in shown if each.counts is None)
+        if covariates and reals:  # by counting: see algorithmic_excess
+            determined, excess = reals // covariates, min(iterates, rows * covariates)
     group = None if network is None else smallest_group(network)
     small = small_cells(shown, min_cell)
     return Disclosure(statistic.parties, shown, group, iterates, excess, parameters, rows, determined, min_cell, small)

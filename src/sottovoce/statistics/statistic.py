@@ -46,6 +46,8 @@ class Value(Generic[T]):
             return self
         if self.name in vars(statistic):
             return cast(T, vars(statistic)[self.name])
+        if not statistic.runs:  # as in what is read from a file
+            raise NotConverged(f"{self.name} is not known; the answer here has the status {statistic.status.value}.")
         run = statistic.runs[-1]
         raise NotConverged(
             f"{self.name} is not known: run {len(statistic.runs)} ended as {run.status.value} after {run.iterations} "
