@@ -23,12 +23,11 @@ PATH = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
 
 
 def newton(k=3, steps=6, nobs=400, terms=("Intercept", "age", "bmi"), **more):
-    """A model as the engine fits it: rows, a step after the other with votes in between, the last one the answer."""
-    shown = [Shown("the number of rows", 1, (nobs,))]
+    """A model as it is fitted: rows, a step after the other with votes that ride along, the last one the answer."""
+    shown = [Shown("the number of rows", 1, (nobs,)), Shown("votes on the signs", 2, (3, 0))]
     for step in range(steps):
         last = step == steps - 1
-        shown += [Shown("objective, score and information", step_numbers(k), None, iterate=not last)]
-        shown += [Shown("votes to stop and to halve the step", 2, (3, 0))]
+        shown += [Shown("objective, score and information", step_numbers(k), None, iterate=not last, votes=8)]
     values = {"terms": tuple(terms), "params": np.zeros(k), "covariance": np.eye(k), "nobs": nobs}
     return Fit(**COMMON, shown=tuple(shown), **values, **more)
 
@@ -182,14 +181,30 @@ def test_small_counts_and_votes():
             counted.small_cells(wrong)
 
 
+def test_what_is_known_already_is_no_cell():
+    for of in ("votes on the penalty", "parties who find no variation", "centres, which follow from these"):
+        known = Statistic(**COMMON, shown=(Shown(of, 2, (1, 3), True),))
+        assert known.small_cells() == {}
+        assert (known.disclosure.iterates, known.disclosure.excess) == (0, 0)
+        assert "1 agreement showed nothing, and 2 votes or known numbers that tell nothing more." in (
+            known.disclosure.summary()
+        )
+
+
+def test_votes_that_ride_along_are_no_numbers_of_the_data():
+    agreements = SimulatedAgreements(Simulation(sv.Network.ring(3), "tree", None, None, 1e-9, None, None, None))
+    agreements.mean(np.ones((3, 5)), sv.GaussianMask(1e8), of="scores", votes=2)
+    assert agreements.shown == [Shown("scores", 3, None, False, 2)]
+
+
 # Words and JSON
 
 
 def test_the_paragraph():
     told = newton(nobs=400).disclosed(network=sv.Network.ring(5)).summary()
     assert told == (
-        "7 agreements showed 60 real numbers and 1 exact count, and 6 votes on what to do next, which tell nothing of "
-        "the data. Each is a sum over every group of honest parties; one corrupt party leaves no group below 4 of 5 "
+        "8 agreements showed 60 real numbers and 1 exact count, and 50 votes or known numbers that tell nothing more. "
+        "Each is a sum over every group of honest parties; one corrupt party leaves no group below 4 of 5 "
         "parties. 50 numbers of them are of steps on the way to the answer, which tell up to 50 numbers of the rows "
         "beyond it (algorithmic excess). The covariates of a group of up to 30 rows may follow from them; there are "
         "too few numbers to determine those of a larger one. 400 rows for 3 parameters are 10 or more of each."
@@ -204,6 +219,10 @@ def test_a_ledger_is_attached_by_whoever_keeps_it():
     kept = dataclasses.replace(found, ledger="no earlier answer isolates fewer than 5 rows")
     assert kept.summary().endswith("The ledger: no earlier answer isolates fewer than 5 rows.")
     assert kept.to_dict()["ledger"] == "no earlier answer isolates fewer than 5 rows"
+    agreements = SimulatedAgreements(Simulation(sv.Network.ring(3), "tree", None, None, 1e-9, None, None, None))
+    agreements.ledger = "ann: kept"
+    agreed_count(agreements, [ArrayRows(np.zeros((n, 1))) for n in (4, 0, 9)])
+    assert Statistic(*agreements.made).disclosure.ledger == "ann: kept"
 
 
 def test_json_and_notebooks():
@@ -212,15 +231,21 @@ def test_json_and_notebooks():
     assert set(told) == {field.name for field in dataclasses.fields(Disclosure)} | {"enough_rows", "words"}
     assert told["shown"][:2] == [
         {"of": "the number of rows", "numbers": 1, "exact": True, "iterate": False},
-        {"of": "objective, score and information", "numbers": 10, "exact": False, "iterate": True},
+        {"of": "votes on the signs", "numbers": 2, "exact": True, "iterate": False},
     ]
+    assert told["shown"][2] == {
+        "of": "objective, score and information",
+        "numbers": 10,
+        "exact": False,
+        "iterate": True,
+    }
     assert told["small_cells"] == {"the number of rows": [4]}
     assert told["words"] == found.summary()
     page = dataclasses.replace(found, ledger="<b>")._repr_html_()
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
-    assert page.count("<tr>") == 1 + 13
-    assert page.count(">votes<") == 6
+    assert page.count("<tr>") == 1 + 8
+    assert page.count(">known before<") == 1
 
 
 def test_what_is_read_from_a_file_says_so():

@@ -239,6 +239,17 @@ def test_a_forest_without_ratios_lies_about_zero():
     assert [label.get_text() for label in alone.axes[0].get_yticklabels()] == ["Intercept"]
 
 
+def test_other_terms_than_intercepts_may_stay_out_of_a_forest():
+    class Ordered(Odds):
+        @property
+        def _slopes(self):
+            return [0]  # the rest are cuts between levels
+
+    fit = made(Ordered, ["age", "low/high"], [0.1, 2.0], [0.01, 0.01])
+    assert [label.get_text() for label in fit.plot().axes[0].get_yticklabels()] == ["age"]
+    assert fit._model_size() == (2, 1, 400)
+
+
 @pytest.mark.parametrize("family", [Odds, Student])
 @pytest.mark.parametrize(
     ("params", "variances"),
@@ -300,6 +311,7 @@ def test_ticks_are_round_and_have_1(reach):
         (["Intercept", "bs(age, knots=[40, 60], range=[0, 120])[1]", "bs(age, knots=[40, 60], range=[0, 120])[2]"], 1),
         (["Intercept", "body mass", "ns(crp, knots=[1], range=[0, 9])[1]"], 2),
         (["Intercept", "dose[T.a:b]", "weight (kg)"], 1),
+        (["b: Intercept", "b: age", "b: sex[T.m]", "c: Intercept", "c: age", "c: sex[T.m]"], 1),
     ],
 )
 def test_columns_of_numbers_behind_terms(terms, numbers):
@@ -309,6 +321,8 @@ def test_columns_of_numbers_behind_terms(terms, numbers):
 def test_names_of_the_intercept():
     assert is_intercept("Intercept")
     assert is_intercept("intercept")
+    assert is_intercept("diet b: Intercept")
+    assert not is_intercept("diet b: age")
     assert not is_intercept("age")
 
 

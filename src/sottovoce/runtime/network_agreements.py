@@ -46,7 +46,14 @@ class NetworkAgreements(Agreements):
         return replace(self.agent.config.limits, n=self.parties)
 
     def mean(
-        self, contributions: Array, mask: GaussianMask, degree: int = 1, *, of: str = "", iterate: bool = False
+        self,
+        contributions: Array,
+        mask: GaussianMask,
+        degree: int = 1,
+        *,
+        of: str = "",
+        iterate: bool = False,
+        votes: int = 0,
     ) -> Array:
         """Refused where it would show more than was planned, whatever others have agreed on before."""
         limits = self.limits
@@ -55,7 +62,7 @@ class NetworkAgreements(Agreements):
         else:
             limits.check_contribution(contributions, degree)
         with said():  # what the limits allow is what the plan has audited
-            agreed = super().mean(contributions, mask, degree, of=of, iterate=iterate)
+            agreed = super().mean(contributions, mask, degree, of=of, iterate=iterate, votes=votes)
         if degree:
             limits.check_agreed(agreed, degree, resolution(mask) + self.agent.noise.reach)
         return agreed

@@ -37,28 +37,33 @@ class Shown:
     Attributes
     ----------
     of : str
-        What the sums are of. Where it begins with "votes", they are how many parties want the next step taken: a
-        public decision, which counts no rows.
+        What the sums are of. What begins with "votes" or "parties who" counts parties and no rows, and what ends with
+        "follow from these" was known from the sums before: neither tells anything of the rows.
     numbers : int
-        How many sums.
+        How many sums, without votes.
     counts : tuple of int, optional
         The totals over all parties, where they are integers.
     iterate : bool
         Whether it is a step on the way to the answer, and not the answer itself.
+    votes : int
+        How many votes rode along, on what to do next.
     """
 
     of: str
     numbers: int
     counts: tuple[int, ...] | None = None
     iterate: bool = False
+    votes: int = 0
 
     @property
-    def is_vote(self) -> bool:
-        """Whether parties were counted, and no rows."""
-        return self.of.startswith("votes")
+    def is_public(self) -> bool:
+        """Whether it tells nothing of the rows that was not known before."""
+        return self.of.startswith(("votes", "parties who")) or self.of.endswith("follow from these")
 
 
-Made = tuple[Status, int, tuple[Result, ...], tuple[Problem, ...], Masks, dict[str, int] | None, tuple[Shown, ...]]
+Made = tuple[
+    Status, int, tuple[Result, ...], tuple[Problem, ...], Masks, dict[str, int] | None, tuple[Shown, ...], str | None
+]
 
 
 class Agreements(ABC):
@@ -78,12 +83,13 @@ class Agreements(ABC):
         self.runs: list[Result] = []
         self.dropped: dict[str, int] | None = None  # what missing values cost, once that is agreed on
         self.shown: list[Shown] = []
+        self.ledger: str | None = None  # what the ledgers of the local parties say of this release
 
     @property
     def made(self) -> Made:
         """The common fields of a ``Statistic``."""
         played = tuple(self.runs), tuple(self.problems), tuple(self.masks)
-        return self.runs[-1].status, self.parties, *played, self.dropped, tuple(self.shown)
+        return self.runs[-1].status, self.parties, *played, self.dropped, tuple(self.shown), self.ledger
 
     @abstractmethod
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
@@ -92,18 +98,25 @@ class Agreements(ABC):
         float64, under a ``ModularMask``. A run that did not converge says so in its status, and raises nothing."""
 
     def mean(
-        self, contributions: Array, mask: GaussianMask, degree: int = 1, *, of: str = "", iterate: bool = False
+        self,
+        contributions: Array,
+        mask: GaussianMask,
+        degree: int = 1,
+        *,
+        of: str = "",
+        iterate: bool = False,
+        votes: int = 0,
     ) -> Array:
         """The mean over the parties of ``(local, p)`` real numbers: a row is what a local party holds at the end.
         ``degree``: 1 for sums of values, 2 for sums of squares and products, which may be larger, and 0 for what a
-        model makes of them, which is as large as the mask hides. ``of``, ``iterate``: see ``Shown``."""
+        model makes of them, which is as large as the mask hides. ``of``, ``iterate``, ``votes``: see ``Shown``."""
         q = 2 * np.abs(contributions).max(axis=1, initial=0.0)
         is_hidden(float(q.max()), mask, f"party {self.local[int(q.argmax())]}", stacklevel=5)
         # A public number rides along: against it the residual is measured where the contributions are smaller than
         # what rounding resolves to tol (the residuals of a perfect fit), and could not converge against themselves.
         floor = resolution(mask) / (3 * self.tol) if self.tol else 1.0
         agreed = self._agreed(np.column_stack([contributions, np.full(len(contributions), floor)]), mask)[:, :-1]
-        self.shown.append(Shown(of, contributions.shape[1], None, iterate))
+        self.shown.append(Shown(of, contributions.shape[1] - votes, None, iterate, votes))
         return agreed
 
     def total(

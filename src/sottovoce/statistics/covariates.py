@@ -12,8 +12,13 @@ SPLINE = re.compile(r"^((?:bs|ns)\(.*\))\[\d+\]$")
 
 
 def is_intercept(term: str) -> bool:
-    """By whichever of its names: that of a formula, or that of arrays."""
-    return term.lower() == "intercept"
+    """By whichever of its names: that of a formula, or that of arrays, of one level of the response or of all."""
+    return _of_levels(term).lower() == "intercept"
+
+
+def _of_levels(term: str) -> str:
+    """``"level: term"`` is a term for one level of the response; products have no space."""
+    return term.rpartition(": ")[2]
 
 
 def covariates(terms: Sequence[str]) -> int:
@@ -25,7 +30,7 @@ def covariates(terms: Sequence[str]) -> int:
     """
     found: set[str] = set()
     for term in terms:
-        for factor in [] if is_intercept(term) else _factors(term):
+        for factor in [] if is_intercept(term) else _factors(_of_levels(term)):
             spline = SPLINE.match(factor)
             if spline is None and factor.endswith("]"):
                 continue  # a level

@@ -138,17 +138,20 @@ def disclosure_of(statistic: Statistic, *, network: Network | None = None, min_c
     if network is None and statistic.problems:
         network = statistic.problems[0].network
     shown = statistic.shown
-    iterates = sum(each.numbers for each in shown if each.iterate and not each.is_vote)
+    iterates = sum(each.numbers for each in shown if each.iterate and not each.is_public)
     parameters = rows = determined = None
     excess, size = iterates, statistic._model_size()
     if size is not None:
         parameters, covariates, rows = size
-        reals = sum(each.numbers for each in shown if each.counts is None)
+        reals = sum(each.numbers for each in shown if each.counts is None and not each.is_public)
         if covariates and reals:  # by counting: see algorithmic_excess
             determined, excess = reals // covariates, min(iterates, rows * covariates)
     group = None if network is None else smallest_group(network)
     small = small_cells(shown, min_cell)
-    return Disclosure(statistic.parties, shown, group, iterates, excess, parameters, rows, determined, min_cell, small)
+    return Disclosure(
+        statistic.parties, shown, group, iterates, excess, parameters, rows, determined, min_cell, small,
+        statistic.ledger,
+    )  # fmt: skip
 
 
 def small_cells(shown: Iterable[Shown], min_cell: int) -> dict[str, tuple[int, ...]]:
@@ -158,7 +161,7 @@ def small_cells(shown: Iterable[Shown], min_cell: int) -> dict[str, tuple[int, .
     found: dict[str, tuple[int, ...]] = {}
     for each in shown:
         small = tuple(count for count in each.counts or () if 0 < count < min_cell)
-        if small and not each.is_vote:
+        if small and not each.is_public:
             found[each.of] = found.get(each.of, ()) + small
     return found
 
@@ -175,13 +178,13 @@ def smallest_group(network: Network) -> int | None:
 
 
 def _sums(shown: tuple[Shown, ...]) -> str:
-    votes = sum(each.is_vote for each in shown)
-    counts = sum(each.numbers for each in shown if each.counts is not None and not each.is_vote)
-    reals = sum(each.numbers for each in shown if each.counts is None)
+    public = sum(each.votes + (each.numbers if each.is_public else 0) for each in shown)
+    telling = [each for each in shown if not each.is_public]
+    counts = sum(each.numbers for each in telling if each.counts is not None)
+    reals = sum(each.numbers for each in telling if each.counts is None)
     kinds = [_many(reals, "real number")] * (reals > 0) + [_many(counts, "exact count")] * (counts > 0)
-    voted = f", and {_many(votes, 'vote')} on what to do next, which tell nothing of the data" if votes else ""
-    made = len(shown) - votes
-    return f"{_many(made, 'agreement')} showed {' and '.join(kinds) or 'nothing'}{voted}."
+    rest = f", and {_many(public, 'vote or known number', 'votes or known numbers')} that tell nothing more"
+    return f"{_many(len(shown), 'agreement')} showed {' and '.join(kinds) or 'nothing'}{rest if public else ''}."
 
 
 def _groups(group: int | None, parties: int) -> str:
@@ -194,11 +197,11 @@ def _groups(group: int | None, parties: int) -> str:
 
 
 def _kind(shown: Shown) -> str:
-    return "votes" if shown.is_vote else "real numbers" if shown.counts is None else "exact counts"
+    return "known before" if shown.is_public else "real numbers" if shown.counts is None else "exact counts"
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _many(count: int, one: str, more: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
 def _are(count: int) -> str:

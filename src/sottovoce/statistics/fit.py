@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..costs.base import Array
 from ..errors import InvalidInput, is_number
 from ..pdmm.result import Status
-from .covariates import covariates
+from .covariates import covariates, is_intercept
 from .statistic import SHOWN, Statistic, Value, plain
 
 if TYPE_CHECKING:
@@ -110,8 +110,15 @@ class Fit(Statistic):
         with np.errstate(over="ignore"):
             return np.exp(np.column_stack([self.params, self.conf_int(alpha)]))
 
+    @property
+    def _slopes(self) -> list[int]:
+        """Places of the terms that say what a column does: all but intercepts."""
+        return [k for k, term in enumerate(self.terms) if not is_intercept(term)]
+
     def _model_size(self) -> tuple[int, int, int] | None:
-        return (len(self.terms), covariates(self.terms), self.nobs) if self.status is Status.CONVERGED else None
+        if self.status is not Status.CONVERGED:
+            return None
+        return len(self.terms), covariates([self.terms[k] for k in self._slopes]), self.nobs
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON: the fields, and what follows from them; the status alone where the runs

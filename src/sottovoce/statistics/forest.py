@@ -10,7 +10,6 @@ import numpy as np
 from ..costs.base import Array
 from ..network.labels import shortened
 from ..network.pictures import BLUE, PALE, picture
-from .covariates import is_intercept
 from .pictures import ROWS, name_rows, plot_rows, written
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ MOST_TICKS = 8
 def plot_forest(path: str | Path | None, fit: Fit) -> Figure:
     """Estimates with their 95 % intervals, or ratios on a logarithmic axis; without the intercept, which is of another
     kind, unless it is all there is."""
-    at = [k for k, term in enumerate(fit.terms) if not is_intercept(term)] or list(range(len(fit.terms)))
+    at = fit._slopes or list(range(len(fit.terms)))
     terms, intervals = [fit.terms[k] for k in at], fit.conf_int()[at]
     title = shortened(f"{fit.title}: {fit.nobs:,} observations of {fit.parties} parties", TITLE)
     if fit.ratio is None:

@@ -82,6 +82,8 @@ class Statistic:
         and by column in how many rows it was missing. Else None.
     shown : tuple of Shown
         What each agreement was on. Empty in what is read from a file.
+    ledger : str, optional
+        What the parties' ledgers of earlier answers say of this one, where they keep one.
 
     Examples
     --------
@@ -101,6 +103,7 @@ class Statistic:
     masks: tuple[GaussianMask | ModularMask, ...]
     dropped: dict[str, int] | None = None
     shown: tuple[Shown, ...] = ()
+    ledger: str | None = None
 
     def audit(self, *, priors: Sequence[float | None] | None = None, **arguments: Any) -> tuple[Report, ...]:
         """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``
