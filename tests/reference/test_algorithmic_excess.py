@@ -123,6 +123,13 @@ def test_ranks_are_those_of_exact_arithmetic(p, steps):
             assert rank == shown_rank(logistic, x, y, points, threshold=1e-13) == rows * p
 
 
+def test_a_rank_does_not_depend_on_units():
+    x, y, points = sample(2)
+    units = np.logspace(-9, 9, step_numbers(3))
+    ranks = [shown_rank(of_rows, x[:9], y[:9], points) for of_rows in (logistic, lambda *row: units * logistic(*row))]
+    assert ranks == [18, 18]
+
+
 def test_points_that_move_with_the_rows_tell_nothing_more():
     """A step is a function of the sums before it: the rank of the map through Newton's method is that at its points."""
     rng = np.random.default_rng(5)

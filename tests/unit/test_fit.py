@@ -287,6 +287,14 @@ def test_a_forest_of_many_rows():
     assert "the first 50 of 60 rows" in figure.axes[0].get_xlabel()
 
 
+def test_an_interval_without_an_end_leaves_the_picture():
+    figure = made(Student, ["a", "b"], [1.0, 1.2], [0.04, np.inf]).plot()
+    low, high = figure.axes[0].get_xlim()
+    (a, b), (c, d) = segments(figure)
+    assert low < a < b < high
+    assert c < low < high < d
+
+
 @pytest.mark.parametrize("reach", [0.002, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 9.0])
 def test_ticks_are_round_and_have_1(reach):
     for low, high in ((np.exp(-reach), np.exp(reach)), (0.99, np.exp(reach)), (np.exp(-reach), 1.01)):
