@@ -24,7 +24,7 @@ PATH = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
 
 def newton(k=3, steps=6, nobs=400, terms=("Intercept", "age", "bmi"), **more):
     """A model as it is fitted: rows, a step after the other with votes that ride along, the last one the answer."""
-    shown = [Shown("the number of rows", 1, (nobs,)), Shown("votes on the signs", 2, (3, 0))]
+    shown = [Shown("the number of rows", 1, (int(nobs),)), Shown("votes on the signs", 2, (3, 0))]
     for step in range(steps):
         last = step == steps - 1
         shown += [Shown("objective, score and information", step_numbers(k), None, iterate=not last, votes=8)]
@@ -226,7 +226,7 @@ def test_a_ledger_is_attached_by_whoever_keeps_it():
 
 
 def test_json_and_notebooks():
-    found = newton(nobs=4).disclosure
+    found = newton(nobs=np.int64(4)).disclosure
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert set(told) == {field.name for field in dataclasses.fields(Disclosure)} | {"enough_rows", "words"}
     assert told["shown"][:2] == [

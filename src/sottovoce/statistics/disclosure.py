@@ -142,7 +142,7 @@ def disclosure_of(statistic: Statistic, *, network: Network | None = None, min_c
     parameters = rows = determined = None
     excess, size = iterates, statistic._model_size()
     if size is not None:
-        parameters, covariates, rows = size
+        parameters, covariates, rows = map(int, size)
         reals = sum(each.numbers for each in shown if each.counts is None and not each.is_public)
         if covariates and reals:  # by counting: see algorithmic_excess
             determined, excess = reals // covariates, min(iterates, rows * covariates)
