@@ -87,8 +87,12 @@ from .pdmm.transcript import MessageTable
 from .statistics import (
     private_covariance,
     private_histogram,
+    private_lasso,
     private_least_squares,
+    private_linear,
     private_mean,
+    private_pca,
+    private_ridge,
     private_variance,
 )
 from .statistics.study import Study
@@ -164,8 +168,12 @@ __all__ = [
     "nodes_of",
     "private_covariance",
     "private_histogram",
+    "private_lasso",
     "private_least_squares",
+    "private_linear",
     "private_mean",
+    "private_pca",
+    "private_ridge",
     "private_variance",
     "solve",
 ]

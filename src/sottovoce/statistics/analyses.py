@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from .analysis import Analysis
+from .linear.components_model import ComponentsModel
 from .linear.linear_model import LinearModel
+from .linear.penalty_models import LassoModel, RidgeModel
 from .models.multinomial import Multinomial
 from .survival.kaplan_meier import KaplanMeierAnalysis
 from .survival.log_rank import LogRankAnalysis
@@ -11,6 +13,9 @@ from .survival.nelson_aalen import NelsonAalenAnalysis
 
 _ALL: tuple[type[Analysis], ...] = (
     LinearModel,
+    RidgeModel,
+    LassoModel,
+    ComponentsModel,
     Multinomial,
     KaplanMeierAnalysis,
     NelsonAalenAnalysis,

@@ -163,8 +163,7 @@ def _settled_fit(
 
 
 def _dependent(H: Array, error: Array) -> Flags:
-    """Which columns are linearly dependent where an entry of ``H`` may be off by ``sqrt(error_j error_k)``; none if they
-    are not."""
+    """Which columns are linearly dependent, if any, where an entry of ``H`` may be off by ``sqrt(error_j error_k)``."""
     size = np.diag(H)
     if (flat := size * RIGHT <= error).any():
         return np.asarray(flat)
@@ -222,8 +221,9 @@ def _residuals(
             return np.hstack([w * e, *logs, white]), np.hstack([right, np.ones_like(w)])
 
         found = part.products(sides)
-        told = [found[0, : p + 1], found[1, -1:] if equation.weight is not None else []]
-        return np.concatenate([*told, found[-p:, :p][upper] if robust is not None else []])
+        told = [found[0, : p + 1]]
+        told += [found[1, -1:]] if equation.weight is not None else []
+        return np.concatenate([*told, found[-p:, :p][upper]] if robust is not None else told)
 
     shares = [share(*own) for own in zip(rows, inverses, strict=True)]
     of = "squared residuals, and residuals times columns"

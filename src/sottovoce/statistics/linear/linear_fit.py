@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -120,7 +121,7 @@ class LinearFit(Fit):
     @property
     def bic(self) -> float:
         """Schwarz's criterion."""
-        return -2 * self.llf + np.log(self.nobs) * len(self.terms)
+        return -2 * self.llf + math.log(self.nobs) * len(self.terms)
 
     @property
     def fvalue(self) -> float:
@@ -135,7 +136,8 @@ class LinearFit(Fit):
     def _whole(self) -> Test:
         from scipy import special
 
-        if not self.df_model:
+        spans_alone = self.robust is not None and self.constant and "Intercept" not in self.terms
+        if not self.df_model or spans_alone:  # no subset of the terms says that all but a constant is 0
             return Test(float("nan"), float("nan"), 0, self.df_resid)
         if self.robust is not None:
             return self.f_test([term for term in self.terms if term != "Intercept"])

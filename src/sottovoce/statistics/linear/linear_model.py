@@ -65,7 +65,7 @@ class LinearModel(Analysis):
     robust: str | None = None
 
     type: ClassVar[str] = "linear"
-    family: ClassVar[type[LinearFit]] = LinearFit  # type: ignore[assignment, valid-type]
+    family: ClassVar[type[LinearFit]] = LinearFit  # type: ignore[valid-type]
 
     def __post_init__(self) -> None:
         if self.robust is not None and self.robust not in ROBUST:

@@ -25,7 +25,7 @@ def settled(agreements: Agreements, values: Array, votes: Integers, *, of: str) 
     and right to ``2^-30``; and the sums ``(f,)`` of ``(local, f)`` votes, 0 or 1 each."""
     k, f = values.shape[1], votes.shape[1]
     coarse = np.clip(np.floor(values / COARSE), -REACH, REACH - 1)
-    rest = np.clip(values - coarse * COARSE, 0.0, COARSE - 1)
+    rest = np.clip(values - coarse * COARSE, 0.0, np.nextafter(COARSE, 0.0))
     ones = np.floor(rest)
     limbs = np.hstack([coarse + REACH, ones, np.floor((rest - ones) * FINE)]).astype(np.int64)
     total = agreements.total(np.hstack([votes.astype(np.int64), limbs]), ModularMask(), of_rows=False, of=of)
