@@ -79,6 +79,8 @@ class ComponentsModel(Analysis):
     def __post_init__(self) -> None:
         names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
         object.__setattr__(self, "columns", names)
+        if not names:
+            raise InvalidInput("columns is missing: name two or more.")
         if len(names) < 2 or len(set(names)) < len(names):
             raise InvalidInput(f"columns must be two or more different columns; got {names!r}.")
         for name in names:

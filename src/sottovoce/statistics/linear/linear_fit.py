@@ -13,8 +13,9 @@ from ...costs.base import Array
 from ...errors import InvalidInput
 from ...files.frames import to_frame
 from ...numerics.unquoted import kind_of
+from ...pdmm.result import Status
 from ..fit import Fit
-from ..statistic import Value
+from ..statistic import Value, plain
 from .new_rows import linear_prediction
 
 
@@ -197,6 +198,13 @@ class LinearFit(Fit):
         """Expected responses of rows: a table with the columns that the formula reads, in any form that a party's table
         may have, or an array or a frame of the columns; offsets are added."""
         return linear_prediction(self.formula, self.schema, self.terms, self.params, table)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON: the fields, and what follows from them."""
+        if self.status is not Status.CONVERGED:
+            return super().to_dict()
+        derived = ("scale", "rsquared", "rsquared_adj", "fvalue", "f_pvalue", "aic", "bic")
+        return {**super().to_dict(), **{name: plain(getattr(self, name)) for name in derived}}
 
     def _places(self, terms: str | Sequence[str]) -> list[int]:
         names = [terms] if isinstance(terms, str) else list(terms)

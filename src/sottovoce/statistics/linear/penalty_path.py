@@ -11,7 +11,8 @@ import numpy as np
 from ...costs.base import Array
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
-from ..statistic import Statistic, Value
+from ..covariates import covariates
+from ..statistic import Statistic, Value, plain
 from .new_rows import linear_prediction
 
 if TYPE_CHECKING:
@@ -132,6 +133,16 @@ class PenaltyPath(Statistic):
         ``penalty_1se``."""
         params = self.params_1se if rule == "1se" else self.params
         return linear_prediction(self.formula, self.schema, self.terms, params, table)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON: the fields, and what follows from them."""
+        if self.status is not Status.CONVERGED:
+            return super().to_dict()
+        derived = ("penalty", "penalty_1se", "params", "params_1se", "rsquared", "cv_mean", "cv_std")
+        return {**super().to_dict(), **{name: plain(getattr(self, name)) for name in derived}}
+
+    def _model_size(self) -> tuple[int, int, int] | None:
+        return (len(self.terms), covariates(self.terms), self.nobs) if self.status is Status.CONVERGED else None
 
     def _facts(self) -> str:
         count = f"{len(self.penalties)} penalties" if self.folds else f"penalty {self.penalty:.4g}"

@@ -10,7 +10,8 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.selection import PlainColumns
-from ..statistic import Statistic, Value
+from ...pdmm.result import Status
+from ..statistic import Statistic, Value, plain
 from .new_rows import matrix_of, table_rows
 
 if TYPE_CHECKING:
@@ -78,6 +79,25 @@ class PrincipalComponents(Statistic):
         have, or an array or a frame of the columns. It stays where it is computed: scores are of single rows."""
         rows = table_rows(self.schema, PlainColumns(self.names), table) if self.schema else matrix_of(self.names, table)
         return np.asarray((rows - self.mean) / self.scale @ self.components.T)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON: the fields, and the shares of the components."""
+        if self.status is not Status.CONVERGED:
+            return super().to_dict()
+        return {**super().to_dict(), "explained_variance_ratio": plain(self.explained_variance_ratio)}
+
+    def summary(self) -> str:
+        """A table for people: by component its variance and its loadings."""
+        if self.status is not Status.CONVERGED:
+            return f"{self.status.value}: no components to report."
+        rows = {name: values for name, values in self._columns().items() if name != "component"}
+        width = max(map(len, rows))
+        head = " " * width + "".join(f" {f'PC{k + 1}':>12}" for k in range(len(self.components)))
+        lines = [f"{name:{width}}" + "".join(f" {value:12.6g}" for value in values) for name, values in rows.items()]
+        return "\n".join([self._facts(), *filter(None, [self.dropped_words()]), "", head, *lines])
+
+    def _model_size(self) -> tuple[int, int, int] | None:
+        return (len(self.names), len(self.names), self.nobs) if self.status is Status.CONVERGED else None
 
     def _facts(self) -> str:
         found, of = len(self.components), len(self.names)
