@@ -114,9 +114,9 @@ class LinearModel(Analysis):
 
     @property
     def numbers(self) -> int:
-        k, p = len(self.selection.slopes) + 1, self.parameters
-        robust = p * (p + 1) // 2 if self.robust else 0
-        return 2 * k + 1 + (k + 1) * (k + 2) // 2 + p + 2 + robust
+        k = len(self.selection.slopes) + 1
+        robust = k * (k + 1) // 2 if self.robust else 0
+        return 2 * k + 1 + (k + 1) * (k + 2) // 2 + k + 2 + robust
 
     @property
     def counts(self) -> int:
