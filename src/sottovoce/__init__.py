@@ -89,8 +89,12 @@ from .statistics import (
     private_cox,
     private_glm,
     private_histogram,
+    private_lasso,
     private_least_squares,
+    private_linear,
     private_mean,
+    private_pca,
+    private_ridge,
     private_variance,
 )
 from .statistics.study import Study
@@ -168,8 +172,12 @@ __all__ = [
     "private_cox",
     "private_glm",
     "private_histogram",
+    "private_lasso",
     "private_least_squares",
+    "private_linear",
     "private_mean",
+    "private_pca",
+    "private_ridge",
     "private_variance",
     "solve",
 ]

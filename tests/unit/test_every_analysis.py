@@ -42,6 +42,9 @@ SCHEMA = sv.Schema(
 )
 EXAMPLES: dict[str, dict[str, Any]] = {
     "linear": {"formula": "weight ~ age + sex + dose", "robust": "HC3"},
+    "ridge": {"formula": "weight ~ age + sex + dose", "penalties": [100.0, 1.0, 0.01], "folds": 4},
+    "lasso": {"formula": "weight ~ age + sex + dose + drug"},
+    "pca": {"columns": ["age", "weight", "dose", "death"], "standardize": True},
     "multinomial": {"formula": "drug ~ age + sex"},
     "kaplan_meier": {"time": "days", "event": "death", "by": "sex", "grid": 6},
     "nelson_aalen": {"time": "days", "event": "death"},

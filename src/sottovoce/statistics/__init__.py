@@ -16,6 +16,10 @@ from .disclosure import Disclosure
 from .fit import Fit
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
+from .linear.linear_fit import LinearFit
+from .linear.penalty_path import LassoPath, PenaltyPath, RidgePath
+from .linear.principal_components import PrincipalComponents
+from .linear.private import private_lasso, private_linear, private_pca, private_ridge
 from .mean_and_covariance import private_covariance, private_mean, private_variance
 from .models.cox_fit import CoxFit
 from .models.glm_fit import GLMFit
@@ -38,19 +42,28 @@ __all__ = [
     "GLMFit",
     "Histogram",
     "KaplanMeier",
+    "LassoPath",
+    "LinearFit",
     "LogRank",
     "MultinomialFit",
     "NelsonAalen",
+    "PenaltyPath",
     "PooledCovariance",
     "PooledMean",
     "PooledVariance",
+    "PrincipalComponents",
     "Regression",
+    "RidgePath",
     "Statistic",
     "private_covariance",
     "private_cox",
     "private_glm",
     "private_histogram",
+    "private_lasso",
     "private_least_squares",
+    "private_linear",
     "private_mean",
+    "private_pca",
+    "private_ridge",
     "private_variance",
 ]

@@ -163,8 +163,7 @@ def _settled_fit(
 
 
 def _dependent(H: Array, error: Array) -> Flags:
-    """Which columns are linearly dependent where an entry of ``H`` may be off by ``sqrt(error_j error_k)``; none if they
-    are not."""
+    """Which columns are linearly dependent, if any, where an entry of ``H`` may be off by ``sqrt(error_j error_k)``."""
     size = np.diag(H)
     if (flat := size * RIGHT <= error).any():
         return np.asarray(flat)
@@ -203,40 +202,42 @@ def _leverage(part: Rows, design: Design, inverse: Array, block: Array) -> Array
 def _residuals(
     agreements: Agreements, rows: Sequence[Rows], design: Design, b: Array, size: float, robust: str | None
 ) -> tuple[float, Array, Array | None, float]:
-    """``sum w e^2/qN``, ``sum w u e/sqrt(q)N``, the middle of a robust covariance over ``qN``, ``sum log w``."""
+    """``sum w e^2/qN``, ``sum w u e/sqrt(q)N``, the middle of a robust covariance over ``qN``, ``sum log w``.
+
+    What travels is of ``1`` and ``z`` in the place of ``u``, which may be nearly dependent without an intercept.
+    """
     equation, moments, U = design.equation, design.moments, design.U
-    p, r = len(equation.terms), (design.V - U @ b) / np.sqrt(size)
-    upper = np.triu_indices(p)
+    k, r = len(equation.names), (design.V - U @ b) / np.sqrt(size)
+    upper = np.triu_indices(k)
     inverses = np.linalg.inv(U.T @ moments.products @ U)
+    weighted = equation.weight is not None
 
     def share(part: Rows, inverse: Array) -> Array:
         def sides(block: Array) -> tuple[Array, Array]:
             a, w = moments.a(equation, block), moments.weights(equation, block)
-            u, e = np.column_stack([part.linear(a, column) for column in U.T]), part.linear(a, r)[:, None]
-            right = np.hstack([u, e])
-            logs = [np.log(w)] if equation.weight is not None else []
-            if robust is None:
-                return np.hstack([w * e, *logs]), np.hstack([right, np.ones_like(w)])
-            h = _leverage(part, design, inverse, block) if POWER[robust] else np.zeros_like(w)
-            white = u * ((w * e) ** 2 / (1 - h) ** POWER[robust])
-            return np.hstack([w * e, *logs, white]), np.hstack([right, np.ones_like(w)])
+            e, x = part.linear(a, r)[:, None], a[:, :k]
+            left = [w * e, np.log(w)] if weighted else [w * e]
+            if robust is not None:
+                h = _leverage(part, design, inverse, block) if POWER[robust] else np.zeros_like(w)
+                left.append(x * ((w * e) ** 2 / (1 - h) ** POWER[robust]))
+            return np.hstack(left), np.hstack([x, e])
 
         found = part.products(sides)
-        told = [found[0, : p + 1], found[1, -1:] if equation.weight is not None else []]
-        return np.concatenate([*told, found[-p:, :p][upper] if robust is not None else []])
+        told = [found[0], found[1, :1]] if weighted else [found[0]]  # the first of x is 1
+        return np.concatenate([*told, found[-k:, :k][upper]] if robust is not None else told)
 
     shares = [share(*own) for own in zip(rows, inverses, strict=True)]
     of = "squared residuals, and residuals times columns"
     if robust is not None:
         of += ", and squared residuals times products of columns"
     agreed = agreements.mean(agreements.parties / moments.N * np.array(shares), equation.mask, degree=0, of=of)[0]
-    score, squares, rest = agreed[:p], float(agreed[p]), agreed[p + 1 :]
+    squares, score, rest = float(agreed[k]), U[:k].T @ agreed[:k], agreed[k + 1 :]
     logs = 0.0
-    if equation.weight is not None:
+    if weighted:
         logs, rest = moments.N * (float(rest[0]) + np.log(moments.weight)), rest[1:]
     if robust is None:
         return squares, score, None, logs
-    middle = np.empty((p, p))
+    middle = np.empty((k, k))
     middle[upper] = rest
     middle.T[upper] = rest
-    return squares, score, middle, logs
+    return squares, score, U[:k].T @ middle @ U[:k], logs

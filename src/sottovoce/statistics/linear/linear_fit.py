@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -12,8 +13,9 @@ from ...costs.base import Array
 from ...errors import InvalidInput
 from ...files.frames import to_frame
 from ...numerics.unquoted import kind_of
+from ...pdmm.result import Status
 from ..fit import Fit
-from ..statistic import Value
+from ..statistic import Value, plain
 from .new_rows import linear_prediction
 
 
@@ -120,7 +122,7 @@ class LinearFit(Fit):
     @property
     def bic(self) -> float:
         """Schwarz's criterion."""
-        return -2 * self.llf + np.log(self.nobs) * len(self.terms)
+        return -2 * self.llf + math.log(self.nobs) * len(self.terms)
 
     @property
     def fvalue(self) -> float:
@@ -135,7 +137,8 @@ class LinearFit(Fit):
     def _whole(self) -> Test:
         from scipy import special
 
-        if not self.df_model:
+        spans_alone = self.robust is not None and self.constant and "Intercept" not in self.terms
+        if not self.df_model or spans_alone:  # no subset of the terms says that all but a constant is 0
             return Test(float("nan"), float("nan"), 0, self.df_resid)
         if self.robust is not None:
             return self.f_test([term for term in self.terms if term != "Intercept"])
@@ -195,6 +198,13 @@ class LinearFit(Fit):
         """Expected responses of rows: a table with the columns that the formula reads, in any form that a party's table
         may have, or an array or a frame of the columns; offsets are added."""
         return linear_prediction(self.formula, self.schema, self.terms, self.params, table)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON: the fields, and what follows from them."""
+        if self.status is not Status.CONVERGED:
+            return super().to_dict()
+        derived = ("scale", "rsquared", "rsquared_adj", "fvalue", "f_pvalue", "aic", "bic")
+        return {**super().to_dict(), **{name: plain(getattr(self, name)) for name in derived}}
 
     def _places(self, terms: str | Sequence[str]) -> list[int]:
         names = [terms] if isinstance(terms, str) else list(terms)

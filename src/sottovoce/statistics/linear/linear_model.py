@@ -65,7 +65,7 @@ class LinearModel(Analysis):
     robust: str | None = None
 
     type: ClassVar[str] = "linear"
-    family: ClassVar[type[LinearFit]] = LinearFit  # type: ignore[assignment, valid-type]
+    family: ClassVar[type[LinearFit]] = LinearFit  # type: ignore[valid-type]
 
     def __post_init__(self) -> None:
         if self.robust is not None and self.robust not in ROBUST:
@@ -114,9 +114,9 @@ class LinearModel(Analysis):
 
     @property
     def numbers(self) -> int:
-        k, p = len(self.selection.slopes) + 1, self.parameters
-        robust = p * (p + 1) // 2 if self.robust else 0
-        return 2 * k + 1 + (k + 1) * (k + 2) // 2 + p + 2 + robust
+        k = len(self.selection.slopes) + 1
+        robust = k * (k + 1) // 2 if self.robust else 0
+        return 2 * k + 1 + (k + 1) * (k + 2) // 2 + k + 2 + robust
 
     @property
     def counts(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from ...costs.base import Array, as_floats
 from ...data.formula import Formula
 from ...data.schema import Schema
-from ...data.selection import ModelColumns
+from ...data.selection import ModelColumns, Selection
 from ...data.sources import open_source
 from ...data.table import Taken
 from ...errors import InvalidInput
@@ -43,14 +43,9 @@ def linear_prediction(formula: str, schema: str, terms: tuple[str, ...], params:
     selection = ModelColumns(design)
     if not selection.needs:  # an intercept, in as many rows as there are
         return np.full(len(table), params[0])
-    taken = Taken(Schema.from_dict(json.loads(schema)).restricted(selection.needs), selection)
-    survey = taken.no_rows()
-    rows = np.concatenate([np.empty((0, len(selection.columns))), *taken.blocks(open_source(table), survey)])
-    if survey.read > survey.used:
-        gaps = ", ".join(f"{name!r} {gap.told()}" for name, gap in survey.gaps.items() if gap.count)
-        raise InvalidInput(f"values are missing in rows to be predicted, by column: {gaps}. Leave them out.")
-    slopes = np.array([param for term, param in zip(terms, params, strict=True) if term != INTERCEPT])
-    found = rows[:, : len(slopes)] @ slopes + (params[0] if selection.intercept else 0.0)
+    rows = table_rows(schema, selection, table)
+    at = [k for k, term in enumerate(terms) if term != INTERCEPT]
+    found = rows[:, : len(at)] @ params[at] + (params[0] if selection.intercept else 0.0)
     return np.asarray(found if selection.offset is None else found + rows[:, selection.offset])
 
 
@@ -61,3 +56,14 @@ def matrix_of(names: tuple[str, ...], table: Any) -> Array:
     if rows.ndim != 2 or rows.shape[1] != len(names):
         raise InvalidInput(f"the table must have {len(names)} columns, as in the fit; got shape {rows.shape}.")
     return rows
+
+
+def table_rows(schema: str, selection: Selection, table: Any) -> Array:
+    """What is taken of the rows of a table, in their order; none may have a missing value."""
+    taken = Taken(Schema.from_dict(json.loads(schema)).restricted(selection.needs), selection)
+    survey = taken.no_rows()
+    blocks = list(taken.blocks(open_source(table), survey))
+    if survey.read > survey.used:
+        gaps = ", ".join(f"{name!r} {gap.told()}" for name, gap in survey.gaps.items() if gap.count)
+        raise InvalidInput(f"values are missing in new rows, by column: {gaps}. Leave those rows out.")
+    return np.concatenate([np.empty((0, len(selection.columns))), *blocks])

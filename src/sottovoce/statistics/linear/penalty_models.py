@@ -1,0 +1,94 @@
+"""``type = "ridge"`` and ``type = "lasso"``: penalised regressions of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from ...data.rows import Rows
+from ...data.selection import ModelColumns
+from ...errors import InvalidInput
+from ..agreements import Agreements
+from ..analysis import Analysis
+from .linear_model import equation_of, model_columns
+from .new_rows import schema_text
+from .penalised import Penalty, penalised_program, read_penalties
+from .penalty_path import LassoPath, PenaltyPath, RidgePath
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RidgeModel(Analysis):
+    """``formula``; ``penalties``; ``folds`` of the cross-validation and their public ``fold_seed``; ``standardize``."""
+
+    formula: str
+    penalties: tuple[float, ...] | None = None
+    folds: int = 5
+    standardize: bool = True
+    fold_seed: int = 0
+
+    type: ClassVar[str] = "ridge"
+    family: ClassVar[type[PenaltyPath]] = RidgePath  # type: ignore[valid-type]
+
+    def __post_init__(self) -> None:
+        if self.penalties is not None:
+            object.__setattr__(self, "penalties", read_penalties(self.penalties))
+        _ = self.penalty
+        if not self.selection.slopes:
+            raise InvalidInput("formula has no column that a penalty could be on. Name one after ~.")
+
+    @cached_property
+    def selection(self) -> ModelColumns:
+        return model_columns(self.formula, self.schema)
+
+    @property
+    def penalty(self) -> Penalty:
+        """What is asked, without a schema."""
+        return Penalty(self.penalties, self.folds, self.fold_seed, self.standardize, None)
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PenaltyPath:
+        told = {"formula": self.formula, "schema": schema_text(self.schema, self.selection.design.needs)}
+        return penalised_program(agreements, rows, equation_of(self.selection, self), self.penalty, told)
+
+    @property
+    def parameters(self) -> int:
+        return len(self.selection.design.columns)
+
+    @property
+    def revealed(self) -> list[str]:
+        names, by = ", ".join(self.columns), ", by fold" if self.penalty.cut > 1 else ""
+        return [
+            f"the number of rows{by}",
+            f"values and squares of {names}",
+            f"products about the mean of {names}, pair by pair{by}",
+        ]
+
+    @property
+    def stages(self) -> int:
+        return 4 + (self.penalty.cut > 1) + (self.penalty.l1_ratio is not None)
+
+    @property
+    def numbers(self) -> int:
+        k = len(self.selection.slopes) + 1
+        return 2 * k + 1 + self.penalty.cut * (k + 1) * (k + 2) // 2
+
+    @property
+    def counts(self) -> int:
+        k = len(self.selection.slopes) + 1
+        votes = 2 * self.penalty.count * (self.penalty.cut > 1) + 2 * (k - 1) * (self.penalty.l1_ratio is not None)
+        return self.penalty.cut + (2 * k + 3 * (2 * k + 1)) + votes
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LassoModel(RidgeModel):
+    """The options of ``RidgeModel``, and ``l1_ratio``."""
+
+    l1_ratio: float = 1.0
+
+    type: ClassVar[str] = "lasso"
+    family: ClassVar[type[PenaltyPath]] = LassoPath  # type: ignore[valid-type]
+
+    @property
+    def penalty(self) -> Penalty:
+        return Penalty(self.penalties, self.folds, self.fold_seed, self.standardize, self.l1_ratio)
