@@ -18,6 +18,7 @@ from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
 from .models.multinomial_fit import MultinomialFit
+from .models.ordinal_fit import OrdinalFit
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
@@ -35,6 +36,7 @@ __all__ = [
     "LogRank",
     "MultinomialFit",
     "NelsonAalen",
+    "OrdinalFit",
     "PooledCovariance",
     "PooledMean",
     "PooledVariance",

@@ -7,6 +7,8 @@ from typing import cast
 from ..asking import Asking
 from .multinomial import Multinomial
 from .multinomial_fit import MultinomialFit
+from .ordinal import Ordinal
+from .ordinal_fit import OrdinalFit
 
 
 class Categories(Asking):
@@ -45,3 +47,39 @@ class Categories(Asking):
         (('bus', 'car', 'train'), 'train: km', 160)
         """
         return cast(MultinomialFit, self._ask(Multinomial, formula=formula))
+
+    def ordinal(self, formula: str, *, link: str = "logit") -> OrdinalFit:
+        """The regression of a category whose levels have an order, with proportional odds: ``P(y <= j) = F(cut_j -
+        x'slopes)``, equal to that of the pooled rows (statsmodels' ``OrderedModel``).
+
+        Revealed, of each honest component: its number of rows at each level, its sums of the columns and of their
+        squares, and its log-likelihood, score and information at every step, about six.
+
+        Parameters
+        ----------
+        formula : str
+            ``"pain ~ age + C(sex)"``; before ~ a category, whose levels are in the order of the schema.
+        link : {"logit", "probit"}
+            What ``F`` is: the logistic or the normal distribution function.
+
+        Returns
+        -------
+        OrdinalFit
+
+        Raises
+        ------
+        InvalidInput
+            A level that no row has, columns that are constant or dependent, or that separate levels, by name.
+
+        Examples
+        --------
+        >>> import numpy as np, sottovoce as sv
+        >>> levels = ["none", "some", "much"]
+        >>> schema = {"dose": {"type": "number", "range": (0, 9)}, "pain": {"type": "category", "levels": levels}}
+        >>> rng = np.random.default_rng(0)
+        >>> tables = [{"dose": rng.uniform(0, 9, n), "pain": rng.choice(levels, n)} for n in (50, 30, 80)]
+        >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).ordinal("pain ~ dose", link="probit")
+        >>> fit.terms, fit.predict([[3.0]]).shape
+        (('dose', 'none/some', 'some/much'), (1, 3))
+        """
+        return cast(OrdinalFit, self._ask(Ordinal, formula=formula, link=link))
