@@ -17,6 +17,7 @@ from .fit import Fit
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
+from .models.mixed_fit import MixedFit
 from .models.multinomial_fit import MultinomialFit
 from .models.ordinal_fit import OrdinalFit
 from .pooled import PooledCovariance, PooledMean, PooledVariance
@@ -34,6 +35,7 @@ __all__ = [
     "Histogram",
     "KaplanMeier",
     "LogRank",
+    "MixedFit",
     "MultinomialFit",
     "NelsonAalen",
     "OrdinalFit",

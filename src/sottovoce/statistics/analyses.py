@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .analysis import Analysis
 from .linear.linear_model import LinearModel
+from .models.mixed import Mixed
 from .models.multinomial import Multinomial
 from .models.ordinal import Ordinal
 from .survival.kaplan_meier import KaplanMeierAnalysis
@@ -12,6 +13,7 @@ from .survival.nelson_aalen import NelsonAalenAnalysis
 
 _ALL: tuple[type[Analysis], ...] = (
     LinearModel,
+    Mixed,
     Multinomial,
     Ordinal,
     KaplanMeierAnalysis,

@@ -103,7 +103,9 @@ class Ordinal(LevelModel):
                 z, y = ones_and_z[:, 1:], block[:, place].astype(np.int64)
                 eta = rows.linear(z, beta)
                 at = between(bounds[y + 1] - eta, bounds[y] - eta)
-                over, under = (y[:, None] == np.arange(cuts) + shift for shift in (0, 1))  # a row's cut above, and below
+                over, under = (
+                    y[:, None] == np.arange(cuts) + shift for shift in (0, 1)
+                )  # a row's cut above, and below
                 of_a, of_b = at.aa + at.ab, at.ab + at.bb
                 left = [
                     at.value[:, None],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from ..asking import Asking
+from .mixed import Mixed
+from .mixed_fit import MixedFit
 from .multinomial import Multinomial
 from .multinomial_fit import MultinomialFit
 from .ordinal import Ordinal
@@ -83,3 +85,42 @@ class Categories(Asking):
         (('dose', 'none/some', 'some/much'), (1, 3))
         """
         return cast(OrdinalFit, self._ask(Ordinal, formula=formula, link=link))
+
+    def mixed(self, formula: str, *, method: str = "reml") -> MixedFit:
+        """The linear model in which parties differ, ``y = x'params + u_party + e``: a random intercept by party, equal
+        to that of the pooled rows (statsmodels' ``MixedLM`` with the party as group).
+
+        Revealed, of each honest component: its number of rows, how many of its parties have any, its sums of the
+        columns and of their squares, and, for about eight ratios of the variances, its ``X'V^-1X``, ``X'V^-1y`` and
+        ``y'V^-1y``. From several of these follow number of rows and means of *each* party, if there are few in the
+        component, though not whose they are: see the guide. The effect ``u`` of a party is not shown.
+
+        Parameters
+        ----------
+        formula : str
+            ``"recovery ~ age + C(sex)"``.
+        method : {"reml", "ml"}
+            Restricted maximum likelihood, whose variances are not too small, or maximum likelihood, which compares
+            models with different columns.
+
+        Returns
+        -------
+        MixedFit
+
+        Raises
+        ------
+        InvalidInput
+            Rows at fewer than two parties, columns that are constant or dependent, by name.
+
+        Examples
+        --------
+        >>> import numpy as np, sottovoce as sv
+        >>> schema = {"dose": {"type": "number", "range": (0, 9)}, "gain": {"type": "number", "range": (-20, 20)}}
+        >>> rng = np.random.default_rng(0)
+        >>> doses = [rng.uniform(0, 9, n) for n in (50, 30, 80)]
+        >>> tables = [{"dose": dose, "gain": dose - 3 * k + rng.normal(size=len(dose))} for k, dose in enumerate(doses)]
+        >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).mixed("gain ~ dose")
+        >>> fit.groups, fit.tau2 > fit.scale
+        (3, True)
+        """
+        return cast(MixedFit, self._ask(Mixed, formula=formula, method=method))
