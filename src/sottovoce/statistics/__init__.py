@@ -26,6 +26,8 @@ from .models.glm_fit import GLMFit
 from .models.multinomial_fit import MultinomialFit
 from .models.private_cox import private_cox
 from .models.private_glm import private_glm
+from .models.mixed_fit import MixedFit
+from .models.ordinal_fit import OrdinalFit
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
@@ -45,8 +47,10 @@ __all__ = [
     "LassoPath",
     "LinearFit",
     "LogRank",
+    "MixedFit",
     "MultinomialFit",
     "NelsonAalen",
+    "OrdinalFit",
     "PenaltyPath",
     "PooledCovariance",
     "PooledMean",

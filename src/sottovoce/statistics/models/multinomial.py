@@ -21,25 +21,21 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...data.selection import ModelColumns
 from ...errors import InvalidInput, NotConverged
-from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
-from ..analysis import Analysis
-from ..likelihood.columns import AGREEMENTS, Columns, agreed_columns
-from ..likelihood.maximise import MOST, Sums, maximise, numbers, packed
-from .levels import agreed_levels, check_enough, entropy, level_counts, levels_of, model_columns
+from ..likelihood.columns import Columns, agreed_columns
+from ..likelihood.maximise import Sums, maximise, packed
+from .level_model import LevelModel, entropy
 from .multinomial_fit import MultinomialFit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Multinomial(Analysis):
+class Multinomial(LevelModel):
     """The multinomial logistic regression that a formula describes; its response is a category, and the level that the
     others are compared with is its reference in the schema."""
 
-    formula: str
-
     type: ClassVar[str] = "multinomial"
+    what: ClassVar[str] = "a multinomial model"
     family: ClassVar[type[MultinomialFit]] = MultinomialFit
 
     def __post_init__(self) -> None:
@@ -48,27 +44,10 @@ class Multinomial(Analysis):
         _ = self.levels
 
     @cached_property
-    def selection(self) -> ModelColumns:
-        return model_columns(self.schema, self.formula, "a multinomial model")
-
-    @cached_property
-    def _in_order(self) -> tuple[str, ...]:
-        """Levels as the schema has them: a cell is a place in it."""
-        return levels_of(self.schema, self.selection, "a multinomial model")
-
-    @cached_property
     def levels(self) -> tuple[str, ...]:
         """The reference first."""
-        first = self.schema[self._response].reference or self._in_order[0]
-        return (first, *(level for level in self._in_order if level != first))
-
-    @property
-    def _response(self) -> str:
-        return self.selection.design.response[0]
-
-    @property
-    def _place(self) -> int:
-        return self.selection.response.start
+        first = self.schema[self.response].reference or self.in_order[0]
+        return (first, *(level for level in self.in_order if level != first))
 
     @property
     def _terms(self) -> tuple[str, ...]:
@@ -81,12 +60,10 @@ class Multinomial(Analysis):
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> MultinomialFit:
         d, p, others = len(self.selection.slopes), len(self._terms), len(self.levels) - 1
-        order = [self._in_order.index(level) for level in self.levels]
+        order = [self.in_order.index(level) for level in self.levels]
         try:
-            found = agreed_levels(agreements, rows, self._place, self._response, self._in_order, self.counting)
-            counts = found[order]
+            counts = self.agreed_levels(agreements, rows)[order]
             N = int(counts.sum())
-            check_enough(N, len(self.names))
             columns, _ = agreed_columns(
                 agreements, rows, N, self.mask, self.selection.slopes, self.unit[:d], intercept=self.selection.intercept
             )
@@ -96,7 +73,7 @@ class Multinomial(Analysis):
                 start[:, :, 0] = np.log(counts[1:] / counts[0])
             ended = maximise(
                 agreements, parts, start.reshape(len(rows), -1), self.names, self.mask, N,
-                infinite=f": it separates levels of {self._response!r}. Drop it, or merge levels.",
+                infinite=f": it separates levels of {self.response!r}. Drop it, or merge levels.",
             )  # fmt: skip
         except NotConverged:
             return MultinomialFit(*agreements.made)
@@ -107,7 +84,7 @@ class Multinomial(Analysis):
             params=back @ ended.theta[0],
             covariance=back @ np.linalg.inv(ended.information[0]) @ back.T / N,
             nobs=N,
-            response=self._response,
+            response=self.response,
             levels=self.levels,
             variables=self._terms,
             counts=counts,
@@ -118,7 +95,7 @@ class Multinomial(Analysis):
     def _sums(self, rows: Rows, columns: Columns, order: Sequence[int]) -> Sums:
         """Objective, score and information of one party's rows, in one pass; ``order``: the places of the levels that
         are compared with the reference."""
-        p, others, place, places = len(columns), len(order), self._place, np.array(order)
+        p, others, place, places = len(columns), len(order), self.place, np.array(order)
         pairs = list(combinations_with_replacement(range(others), 2))
 
         def sums(theta: Array) -> Array:
@@ -144,34 +121,3 @@ class Multinomial(Analysis):
             return packed(float(found[0, 0]), found[1 : 1 + others, 1:].reshape(k), information.reshape(k, k))
 
         return sums
-
-    @property
-    def revealed(self) -> list[str]:
-        columns = ", ".join(self.selection.slopes)
-        return [
-            f"the rows at each of {len(self.levels)} levels of {self._response}",
-            *([f"values of {columns}, and their squares about the mean"] if columns else []),
-            f"log-likelihood, score and information of {self.parameters} parameters, at every step of Newton's method",
-        ]
-
-    @property
-    def stages(self) -> int:
-        return 1 + AGREEMENTS + MOST
-
-    @property
-    def numbers(self) -> int:
-        return 2 * len(self.selection.slopes) + MOST * numbers(self.parameters)
-
-    @property
-    def counts(self) -> int:
-        return len(self.levels)
-
-    @property
-    def parameters(self) -> int:
-        return len(self.names)
-
-    def check(self, rows: Rows, parties: int) -> None:
-        check_size(self.cells(rows), self.counting, parties)
-
-    def cells(self, rows: Rows) -> Integers:
-        return level_counts(rows, self._place, len(self.levels))

@@ -9,29 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
-from ...pdmm.modular_mask import Integers
-from ..fit import Fit
 from ..statistic import Value
-from .levels import chi2_tail, design_rows
+from .level_fit import LevelFit, design_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultinomialFit(Fit):
-    """What ``Study.multinomial`` returns, besides the fields of ``Fit``: ``log(p_level / p_reference) = x'beta_level``.
+class MultinomialFit(LevelFit):
+    """What ``Study.multinomial`` returns, besides those of ``LevelFit``: ``log(p_level / p_reference) = x'beta_level``.
     Terms are called ``"level: term"``.
 
     Attributes
     ----------
-    response : str
-        The column that is explained.
     levels : tuple of str
-        Of the response, the reference first.
+        Of the response, the reference first; ``counts`` are in this order.
     variables : tuple of str
         Names of the columns of the design, the same for every level.
-    counts : ndarray
-        Rows of all parties at each level.
-    llf, llnull : float
-        The log-likelihood, and that of shares that depend on no column.
 
     Examples
     --------
@@ -46,12 +38,7 @@ class MultinomialFit(Fit):
     ((2, 2), 1.0)
     """
 
-    response: Value[str] = Value()
-    levels: Value[tuple[str, ...]] = Value()
     variables: Value[tuple[str, ...]] = Value()
-    counts: Value[Integers] = Value()
-    llf: Value[float] = Value()
-    llnull: Value[float] = Value()
 
     title: ClassVar[str] = "Multinomial logistic regression"
     ratio: ClassVar[str | None] = "relative risk ratio"
@@ -60,41 +47,6 @@ class MultinomialFit(Fit):
     def coefficients(self) -> Array:
         """``params`` as a table with a column for every level but the reference, ``(variables, levels - 1)``."""
         return self.params.reshape(len(self.levels) - 1, len(self.variables)).T
-
-    @property
-    def df_model(self) -> int:
-        """Parameters besides an intercept for every level."""
-        return len(self.params) - ("Intercept" in self.variables) * (len(self.levels) - 1)
-
-    @property
-    def df_resid(self) -> int:
-        """Rows less parameters."""
-        return self.nobs - len(self.params)
-
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion, ``2 k - 2 llf``."""
-        return 2 * len(self.params) - 2 * self.llf
-
-    @property
-    def bic(self) -> float:
-        """That of Schwarz, ``k log(nobs) - 2 llf``."""
-        return float(len(self.params) * np.log(self.nobs) - 2 * self.llf)
-
-    @property
-    def prsquared(self) -> float:
-        """McFadden's, ``1 - llf / llnull``."""
-        return 1 - self.llf / self.llnull
-
-    @property
-    def llr(self) -> float:
-        """The likelihood ratio statistic of all columns together."""
-        return 2 * (self.llf - self.llnull)
-
-    @property
-    def llr_pvalue(self) -> float:
-        """Of that statistic."""
-        return chi2_tail(self.llr, self.df_model)
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """The probability of every level, in the order of ``levels``, ``(rows, levels)``, for rows of the design: an
@@ -108,10 +60,5 @@ class MultinomialFit(Fit):
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     def _head(self) -> list[tuple[str, str]]:
-        return [
-            ("Dep. Variable", self.response), ("Reference level", self.levels[0]), *super()._head(),
-            ("Df Residuals", f"{self.df_resid:,}"), ("Df Model", f"{self.df_model}"),
-            ("Log-Likelihood", f"{self.llf:.5g}"), ("LL-Null", f"{self.llnull:.5g}"),
-            ("Pseudo R-squ.", f"{self.prsquared:.4g}"), ("LLR p-value", f"{self.llr_pvalue:.4g}"),
-            ("AIC", f"{self.aic:.5g}"), ("BIC", f"{self.bic:.5g}"),
-        ]  # fmt: skip
+        response, *others = super()._head()
+        return [response, ("Reference level", self.levels[0]), *others]

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import cast
 
 from ..asking import Asking
+from .mixed import Mixed
+from .mixed_fit import MixedFit
 from .multinomial import Multinomial
 from .multinomial_fit import MultinomialFit
+from .ordinal import Ordinal
+from .ordinal_fit import OrdinalFit
 
 
 class Categories(Asking):
@@ -45,3 +49,78 @@ class Categories(Asking):
         (('bus', 'car', 'train'), 'train: km', 160)
         """
         return cast(MultinomialFit, self._ask(Multinomial, formula=formula))
+
+    def ordinal(self, formula: str, *, link: str = "logit") -> OrdinalFit:
+        """The regression of a category whose levels have an order, with proportional odds: ``P(y <= j) = F(cut_j -
+        x'slopes)``, equal to that of the pooled rows (statsmodels' ``OrderedModel``).
+
+        Revealed, of each honest component: its number of rows at each level, its sums of the columns and of their
+        squares, and its log-likelihood, score and information at every step, about six.
+
+        Parameters
+        ----------
+        formula : str
+            ``"pain ~ age + C(sex)"``; before ~ a category, whose levels are in the order of the schema.
+        link : {"logit", "probit"}
+            What ``F`` is: the logistic or the normal distribution function.
+
+        Returns
+        -------
+        OrdinalFit
+
+        Raises
+        ------
+        InvalidInput
+            A level that no row has, columns that are constant or dependent, or that separate levels, by name.
+
+        Examples
+        --------
+        >>> import numpy as np, sottovoce as sv
+        >>> levels = ["none", "some", "much"]
+        >>> schema = {"dose": {"type": "number", "range": (0, 9)}, "pain": {"type": "category", "levels": levels}}
+        >>> rng = np.random.default_rng(0)
+        >>> tables = [{"dose": rng.uniform(0, 9, n), "pain": rng.choice(levels, n)} for n in (50, 30, 80)]
+        >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).ordinal("pain ~ dose", link="probit")
+        >>> fit.terms, fit.predict([[3.0]]).shape
+        (('dose', 'none/some', 'some/much'), (1, 3))
+        """
+        return cast(OrdinalFit, self._ask(Ordinal, formula=formula, link=link))
+
+    def mixed(self, formula: str, *, method: str = "reml") -> MixedFit:
+        """The linear model in which parties differ, ``y = x'params + u_party + e``: a random intercept by party, equal
+        to that of the pooled rows (statsmodels' ``MixedLM`` with the party as group).
+
+        Revealed, of each honest component: its number of rows, how many of its parties have any, its sums of the
+        columns and of their squares, and, for about eight ratios of the variances, its ``X'V^-1X``, ``X'V^-1y`` and
+        ``y'V^-1y``. From several of these follow number of rows and means of *each* party, if there are few in the
+        component, though not whose they are: see the guide. The effect ``u`` of a party is not shown.
+
+        Parameters
+        ----------
+        formula : str
+            ``"recovery ~ age + C(sex)"``.
+        method : {"reml", "ml"}
+            Restricted maximum likelihood, whose variances are not too small, or maximum likelihood, which compares
+            models with different columns.
+
+        Returns
+        -------
+        MixedFit
+
+        Raises
+        ------
+        InvalidInput
+            Rows at fewer than two parties, columns that are constant or dependent, by name.
+
+        Examples
+        --------
+        >>> import numpy as np, sottovoce as sv
+        >>> schema = {"dose": {"type": "number", "range": (0, 9)}, "gain": {"type": "number", "range": (-20, 20)}}
+        >>> rng = np.random.default_rng(0)
+        >>> doses = [rng.uniform(0, 9, n) for n in (50, 30, 80)]
+        >>> tables = [{"dose": dose, "gain": dose - 3 * k + rng.normal(size=len(dose))} for k, dose in enumerate(doses)]
+        >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).mixed("gain ~ dose")
+        >>> fit.groups, fit.tau2 > fit.scale
+        (3, True)
+        """
+        return cast(MixedFit, self._ask(Mixed, formula=formula, method=method))
