@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import groups
 from .analysis import Analysis
 
-ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in ()}
+ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in (*groups.ANALYSES,)}
