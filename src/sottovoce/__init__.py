@@ -89,6 +89,7 @@ from .statistics import (
     private_histogram,
     private_least_squares,
     private_mean,
+    private_meta_analysis,
     private_variance,
 )
 from .statistics.study import Study
@@ -166,6 +167,7 @@ __all__ = [
     "private_histogram",
     "private_least_squares",
     "private_mean",
+    "private_meta_analysis",
     "private_variance",
     "solve",
 ]

@@ -12,6 +12,8 @@ ends after one sweep up and one down; pads lie on every edge of the network all 
 run; a seed gives each run pads of its own.
 """
 
+from .evidence import Calibration, MantelHaenszel, MetaAnalysis, Roc, private_meta_analysis
+from .groups import Anova, Crosstab, Description, Levene, Quantiles, TableOne, TTest
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .mean_and_covariance import private_covariance, private_mean, private_variance
@@ -20,15 +22,27 @@ from .regression import Regression
 from .statistic import Statistic
 
 __all__ = [
+    "Anova",
+    "Calibration",
+    "Crosstab",
+    "Description",
     "Histogram",
+    "Levene",
+    "MantelHaenszel",
+    "MetaAnalysis",
     "PooledCovariance",
     "PooledMean",
     "PooledVariance",
+    "Quantiles",
     "Regression",
+    "Roc",
     "Statistic",
+    "TTest",
+    "TableOne",
     "private_covariance",
     "private_histogram",
     "private_least_squares",
     "private_mean",
+    "private_meta_analysis",
     "private_variance",
 ]

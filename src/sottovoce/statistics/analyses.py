@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import groups
+from . import evidence, groups
 from .analysis import Analysis
 
-ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in (*groups.ANALYSES,)}
+ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in (*evidence.ANALYSES, *groups.ANALYSES)}

@@ -22,6 +22,7 @@ from ..pdmm.schedules import Schedule
 from ..pdmm.shards import whose
 from .agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
 from .analysis import Analysis
+from .evidence.study_evidence import Evidence
 from .groups.study_groups import Groups
 from .histogram import Histogram
 from .of_tables import Asked, ask, ask_analysis, checked_table, run_on_tables
@@ -33,7 +34,7 @@ from .statistic import Statistic
 DEFAULT_COUNTS = ModularMask()
 
 
-class Study(Groups):
+class Study(Evidence, Groups):
     """Tables of parties that stay apart, and private statistics of all their rows.
 
     A table may be larger than memory. It is looked through before anything is agreed on: what is not as the schema

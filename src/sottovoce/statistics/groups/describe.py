@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...errors import InvalidInput
-from .cohort import Cohort, CohortAnalysis
+from .cohort import Cohort
+from .cohort_program import CohortAnalysis
 from .columns import NUMBERS, day
 
 if TYPE_CHECKING:

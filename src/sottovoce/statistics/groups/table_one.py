@@ -16,7 +16,8 @@ from ..agreements import Agreements
 from ..statistic import Value
 from . import contingency
 from .anova import squares
-from .cohort import Cohort, CohortAnalysis
+from .cohort import Cohort
+from .cohort_program import CohortAnalysis
 from .columns import NUMBERS, level_column, ranged_column, written
 from .finding import p_words
 
