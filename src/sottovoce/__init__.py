@@ -95,6 +95,7 @@ from .statistics import (
     private_mean,
     private_pca,
     private_ridge,
+    private_meta_analysis,
     private_variance,
 )
 from .statistics.study import Study
@@ -176,6 +177,7 @@ __all__ = [
     "private_least_squares",
     "private_linear",
     "private_mean",
+    "private_meta_analysis",
     "private_pca",
     "private_ridge",
     "private_variance",

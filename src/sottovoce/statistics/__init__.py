@@ -14,6 +14,8 @@ run; a seed gives each run pads of its own.
 
 from .disclosure import Disclosure
 from .fit import Fit
+from .evidence import Calibration, MantelHaenszel, MetaAnalysis, Roc, private_meta_analysis
+from .groups import Anova, Crosstab, Description, Levene, Quantiles, TableOne, TTest
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
 from .linear.linear_fit import LinearFit
@@ -37,16 +39,23 @@ from .survival.log_rank import LogRank
 from .survival.nelson_aalen import NelsonAalen
 
 __all__ = [
+    "Anova",
+    "Calibration",
     "CoxFit",
+    "Crosstab",
     "Curves",
+    "Description",
     "Disclosure",
     "Fit",
     "GLMFit",
     "Histogram",
     "KaplanMeier",
     "LassoPath",
+    "Levene",
     "LinearFit",
     "LogRank",
+    "MantelHaenszel",
+    "MetaAnalysis",
     "MixedFit",
     "MultinomialFit",
     "NelsonAalen",
@@ -56,9 +65,13 @@ __all__ = [
     "PooledMean",
     "PooledVariance",
     "PrincipalComponents",
+    "Quantiles",
     "Regression",
     "RidgePath",
+    "Roc",
     "Statistic",
+    "TTest",
+    "TableOne",
     "private_covariance",
     "private_cox",
     "private_glm",
@@ -67,6 +80,7 @@ __all__ = [
     "private_least_squares",
     "private_linear",
     "private_mean",
+    "private_meta_analysis",
     "private_pca",
     "private_ridge",
     "private_variance",

@@ -1,0 +1,201 @@
+"""Columns of all kinds, described side by side and by group: what ``describe`` and ``table_one`` are made of.
+
+Numbers have means and deviations, and quartiles where they are asked for; categories have counts. The smallest and the
+largest value are left out: each is a person's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...costs.base import Array
+from ...data.rows import Rows
+from ...data.selection import PlainColumns
+from ...errors import InvalidInput, NotConverged
+from ...pdmm.modular_mask import Integers, check_size
+from ..agreements import Agreements
+from ..analysis import Analysis
+from .cohort import Cohort
+from .columns import NUMBERS, column_of, frame, levels_of
+from .comparison import unbiased
+from .moments import MOMENT_STAGES, Grouped, agreed_moments, grouping, no_groups
+from .quantiles import check_ways, most_counts, values_of
+from .search import Grid, Series, agreed_quantiles
+
+QUARTILES = (0.25, 0.5, 0.75)
+MOST_STEPS = 2**20
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CohortAnalysis(Analysis, ABC):
+    """``columns``: what is described, all columns of the schema unless told; ``by``, which groups rows, comes last.
+    ``steps``: into how many parts a range is divided for quartiles. ``ways``: see ``QuantilesAnalysis``."""
+
+    columns: tuple[str, ...] = ()
+    by: str | None = None
+    steps: int = 2**16
+    ways: int = 16
+
+    least_columns: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        given = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns or self.schema)
+        names = [column_of(self.schema, name, "columns").name for name in given]
+        if len(set(names)) < len(names):
+            raise InvalidInput("columns must be different ones.")
+        names = [name for name in names if name != self.by]
+        if not names:
+            raise InvalidInput("columns must have another one than by.")
+        object.__setattr__(self, "columns", (*names, *([self.by] if self.by else [])))
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or not 2 <= self.steps <= MOST_STEPS:
+            raise InvalidInput(f"steps must be an integer from 2 to {MOST_STEPS:,}; got {self.steps!r}.")
+        check_ways(self.ways)
+
+    @property
+    def selection(self) -> PlainColumns:
+        return PlainColumns(self.columns)
+
+    # What follows from schema and question
+
+    @property
+    def described(self) -> tuple[str, ...]:
+        """The columns but ``by``."""
+        return self.columns[:-1] if self.by else self.columns
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """What rows are divided into."""
+        return levels_of(self.schema[self.by]) if self.by else ("all",)
+
+    @property
+    def quartered(self) -> tuple[str, ...]:
+        """Columns of which quartiles are asked for."""
+        raise NotImplementedError
+
+    @cached_property
+    def _numeric(self) -> list[int]:
+        return [k for k, name in enumerate(self.described) if self.schema[name].type in NUMBERS]
+
+    @cached_property
+    def _categories(self) -> list[tuple[int, tuple[str, ...]]]:
+        return [(k, levels_of(self.schema[name])) for k, name in enumerate(self.described) if k not in self._numeric]
+
+    @cached_property
+    def _grids(self) -> dict[int, Grid]:
+        return {
+            self.described.index(name): Grid.of(self.schema[name], None, self.steps)
+            for name in self.quartered
+        }  # fmt: skip
+
+    @cached_property
+    def _grouped(self) -> Grouped:
+        places, G = self._numeric, len(self.groups)
+        group = grouping(len(self.columns) - 1, range(G), G) if self.by else no_groups
+        return Grouped(lambda block: block[:, places], group, G)
+
+    # The program
+
+    def cells(self, rows: Rows) -> Integers:
+        G, group = len(self.groups), self._grouped.group
+
+        def of_block(block: Array) -> Array:
+            own = group(block)
+            found = [np.bincount(own, minlength=G)]
+            for k, levels in self._categories:
+                found.append(np.bincount(block[:, k].astype(np.int64) * G + own, minlength=len(levels) * G))
+            return np.concatenate(found)[None].astype(np.float64)
+
+        return np.rint(rows.sums(of_block)).astype(np.int64)
+
+    def check(self, rows: Rows, parties: int) -> None:
+        check_size(np.array([len(rows)]), self.counting, parties)
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Cohort:
+        try:
+            return self._program(agreements, rows)
+        except NotConverged:
+            return self.family(*agreements.made)  # type: ignore[return-value]
+
+    def _program(self, agreements: Agreements, rows: Sequence[Rows]) -> Cohort:
+        d, G = len(self.described), len(self.groups)
+        of = ("rows by " + self.by if self.by else "rows") + (", and of each level" if self._categories else "")
+        total = agreements.total(np.array([self.cells(part) for part in rows]), self.counting, of=of)
+        n, level_counts = total[:G], total[G:].reshape(-1, G)
+        if not n.any():
+            raise InvalidInput("no party has any rows.")
+        mean, sd, quartiles = np.full((d, G), np.nan), np.full((d, G), np.nan), np.full((d, G, 3), np.nan)
+        if self._numeric:
+            mean[self._numeric], sd[self._numeric] = self._moments(agreements, rows, n)
+        if self._grids:
+            for k, own in self._quartiles(agreements, rows).items():
+                quartiles[k] = own
+        values: dict[str, Any] = {
+            "names": self.described, "types": tuple(self.schema[name].type for name in self.described), "by": self.by,
+            "groups": self.groups, "n": n, "mean": mean, "sd": sd, "quartiles": quartiles,
+            "resolution": np.array([self._grids[k].step if k in self._grids else np.nan for k in range(d)]),
+            "level_of": np.array([k for k, levels in self._categories for _ in levels], dtype=np.int64),
+            "level_names": tuple(level for _, levels in self._categories for level in levels),
+            "level_counts": level_counts,
+        }  # fmt: skip
+        return self._answer(agreements, values)
+
+    def _answer(self, agreements: Agreements, values: dict[str, Any]) -> Cohort:
+        return self.family(*agreements.made, **values)  # type: ignore[return-value]
+
+    def _moments(self, agreements: Agreements, rows: Sequence[Rows], n: Integers) -> tuple[Array, Array]:
+        """Means and deviations, ``(columns, groups)``."""
+        columns = [self.schema[self.described[k]] for k in self._numeric]
+        centre, unit = np.array([frame(column) for column in columns]).T
+        powers = [self._grouped.powers(part) for part in rows]
+        ranged = all(column.limits is not None for column in columns)
+        of = "values" + (f" by {self.by}" if self.by else "")
+        moments = agreed_moments(agreements, self.mask, n, powers, centre, unit, of=of, ranged=ranged)
+        return moments.mean[0].T, np.sqrt(unbiased(n[:, None], moments.variance[0])).T
+
+    def _quartiles(self, agreements: Agreements, rows: Sequence[Rows]) -> dict[int, Array]:
+        """By column ``(groups, 3)``: where a cell has one value, that, else its middle."""
+        by, G = len(self.columns) - 1 if self.by else None, len(self.groups)
+        series = [Series(grid, values_of(k, by, g), QUARTILES) for k, grid in self._grids.items() for g in range(G)]
+        agreed_quantiles(agreements, self.counting, rows, series, self.ways, "rows in intervals of columns")
+        found = [low if each.grid.whole else (low + high) / 2 for each in series for low, high in [each.ends()]]
+        return dict(zip(self._grids, np.reshape(found, (-1, G, 3)), strict=True))
+
+    # What it shows
+
+    @property
+    def revealed(self) -> list[str]:
+        by = f", by {self.by}" if self.by else ""
+        numeric = ", ".join(self.described[k] for k in self._numeric)
+        levels = ", ".join(self.described[k] for k, _ in self._categories)
+        searched = ", ".join(self.quartered)
+        return [
+            f"the number of rows{by}",
+            *([f"the rows of each level of {levels}{by}"] if levels else []),
+            *([f"values of {numeric}, and their squares{by}"] if numeric else []),
+            *([f"the rows in intervals of {searched}{by}"] if searched else []),
+        ]
+
+    @property
+    def stages(self) -> int:
+        rounds = max((grid.rounds(self.ways) for grid in self._grids.values()), default=0)
+        return 1 + bool(self._numeric) * MOMENT_STAGES + rounds
+
+    @property
+    def numbers(self) -> int:
+        return 4 * len(self.groups) * len(self._numeric)
+
+    @property
+    def counts(self) -> int:
+        levels = sum(len(levels) for _, levels in self._categories)
+        searched = sum(most_counts(grid, self.ways, len(QUARTILES)) for grid in self._grids.values())
+        return len(self.groups) * (1 + levels + 2 * len(self._numeric) + searched)
+
+    @property
+    def parameters(self) -> int:
+        return len(self.described) * len(self.groups)

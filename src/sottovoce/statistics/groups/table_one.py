@@ -1,0 +1,204 @@
+"""The first table of a paper: who was in which group, and how the groups differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...costs.base import Array
+from ...errors import InvalidInput
+from ..agreements import Agreements
+from ..statistic import Value
+from . import contingency
+from .anova import squares
+from .cohort import Cohort
+from .cohort_program import CohortAnalysis
+from .columns import NUMBERS, level_column, ranged_column, written
+from .finding import p_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableOne(Cohort):
+    """What ``Study.table_one`` returns, besides the fields of ``Statistic``: of all rows that have a value in every
+    column asked for.
+
+    Numbers are told as mean (sd), or median [quartiles] where they are ``nonnormal``; categories as count (percent of
+    the group). ``pvalue``: of numbers from the analysis of variance, which is Student's t-test for two groups; of
+    categories from chi-squared, with Yates' correction where there are two levels and two groups; none where medians
+    are shown. ``smd``: standardised mean differences, averaged over pairs of groups.
+
+    Attributes
+    ----------
+    names, types : tuple of str
+        Of the columns.
+    by : str
+        The column that groups rows.
+    groups : tuple of str
+        Its levels.
+    n : ndarray of int
+        Rows of each group.
+    mean, sd : ndarray
+        ``(names, groups)``; NaN of categories, and where a group has too few rows.
+    quartiles : ndarray
+        ``(names, groups, 3)``, to within ``resolution``; NaN where a column is not ``nonnormal``.
+    resolution : ndarray
+        Of the quartiles of each column.
+    level_of : ndarray of int
+        For each level of a category the place of its column in ``names``.
+    level_names : tuple of str
+        Levels of categories, one after the other.
+    level_counts : ndarray of int
+        ``(level_names, groups)``.
+    nonnormal : tuple of str
+        Numbers that are told by median and quartiles.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> schema = {"age": {"type": "integer", "range": (0, 120)}, "ill": "boolean", "male": "boolean"}
+    >>> tables = [
+    ...     {"age": [61, 58, 50], "ill": [True, False, True], "male": [True, True, False]},
+    ...     {"age": [40, 44], "ill": [True, False], "male": [False, False]},
+    ... ]
+    >>> table = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema=schema).table_one(by="ill")
+    >>> print(table.summary())
+    Table 1: by ill, 5 observations of 2 parties
+    <BLANKLINE>
+    variable        level  false       true          p       smd
+    n                      2           3
+    age, mean (sd)         51 (9.9)    50.33 (10.5)  0.9480  0.065
+    male, n (%)     true   1 (50.0 %)  1 (33.3 %)    1.0000  0.343
+    """
+
+    nonnormal: Value[tuple[str, ...]] = Value()
+
+    title: ClassVar[str] = "Table 1"
+    derived: ClassVar[tuple[str, ...]] = ("pvalue", "smd")
+
+    @property
+    def pvalue(self) -> Array:
+        """Of a test that groups do not differ, for each column; NaN where there is none."""
+        return np.array([self._p(name, kind) for name, kind in zip(self.names, self.types, strict=True)])
+
+    @property
+    def smd(self) -> Array:
+        """The standardised mean difference of each column, averaged over pairs of groups that have rows."""
+        return np.array([self._smd(name, kind) for name, kind in zip(self.names, self.types, strict=True)])
+
+    def _p(self, name: str, kind: str) -> float:
+        if kind not in NUMBERS:
+            counts = self.counts(name)
+            df = contingency.degrees_of_freedom(counts)
+            yates = contingency.without_empty(counts).shape == (2, 2)
+            return contingency.chi2_pvalue(contingency.chi2_of(counts, yates), df)
+        if name in tuple(self.nonnormal):
+            return float("nan")
+        from scipy.special import fdtrc
+
+        n = np.asarray(self.n)
+        mean, sd, _ = self._numbers(name)
+        between, within = squares(n, mean, sd**2)
+        there = int((n > 0).sum())
+        groups, rest = there - 1, int(n.sum()) - there
+        if groups < 1 or rest < 1 or within <= 0:
+            return float("nan")
+        return float(fdtrc(groups, rest, between / groups / (within / rest)))
+
+    def _smd(self, name: str, kind: str) -> float:
+        pairs = list(combinations(np.flatnonzero(np.asarray(self.n) > 0), 2))
+        if kind in NUMBERS:
+            mean, sd, _ = self._numbers(name)
+            found = [_of_means(mean[[a, b]], sd[[a, b]]) for a, b in pairs]
+        else:
+            counts = self.counts(name)
+            found = [_of_shares(counts[:, a] / counts[:, a].sum(), counts[:, b] / counts[:, b].sum()) for a, b in pairs]
+        return float(np.mean(found)) if found else float("nan")
+
+    def _facts(self) -> str:
+        return f"by {self.by}, {self.observations} observations of {self.parties} parties"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The usual layout: texts."""
+        rows = [["n", "", *(str(n) for n in np.asarray(self.n).tolist()), "", ""]]
+        for name, kind, p, smd in zip(self.names, self.types, self.pvalue, self.smd, strict=True):
+            told = ["" if np.isnan(p) else p_words(float(p)), "" if np.isnan(smd) else f"{smd:.3f}"]
+            if kind in NUMBERS:
+                how = "median [quartiles]" if name in tuple(self.nonnormal) else "mean (sd)"
+                rows.append([f"{name}, {how}", "", *self._number_cells(name, kind), *told])
+                continue
+            counts = list(zip(self.levels(name), self.counts(name).tolist(), strict=True))
+            for k, (level, own) in enumerate(counts[1:] if kind == "boolean" else counts):
+                first = [f"{name}, n (%)" if k == 0 else "", level]
+                rows.append([*first, *self._count_cells(own), *(told if k == 0 else ["", ""])])
+        header = ["variable", "level", *self.groups, "p", "smd"]
+        if len(set(header)) < len(header):  # a level may be called as a column is
+            header = ["variable", "level", *(f"{self.by} = {group}" for group in self.groups), "p", "smd"]
+        return {head: [row[k] for row in rows] for k, head in enumerate(header)}
+
+    def _number_cells(self, name: str, kind: str) -> list[str]:
+        mean, sd, quartiles = self._numbers(name)
+        if name in tuple(self.nonnormal):
+            told = [[written(float(value), kind) for value in own] for own in quartiles]
+            return [f"{median} [{low}, {high}]" if median else "" for low, median, high in told]
+        spread = [f" ({s:.3g})" if s == s else "" for s in sd]
+        return [written(float(m), kind) + (s if m == m else "") for m, s in zip(mean, spread, strict=True)]
+
+    def _count_cells(self, counts: Sequence[int]) -> list[str]:
+        sizes = np.asarray(self.n).tolist()
+        return [f"{c} ({100 * c / n:.1f} %)" if n else "0" for c, n in zip(counts, sizes, strict=True)]
+
+    def _picture(self, path: str | Path | None) -> Figure:
+        from ..pictures import plot_rows
+
+        there = ~np.isnan(self.smd)
+        names = [name for name, own in zip(self.names, there, strict=True) if own]
+        return plot_rows(path, names, self.smd[there], None, self._facts(), "standardised mean difference")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableOneAnalysis(CohortAnalysis):
+    """``nonnormal``: numbers that are told by median and quartiles, which must have a range."""
+
+    nonnormal: tuple[str, ...] = ()
+
+    type: ClassVar[str] = "table_one"
+    family = TableOne
+
+    def __post_init__(self) -> None:
+        level_column(self.schema, self.by, "by")
+        super().__post_init__()
+        given = (self.nonnormal,) if isinstance(self.nonnormal, str) else tuple(self.nonnormal)
+        for name in given:
+            if ranged_column(self.schema, name, "nonnormal").name not in self.described:
+                raise InvalidInput(f"nonnormal must be columns that are described; got {name!r}.")
+        object.__setattr__(self, "nonnormal", given)
+
+    @property
+    def quartered(self) -> tuple[str, ...]:
+        return self.nonnormal
+
+    def _answer(self, agreements: Agreements, values: dict[str, Any]) -> Cohort:
+        return super()._answer(agreements, {**values, "nonnormal": self.nonnormal})
+
+
+def _of_means(mean: Array, sd: Array) -> float:
+    """``|m1 - m2| / sqrt((s1^2 + s2^2) / 2)``."""
+    spread = float(np.sqrt((sd**2).mean()))
+    return float("nan") if not spread > 0 else float(abs(mean[0] - mean[1])) / spread
+
+
+def _of_shares(first: Array, second: Array) -> float:
+    """The Mahalanobis distance of the shares of levels but the first (D. Yang and J. E. Dalton, A unified approach to
+    measuring the effect size between two groups, SAS Global Forum 2012, paper 335)."""
+    p, q = first[1:], second[1:]
+    covariance = (np.diag(p) - np.outer(p, p) + np.diag(q) - np.outer(q, q)) / 2
+    squared = float((p - q) @ np.linalg.pinv(covariance, hermitian=True) @ (p - q))
+    return float("nan") if not covariance.any() and (p != q).any() else float(np.sqrt(max(0.0, squared)))
