@@ -93,9 +93,9 @@ from .statistics import (
     private_least_squares,
     private_linear,
     private_mean,
+    private_meta_analysis,
     private_pca,
     private_ridge,
-    private_meta_analysis,
     private_variance,
 )
 from .statistics.study import Study

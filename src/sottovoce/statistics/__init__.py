@@ -13,8 +13,8 @@ run; a seed gives each run pads of its own.
 """
 
 from .disclosure import Disclosure
-from .fit import Fit
 from .evidence import Calibration, MantelHaenszel, MetaAnalysis, Roc, private_meta_analysis
+from .fit import Fit
 from .groups import Anova, Crosstab, Description, Levene, Quantiles, TableOne, TTest
 from .histogram import Histogram, private_histogram
 from .least_squares import private_least_squares
@@ -25,11 +25,11 @@ from .linear.private import private_lasso, private_linear, private_pca, private_
 from .mean_and_covariance import private_covariance, private_mean, private_variance
 from .models.cox_fit import CoxFit
 from .models.glm_fit import GLMFit
+from .models.mixed_fit import MixedFit
 from .models.multinomial_fit import MultinomialFit
+from .models.ordinal_fit import OrdinalFit
 from .models.private_cox import private_cox
 from .models.private_glm import private_glm
-from .models.mixed_fit import MixedFit
-from .models.ordinal_fit import OrdinalFit
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from . import evidence, groups
 from .analysis import Analysis
+from .linear.components_model import ComponentsModel
 from .linear.linear_model import LinearModel
+from .linear.penalty_models import LassoModel, RidgeModel
 from .models.cox import CoxAnalysis
 from .models.glm import GLM
+from .models.mixed import Mixed
 from .models.multinomial import Multinomial
+from .models.ordinal import Ordinal
 from .survival.kaplan_meier import KaplanMeierAnalysis
 from .survival.log_rank import LogRankAnalysis
 from .survival.nelson_aalen import NelsonAalenAnalysis
 
 _ALL: tuple[type[Analysis], ...] = (
     LinearModel,
+    RidgeModel,
+    LassoModel,
+    ComponentsModel,
     GLM,
     Multinomial,
+    Ordinal,
     CoxAnalysis,
+    Mixed,
     KaplanMeierAnalysis,
     NelsonAalenAnalysis,
     LogRankAnalysis,
+    *groups.ANALYSES,
+    *evidence.ANALYSES,
 )
 ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in _ALL}

@@ -22,6 +22,8 @@ from ..pdmm.schedules import Schedule
 from ..pdmm.shards import whose
 from .agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
 from .analysis import Analysis
+from .evidence.study_evidence import Evidence
+from .groups.study_groups import Groups
 from .histogram import Histogram
 from .linear.study_linear import Linear
 from .models.study_categories import Categories
@@ -36,7 +38,7 @@ from .survival.study_survival import Survival
 DEFAULT_COUNTS = ModularMask()
 
 
-class Study(Linear, Models, Categories, Survival):
+class Study(Linear, Models, Categories, Survival, Groups, Evidence):
     """Tables of parties that stay apart, and private statistics of all their rows.
 
     A table may be larger than memory. It is looked through before anything is agreed on: what is not as the schema

@@ -110,7 +110,7 @@ class Mixed(Analysis):
                 f"{parties} of the parties have rows: a variance between parties needs two or more. Ask for a linear "
                 "model instead."
             )
-        if N == parties:
+        if parties == N:
             raise InvalidInput(
                 "no party has two rows: the variance between parties cannot be told from that within them. Ask for a "
                 "linear model instead."

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -21,8 +20,8 @@ from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Sums, maximise, packed
 from .level_model import LevelModel, entropy
-from .ordinal_links import LINKS
 from .ordinal_fit import OrdinalFit
+from .ordinal_links import LINKS
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
