@@ -43,7 +43,7 @@ class Climb:
         """What was agreed on at the point, and where to go from there."""
         self._heard = unpacked(sums, len(self.point)), self.point, self.good, self.decrement, self.halved
         f, *_ = self._heard[0]
-        fell = self.good is not None and not f >= self.good[0] - self._error(sums) - 1e-8 * abs(f)
+        fell = self.good is not None and not f >= self.good[0] - _error(sums, self.tol, self.absolute) - 1e-8 * abs(f)
         self._go(beyond or (fell and self.halved < HALVINGS))
 
     def overrule(self, halve: bool) -> None:
@@ -59,7 +59,7 @@ class Climb:
             _, point, step = self.good
             self.point, self.votes[1] = point + step / 2**self.halved, 1.0
             return
-        flat, infinite = self._untold(H)
+        flat, infinite = untold(H, self.tol, self.absolute)
         step = _solved(H, g)
         longest = float(np.abs(step).max(initial=0.0))
         cut = longest > STRIDE * self.reach
@@ -77,23 +77,25 @@ class Climb:
         unknown = 4 * open_**2 * float(np.trace(_inverse(H)))
         return (decrement <= SMALL and decrement * rate <= FINE) or (decrement <= unknown and rate > SLOW)
 
-    def _error(self, sums: Array) -> float:
-        """What an agreement leaves open of a number."""
-        return 10 * self.tol * float(np.abs(sums).max(initial=0.0)) + self.absolute
 
-    def _untold(self, H: Array) -> tuple[Array, Array]:
-        """Per parameter whether the information has nothing on it, and whether it hangs on others: to the precision of
-        the agreement."""
-        k = len(H)
-        error, size = self._error(H), np.diag(H)
-        flat = size * RIGHT <= error
-        if flat.any() or not k:
-            return flat.astype(float), np.zeros(k)
-        values, vectors = np.linalg.eigh(H / np.sqrt(np.outer(size, size)))
-        if values[0] * RIGHT > error * float((1 / size).sum()):
-            return np.zeros(k), np.zeros(k)
-        share = np.abs(vectors[:, 0])
-        return np.zeros(k), (share > 0.1 * share.max()).astype(float)
+def untold(H: Array, tol: float, absolute: float) -> tuple[Array, Array]:
+    """Per parameter whether the information has nothing on it, and whether it hangs on others: to the precision of an
+    agreement, 0 or 1."""
+    k = len(H)
+    error, size = _error(H, tol, absolute), np.diag(H)
+    flat = size * RIGHT <= error
+    if flat.any() or not k:
+        return flat.astype(float), np.zeros(k)
+    values, vectors = np.linalg.eigh(H / np.sqrt(np.outer(size, size)))
+    if values[0] * RIGHT > error * float((1 / size).sum()):
+        return np.zeros(k), np.zeros(k)
+    share = np.abs(vectors[:, 0])
+    return np.zeros(k), (share > 0.1 * share.max()).astype(float)
+
+
+def _error(sums: Array, tol: float, absolute: float) -> float:
+    """What an agreement leaves open of a number."""
+    return 10 * tol * float(np.abs(sums).max(initial=0.0)) + absolute
 
 
 def _solved(H: Array, g: Array) -> Array:

@@ -29,7 +29,7 @@ from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements, carried, resolution
 from .climb import REACH, Climb, packed, unpacked
 
-__all__ = ["MOST", "REACH", "Maximum", "Sums", "maximise", "numbers", "packed", "unpacked"]
+__all__ = ["MOST", "REACH", "Maximum", "Sums", "maximise", "numbers", "packed", "refuse", "unpacked"]
 
 Sums = Callable[[Array], Array]  # of a party's rows at some parameters: ``packed(objective, score, information)``
 Of = Callable[[Array, Array], Array]  # of agreed sums and the parameters: the same
@@ -159,7 +159,7 @@ def maximise(
             for climb in climbs:
                 climb.overrule(2 * halve > n)
             sums, votes = agree()
-        _refuse(votes[2:-1] * 2 > n, names, begun=steps > 2, infinite=infinite)
+        refuse(votes[2:-1] * 2 > n, names, begun=steps > 2, infinite=infinite)
         if votes[0] * 2 > n and not votes[-1]:
             break
     ended = [unpacked(own, k) for own in packs()]
@@ -183,7 +183,7 @@ def _sent(sums: Array, climb: Climb, largest: float) -> Array:
     return np.concatenate([np.zeros_like(sums) if beyond else sums, climb.votes, [float(beyond)]])
 
 
-def _refuse(flags: npt.NDArray[np.bool_], names: Sequence[str], *, begun: bool, infinite: str) -> None:
+def refuse(flags: npt.NDArray[np.bool_], names: Sequence[str], *, begun: bool, infinite: str) -> None:
     """The same sentence everywhere. Before the first step a parameter may have no information, or hang on others; later
     it can only have lost it on the way to infinity."""
     k = len(names)

@@ -28,7 +28,8 @@ from ...errors import InvalidInput
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ..agreements import Agreements, resolution
-from ..likelihood.maximise import _Climb, _refuse
+from ..likelihood.climb import untold
+from ..likelihood.maximise import refuse
 
 GRID = 12  # ratios that are looked at, besides 0
 LOOKS = 2  # at the grid, at most
@@ -107,7 +108,7 @@ def best_ratio(task: Sides) -> tuple[Point, Point]:
     """The maximum, and the point without variance between parties, as the first local party holds them."""
     local = len(task.own)
     pooled, _, votes = visit(task, np.zeros(local), np.zeros((local, 2)), checked=True)
-    _refuse(votes[1:] * 2 > task.agreements.parties, task.names, begun=False, infinite="")
+    refuse(votes[1:] * 2 > task.agreements.parties, task.names, begun=False, infinite="")
     points, at = pooled, 0
     for _ in range(LOOKS):
         if (best := _look(task, points, pooled)) == at:
@@ -210,8 +211,7 @@ def _of_residuals(task: Sides, own: Party, theta: float, beta: Array, inverse: A
 
 def _untold(task: Sides, A: Array) -> Array:
     """Per term whether ``A``, of size 1, has nothing on it, and whether it hangs on others."""
-    climb = _Climb(np.zeros(len(A)), 10 * task.agreements.tol, resolution(task.mask), np.inf)
-    return np.concatenate(climb._untold(A))
+    return np.concatenate(untold(A, task.agreements.tol, resolution(task.mask)))
 
 
 def _look(task: Sides, points: Sequence[Point], pooled: Sequence[Point]) -> int:
