@@ -46,6 +46,21 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "lasso": {"formula": "weight ~ age + sex + dose + drug"},
     "pca": {"columns": ["age", "weight", "dose", "death"], "standardize": True},
     "multinomial": {"formula": "drug ~ age + sex"},
+    "glm": {"formula": "death ~ age + sex + dose", "family": "binomial", "robust": "HC0"},
+    "ordinal": {"formula": "grade ~ age + sex"},
+    "cox": {"formula": "days, death ~ age + sex"},
+    "mixed": {"formula": "weight ~ age + sex"},
+    "crosstab": {"columns": ["sex", "drug"]},
+    "t_test": {"column": "weight", "by": "sex"},
+    "anova": {"column": "weight", "by": "drug"},
+    "levene": {"column": "weight", "by": "drug"},
+    "quantiles": {"column": "weight", "resolution": 0.5, "by": "sex"},
+    "describe": {"columns": ["age", "weight", "drug"]},
+    "table_one": {"columns": ["age", "weight", "drug"], "by": "sex", "nonnormal": ["weight"]},
+    "mantel_haenszel": {"exposure": "sex", "outcome": "death"},
+    "meta_analysis": {"effect": "mean_difference", "column": "weight", "by": "sex"},
+    "roc": {"outcome": "death", "score": "score", "bins": 20},
+    "calibration": {"outcome": "death", "score": "score"},
     "kaplan_meier": {"time": "days", "event": "death", "by": "sex", "grid": 6},
     "nelson_aalen": {"time": "days", "event": "death"},
     "log_rank": {"time": "days", "event": "death", "by": "sex"},
@@ -174,7 +189,7 @@ def test_a_file_says_it_and_reads_it_again(kind, asked, tmp_path):
     assert again.stages == asked.spec.stages
     found = simulated(asked)
     back = restored(kind, json.loads(json.dumps(found.to_dict())), found.parties)
-    assert table(back, ()) == table(found, ())
+    assert str(table(back, ())) == str(table(found, ()))  # where NaN is NaN
     assert text(back, ()) == text(found, ())
 
 
@@ -182,8 +197,9 @@ def test_a_file_says_it_and_reads_it_again(kind, asked, tmp_path):
 def test_unknown_and_missing_options(kind, tmp_path):
     with pytest.raises(InvalidFile, match="nonsense is not a known key"):
         read_asked(written(tmp_path, {"type": kind, **EXAMPLES[kind], "nonsense": 1}), SCHEMA, None)
-    with pytest.raises(InvalidFile, match=f"{next(iter(EXAMPLES[kind]))} is missing"):
-        read_asked(written(tmp_path, {"type": kind}), SCHEMA, None)
+    if kind != "describe":  # which takes all columns
+        with pytest.raises(InvalidFile, match="is missing|must|needs|has no"):
+            read_asked(written(tmp_path, {"type": kind}), SCHEMA, None)
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)

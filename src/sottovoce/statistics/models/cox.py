@@ -111,7 +111,7 @@ class CoxAnalysis(Analysis):
 
     @property
     def counts(self) -> int:
-        return 3 if self.points is None else 2 * len(self.points)
+        return (3 if self.points is None else 2 * len(self.points)) + 2 * len(self.selection.slopes)
 
     @property
     def parameters(self) -> int:

@@ -91,7 +91,7 @@ class LevelModel(Analysis):
 
     @property
     def counts(self) -> int:
-        return len(self.in_order)
+        return len(self.in_order) + 2 * len(self.selection.slopes)
 
     @property
     def parameters(self) -> int:

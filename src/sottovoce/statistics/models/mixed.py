@@ -140,7 +140,7 @@ class Mixed(Analysis):
 
     @property
     def counts(self) -> int:
-        return 2 + counts_of()
+        return 2 + counts_of() + 2 * (len(self.selection.slopes) + 1)
 
     @property
     def parameters(self) -> int:
