@@ -1,0 +1,102 @@
+"""Models between parties: every analysis gives at each of them what the simulator gives, a party that is killed at any
+stage goes on, and what all rows together do not determine is refused by all with one sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from runtime import virtual_time
+from runtime.trial import results_of, status, wait_for
+from unit.test_every_analysis import EXAMPLES, SCHEMA, SHARDS, _alike
+
+import sottovoce as sv
+from sottovoce.errors import Undetermined
+from sottovoce.files.toml_text import toml
+from sottovoce.runtime import Cluster, read_plan, serve, write_plan
+from sottovoce.runtime.cluster import free_ports
+from sottovoce.runtime.transport.in_memory import Hub
+
+NAMES = [f"p{i}" for i in range(len(SHARDS))]
+EDGES = [["p0", "p1"], ["p1", "p2"], ["p2", "p3"], ["p3", "p0"]]
+
+
+def planned(folder: Path, asked: dict[str, Any], tables: list[dict[str, Any]], pace: float | None = None) -> Path:
+    """Folders of parties on a ring, each with its own table."""
+    lines = ["[run]", 'name = "models"', *([] if pace is None else [f"pace = {pace}"])]
+    lines += ["[network]", f"edges = {json.dumps(EDGES)}", SCHEMA.to_toml("schema"), "[statistic]"]
+    lines += [f"{key} = {toml(value)}" for key, value in asked.items()]
+    for name, port, table in zip(NAMES, free_ports(len(NAMES)), tables, strict=True):
+        lines += ["[[party]]", f'name = "{name}"', f'address = "127.0.0.1:{port}"', f'data = "{name}.csv"']
+        pd.DataFrame(table).to_csv(folder / f"{name}.csv", index=False)
+    (folder / "plan.toml").write_text("\n".join(lines) + "\n")
+    write_plan(read_plan(folder / "plan.toml"), folder / "parties", generate_keys=True)
+    return folder / "parties"
+
+
+async def _played(parties: Cluster) -> list[Any]:
+    hub = Hub()
+    around = {name: [other for edge in EDGES if name in edge for other in edge if other != name] for name in NAMES}
+    tasks = [serve(parties.configs[name], hub.transport(name, around[name])) for name in NAMES]
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_every_analysis(kind, tmp_path):
+    """In one process and in virtual time, over the protocol as it is."""
+    parties = Cluster(planned(tmp_path, {"type": kind, **EXAMPLES[kind]}, SHARDS, pace=0.01))
+    assert virtual_time.run(_played(parties)) == [0] * len(NAMES)
+    study = sv.Study(sv.Network.ring(len(NAMES)), SHARDS, schema=SCHEMA, tol=1e-10, progress=False)
+    from sottovoce.statistics.analyses import ANALYSES
+
+    expected = study._ask(ANALYSES[kind], **EXAMPLES[kind]).to_dict()
+    for name, result in parties.results().items():
+        assert result["answer"].keys() == expected.keys()
+        for key, value in expected.items():
+            _alike(result["answer"][key], value, f"{name}: {key}")
+        assert result["disclosure"]["shown"]
+
+
+def test_killed_at_several_stages(tmp_path):
+    """Real processes; statsmodels on all rows in one place."""
+    import statsmodels.formula.api as smf
+    from statsmodels.genmod.families import Binomial
+
+    asked = {"type": "glm", "formula": "death ~ age + sex + dose", "family": "binomial"}
+    whole = pd.concat([pd.DataFrame(table) for table in SHARDS]).astype({"age": float, "dose": float})
+    fit = smf.glm("death ~ age + sex + dose", whole.assign(death=whole.death.astype(float)), family=Binomial()).fit()
+    with Cluster(planned(tmp_path, asked, SHARDS)) as cluster:
+        cluster.start()
+        for name, stage in (("p1", 2), ("p2", 5), ("p1", 8)):
+            wait_for(lambda name=name, stage=stage: status(cluster, name).get("stage", -1) >= stage, what=name)
+            cluster.kill(name)
+            cluster.start([name])
+        results = results_of(cluster)
+    for result in results.values():
+        np.testing.assert_allclose(result["answer"]["params"], fit.params, rtol=1e-7)
+        np.testing.assert_allclose(np.sqrt(np.diag(result["answer"]["covariance"])), fit.bse, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("table", "asked", "sentence"),
+    [
+        (lambda t: t | {"death": [age > 50 for age in t["age"]]}, "death ~ age + sex", "estimate of 'age' is infinite"),
+        (lambda t: t | {"sex": ["f"] * len(t["sex"])}, "death ~ age + sex", "'sex[T.m]' does not vary"),
+        (lambda t: t | {"death": [False] * len(t["death"])}, "death ~ age", "'death'"),
+        (lambda t: t, "death ~ age + I(2 * age)", "'age', 'I(2 * age)' are linearly dependent"),
+    ],
+    ids=["separation", "empty level", "zero events", "collinear"],
+)
+def test_refused_by_all_with_one_sentence(table, asked, sentence, tmp_path):
+    tables = [table(shard) for shard in SHARDS]
+    parties = Cluster(planned(tmp_path, {"type": "glm", "formula": asked}, tables, pace=0.01))
+    ended = virtual_time.run(_played(parties))
+    assert all(isinstance(error, Undetermined) for error in ended), ended
+    assert len({str(error) for error in ended}) == 1
+    assert sentence in str(ended[0])
+    assert not parties.results()
