@@ -72,6 +72,7 @@ class Agreements(ABC):
         self.runs: list[Result] = []
         self.dropped: dict[str, int] | None = None  # what missing values cost, once that is agreed on
         self.shown: list[Shown] = []
+        self.ledger: str | None = None  # what the ledgers of the local parties say of this release
 
     @property
     def made(self) -> Made:
