@@ -28,7 +28,7 @@ Words = npt.NDArray[np.uint64]
 
 BY_COLUMN = np.uint64(1 << 63)  # set in the words of rows that a column identifies: those of others are never the same
 NUMBER = r"^-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$"  # 007 is a text
-MIDNIGHT = r"[ T]00:00:00(?:\.0+)?$"  # a time that is one is a date
+MIDNIGHT = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?$"  # a date
 EXACT = 2.0**53  # up to here float64 has all whole numbers
 MISSING, FRACTION = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
@@ -144,8 +144,7 @@ def _texts(array: Any, key: bytes) -> Words:
     except (pa.ArrowException, NotImplementedError):  # bytes, lists, ..
         texts = pa.array([None if cell is None else repr(cell) for cell in array.to_pylist()], pa.large_string())
     texts = pc.utf8_trim_whitespace(texts)
-    if pa.types.is_timestamp(array.type):
-        texts = pc.replace_substring_regex(texts, MIDNIGHT, "")
+    texts = pc.replace_substring_regex(texts, MIDNIGHT, r"\1")
     like = pc.fill_null(pc.match_substring_regex(texts, NUMBER), False)
     found = np.empty(len(texts), np.uint64)
     numbers = np.asarray(like.to_numpy(zero_copy_only=False), dtype=bool)

@@ -124,6 +124,8 @@ def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> d
         x = run.x[0] if own.scale is None else run.x[0] / own.scale
         told = {"cost": own.kind, "answer": dict(zip(own.columns, x.tolist(), strict=True)), "notes": list(own.notes)}
     runs = agreements.runs
+    if agreements.ledger is not None:
+        told["disclosure"] = {"ledger": agreements.ledger}
     return told | {
         "noise": config.question.noise_told(agreements.agent.parties),
         "agreements": len(runs),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Release:
     columns: tuple[str, ...]
     rows: int
     parameters: int
-    cells: Integers
+    cells: Integers = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
     def of(cls, run: str, hash: str, spec: Spec | Analysis, columns: tuple[str, ...], rows: Rows) -> Release:
