@@ -19,7 +19,10 @@ from .release import Release
 from .span import Bools, Isolates
 
 DEFAULT_LEAST = 3
-CANNOT = "It cannot check weights, rows that go by other identities, and what other parties hold."
+CANNOT = (
+    "It cannot check weights, values that have changed since, rows that go by other identities, and what other parties "
+    "hold."
+)
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class Ledger:
         ways = f"Ask for the same rows as before, or for some that differ in at least {self.least}."
         if answer is Isolates.PERHAPS:
             return (
-                f"ledger: together with the {len(contents.entries)} releases in {self.path} it may tell of {few}, and "
+                f"ledger: together with {contents.told()} in {self.path} it may tell of {few}, and "
                 f"to find out takes too long. {ways}"
             )
         for entry in contents.entries:
@@ -113,8 +116,7 @@ class Ledger:
             if 0 < differ < self.least:
                 one = f"release {entry['number']} in {self.path} ({entry['type']}, run {entry['run']!r})"
                 return f"ledger: its rows and those of {one} differ in {few}, of which both together tell. {ways}"
-        several = f"{len(contents.entries)} releases in {self.path}"
-        return f"ledger: a combination of it and the {several} tells of {few}. {ways}"
+        return f"ledger: a combination of it and {contents.told()} in {self.path} tells of {few}. {ways}"
 
 
 class _Contents:
@@ -129,6 +131,10 @@ class _Contents:
         self.places = Places(np.empty(0, np.uint64), np.empty(0, np.uint32))
         for name in under("rows/"):
             self.places = self.places.joined(Places.from_bytes(int(name.rpartition("/")[2]), blobs[name]))
+
+    def told(self) -> str:
+        """How many releases there are."""
+        return "the release" if len(self.entries) == 1 else f"the {len(self.entries)} releases"
 
     def number_of(self, release: Release, digest: str) -> int | None:
         """Which release this one is, if it is there."""
