@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from runtime.leavers import Stage
+from typer.testing import CliRunner
 
 import sottovoce as sv
+from sottovoce.cli.app import app
 from sottovoce.errors import InvalidFile, PeerError, PolicyError
 from sottovoce.runtime.plan.node_file import read_node_file
+from sottovoce.runtime.plan.own_policy import admitted, foreseen
 from sottovoce.runtime.protocol.frames import Goodbye, Hello, Opening, decode
 from sottovoce.runtime.protocol.refusing import farewell, refusal
 from sottovoce.statistics.policy.ledger import Ledger
@@ -142,6 +147,37 @@ def test_whose_refusal_is_believed() -> None:
     assert str(refusal(farewell("cat"), "bob", parties)).startswith("bob says that cat refuses")
     for reason in (farewell("mallory"), "finished", "refuses to take part", ""):
         assert refusal(reason, "bob", parties) is None
+
+
+@pytest.mark.parametrize(("kind", "columns", "numbers"), [("lasso", {"a", "y"}, 1), ("averaging", {"a", "b", "y"}, 3)])
+def test_a_cost_is_under_the_policy_too(tmp_path: Path, kind: str, columns: set[str], numbers: int) -> None:
+    config = Stage(tmp_path, sv.Network.complete(2), kind, rows=4).configs["p0"]
+
+    def asked(**rules: Any) -> str | None:
+        return foreseen(replace(config, policy=sv.Policy(**rules)), config.own_data())
+
+    assert asked(min_rows=4, columns=columns, analyses=[kind], rows_per_parameter=4 / numbers) is None
+    assert "It is release 1" in str(asked(ledger=tmp_path / "ledger.sqlite"))
+    for rules in ({"min_rows": 5}, {"columns": columns - {"y"}}, {"analyses": ["mean"]}, {"rows_per_parameter": 4.5}):
+        with pytest.raises(PolicyError, match=f"^{next(iter(rules))}: "):
+            asked(**rules)
+
+
+def test_what_a_ledger_shows(tmp_path: Path) -> None:
+    config = Stage(tmp_path, sv.Network.complete(2), rows=4).configs["p0"]
+    shown = partial(CliRunner().invoke, app)
+    assert "names no ledger" in shown(["ledger", str(config.path)]).stderr
+    config.path.write_text(f'{config.path.read_text()}\n[policy]\nledger = "ledger.sqlite"\n')
+    config = read_node_file(config.path)
+    assert shown(["ledger", str(config.path)]).stdout == "Nothing was released yet.\n"
+    admitted(config, config.own_data())
+    told = shown(["ledger", str(config.path)]).stdout
+    assert all(word in told for word in ("trial", "mean", "a, b, y", "4"))
+    (entry,) = json.loads(shown(["ledger", str(config.path), "--json"]).stdout)["releases"]
+    assert (entry["hash"], entry["rows"]) == (config.run_hash.hex(), 4)
+    _damaged(config.path.parent / "ledger.sqlite")
+    done = shown(["ledger", str(config.path)])
+    assert (done.exit_code, "the ledger is damaged" in done.stderr) == (3, True)
 
 
 # The node file

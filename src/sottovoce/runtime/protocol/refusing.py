@@ -16,8 +16,8 @@ class Refusal(Contradiction):
     def __init__(self, party: str, told_by: str) -> None:
         said = "" if party == told_by else f"{told_by} says that "
         super().__init__(
-            f"{said}{party} {REFUSES} in this run; why, it tells nobody. Ask its people; then start all parties again, "
-            "or agree on a new run."
+            f"{said}{party} refuses to take part in this run; why, it tells nobody. Ask its people; then start all "
+            "parties again, or agree on a new run."
         )
         self.farewell = farewell(party)
 
