@@ -16,6 +16,8 @@ The names in layers:
     for everybody: networks, problems, ``solve``, and what goes into it; ``private_mean`` and its like.
 ``sv.Schema``, ``sv.Column``
     what the columns of a table mean, agreed on beforehand.
+``sv.Policy``
+    what a party lets be computed of its rows, and a ledger of what was.
 ``sv.data``
     a party's table checked before anything is sent.
 ``sv.costs``, ``sv.schedules``, ``sv.masks``, ``sv.recorders``
@@ -98,6 +100,7 @@ from .statistics import (
     private_ridge,
     private_variance,
 )
+from .statistics.policy import Policy
 from .statistics.study import Study
 
 if TYPE_CHECKING:  # loaded when first used, below
@@ -149,6 +152,7 @@ __all__ = [
     "NonNegative",
     "Permutations",
     "PoissonClocks",
+    "Policy",
     "Problem",
     "Quadratic",
     "Residual",

@@ -8,6 +8,7 @@ SottovoceError
 ├── Unsupported                   a combination for which no exact step is known
 ├── JournalError                  the saved state of a party cannot be read or written
 ├── PeerError                     another party broke the protocol
+├── PolicyError                   a party's own policy refuses
 ├── NotConverged                  a value that is not there, because its run did not converge
 └── MissingExtra (ImportError)    an optional dependency that is not installed
 
@@ -106,6 +107,14 @@ class PeerError(SottovoceError):
 
     Raised by a party of a network. A frame or a hello that is refused ends the connection, which is dialled again; what
     cannot be mended ends the run.
+    """
+
+
+class PolicyError(SottovoceError):
+    """A party's own policy does not let it take part: which rule, the limit, what to do.
+
+    Raised before anything is sent, of a party of a network and of ``Study``: a rule of ``sv.Policy`` that is broken, a
+    ledger that refuses, or one that is damaged. Commands end with status 3.
     """
 
 

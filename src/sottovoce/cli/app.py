@@ -15,6 +15,7 @@ from .demo import demo
 from .drop import drop
 from .fingerprints import fingerprints
 from .keygen import keygen
+from .ledger import ledger
 from .node import node
 from .paper import paper
 from .plan import plan
@@ -96,6 +97,7 @@ for command, summary in (
     (fingerprints, "Show what to compare with the neighbours over the telephone."),
     (node, "Run one party on the network."),
     (status, "Ask a running party how it is."),
+    (ledger, "Show what a party has released so far."),
     (drop, "Say that another party has left the run for good."),
 ):
     app.command(short_help=summary)(tidy(command))

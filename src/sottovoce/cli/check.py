@@ -31,7 +31,8 @@ def check(
 ) -> int | None:
     """Look through a party's table before anything is sent: rows used and dropped, what is wrong, rank and condition.
 
-    Nothing leaves the party. All that is wrong is told by column and row number, and no cell is shown.
+    Nothing leaves the party. All that is wrong is told by column and row number, and no cell is shown. With a node
+    file its policy is asked as well, and its ledger, in which nothing is recorded.
 
     \b
     Examples:

@@ -11,14 +11,15 @@ from ..data.csv_rows import read_one_per_party
 from ..data.formula import Formula
 from ..data.formula.factors import spelled
 from ..data.schema import Column, Schema
-from ..errors import InvalidInput, MissingExtra
+from ..errors import InvalidInput, MissingExtra, PolicyError
 from ..runtime.plan.node_file import NodeConfig, read_node_file
+from ..runtime.plan.own_policy import foreseen
 from ..statistics.at_one_party import Spec
 
 
 def checked_node(file: Path) -> Checked:
     """All that is wrong with the table; where that is nothing, whatever else a party refuses as it starts: numbers that
-    are too large for the mask, too few rows."""
+    are too large for the mask, too few rows, and what its policy does not allow."""
     config = read_node_file(file)
     asked = config.question.asked
     if asked is None:
@@ -28,9 +29,11 @@ def checked_node(file: Path) -> Checked:
         checked = check(config.source, schema=asked.schema, missing=asked.missing, **what)
     if checked.ok:
         try:
-            config.own_data()
-        except InvalidInput as error:
+            told = foreseen(config, config.own_data())
+        except (InvalidInput, PolicyError) as error:
             return replace(checked, stopped=(str(error).rstrip("."),))
+        if config.policy is not None:
+            return replace(checked, policy=f"it allows this run. {told or 'It has no ledger.'}")
     return checked
 
 

@@ -25,7 +25,7 @@ def node(
 
     \b
     Exit status: 0 done; 1 stopped before the end, or refused by the others;
-    2 bad input; 130 interrupted.
+    2 bad input, or another party refuses; 3 its own policy refuses; 130 interrupted.
     """
     from .run_node import run_node
 

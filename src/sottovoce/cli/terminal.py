@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SottovoceError, SottovoceWarning
+from ..errors import PolicyError, SottovoceError, SottovoceWarning
 from ..files.written import finite
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class Exit(Exception):
 
 @contextmanager
 def one_line_each() -> Iterator[None]:
-    """Inside, a warning is one line on stderr, and an error of the library one line and exit status 2."""
+    """Inside, a warning is one line on stderr, and an error of the library one line and exit status 2; 3 where the
+    party's own policy refuses."""
     with warnings.catch_warnings():
         warnings.simplefilter("default", SottovoceWarning)
 
@@ -43,7 +44,7 @@ def one_line_each() -> Iterator[None]:
             yield
         except SottovoceError as error:
             print(f"error: {error}", file=sys.stderr)
-            raise Exit(2) from None
+            raise Exit(3 if isinstance(error, PolicyError) else 2) from None
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             raise Exit(130) from None

@@ -52,7 +52,9 @@ class Checked:
     rare : dict
         By category in use, its levels that fewer than five of the rows used have, with the number of rows.
     stopped : tuple of str
-        What else would stop the party: a column that is not there, a table that cannot be read to its end.
+        What else would stop the party: a column that is not there, a table that cannot be read to its end, its policy.
+    policy : str, optional
+        What the policy of the party says, and its ledger; None without one.
 
     Examples
     --------
@@ -85,6 +87,7 @@ class Checked:
     dependent: dict[str, tuple[str, ...]] = field(default_factory=dict)
     rare: dict[str, dict[str, int]] = field(default_factory=dict)
     stopped: tuple[str, ...] = ()
+    policy: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -139,6 +142,8 @@ class Checked:
             found.append(("rank", f"{self.rank} of {len(self.columns)}, of this party's own design"))
         if self.condition_number is not None:
             found.append(("condition", f"{self.condition_number:.3g}"))
+        if self.policy is not None:
+            found.append(("policy", self.policy))
         return found
 
     def summary(self) -> str:

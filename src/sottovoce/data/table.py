@@ -162,6 +162,10 @@ class Table:
         """What ``missing="drop"`` leaves out, as ``Survey.dropped``; None where nothing is."""
         return self.survey.dropped if self.missing == "drop" else None
 
+    def no_rows(self) -> Survey:
+        """What a pass has found before the first row."""
+        return self._taken.no_rows()
+
     def _blocks(self) -> Iterator[Array]:
         """One pass over the source."""
         survey = self._taken.no_rows()

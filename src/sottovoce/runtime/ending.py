@@ -6,8 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from ..errors import PeerError, PolicyError
 from . import retention
 from .protocol.party import FINISHED, HOPELESS
+from .protocol.refusing import Refusal, farewell
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -48,14 +50,26 @@ def close(agent: Agent) -> None:
         retention.bury(agent.journal, keep=agent.recorder is not None)
 
 
-async def part(agent: Agent) -> None:
+async def part(agent: Agent, why: PeerError) -> None:
     """Tell the neighbours that this run cannot be finished, also those that are being refused and dial again.
 
     A frame may be lost with its connection. Who has heard it says the same, and then it is known."""
+    await _until_heard(agent, why.farewell if isinstance(why, Refusal) else HOPELESS, PARTING)
+
+
+async def refuse(agent: Agent, why: PolicyError) -> None:
+    """Tell the neighbours that this party will not take part, as they come, and nothing else; then raise why, which is
+    this party's business. Nothing that is said hangs on its data, or on the rule that refuses."""
+    log.error("this party refuses to take part, and tells its neighbours that, and not why: %s", why)
+    await _until_heard(agent, farewell(agent.config.name), LINGER)
+    raise why
+
+
+async def _until_heard(agent: Agent, reason: str, seconds: float) -> None:
     agent.parting = True
-    say_goodbye(agent, HOPELESS)
+    say_goodbye(agent, reason)
     loop = asyncio.get_running_loop()
-    until = loop.time() + PARTING
+    until = loop.time() + seconds
     waiting = agent.party.links.keys() - agent.party.gone
     while loop.time() < until and not waiting <= agent.party.left:
         await asyncio.sleep(LOOK)

@@ -129,6 +129,7 @@ def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> d
             assert isinstance(config.statistic, Spec)
             found = run_statistic(config.statistic, agreements, own)
         told: dict[str, Any] = {"statistic": config.question.statistic_told(), "answer": found.to_dict()}
+        told["disclosure"] = found.disclosure.to_dict()
     else:
         mask = config.question.mask
         assert isinstance(mask, GaussianMask)
@@ -138,6 +139,8 @@ def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> d
         x = run.x[0] if own.scale is None else run.x[0] / own.scale
         told = {"cost": own.kind, "answer": dict(zip(own.columns, x.tolist(), strict=True)), "notes": list(own.notes)}
     runs = agreements.runs
+    if "disclosure" not in told and agreements.ledger is not None:
+        told["disclosure"] = {"ledger": agreements.ledger}
     return told | {
         "noise": config.question.noise_told(agreements.agent.parties),
         "agreements": len(runs),

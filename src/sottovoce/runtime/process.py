@@ -13,17 +13,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInput, JournalError, PeerError, SottovoceError, Undetermined
+from ..errors import InvalidInput, JournalError, PeerError, PolicyError, SottovoceError, Undetermined
 from .agent import Agent
 from .drop import drop
-from .ending import close, linger, part, say_goodbye
+from .ending import close, linger, part, refuse, say_goodbye
 from .journal import Journal
 from .keys.identity import load
 from .network_agreements import NetworkAgreements, answer
 from .plan.node_file import NodeConfig
 from .plan.own_data import OwnData
+from .plan.own_policy import admitted
 from .prepare import prepare
-from .retention import finished
+from .retention import RESULT, finished
 from .self_audit import own_privacy
 from .transport.grpc_transport import GrpcTransport
 from .transport.transport import Transport
@@ -54,8 +55,9 @@ def run_party(config: NodeConfig, tell: Tell) -> int:
 
     Raises
     ------
-    InvalidFile, JournalError, PeerError
-        Why there is no answer: data that cannot be used, a journal that cannot, or what others have said.
+    InvalidFile, JournalError, PeerError, PolicyError
+        Why there is no answer: data that cannot be used, a journal that cannot, what others have said, or the party's
+        own policy.
 
     Examples
     --------
@@ -142,6 +144,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
             return DONE
         with journal.together():  # keys of all edges, and whose they are: one wait for the disk
             agent = Agent(config, transport, identity, journal)
+        ledger, refused = _policy(config, own, over=journal.get(RESULT) is not None)
         halted = Halt()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -155,13 +158,15 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
         status = await _status_server(config.socket, agent)
         metrics = _metrics(config.metrics, agent)
         log.info("party started", extra={"party": config.name, "run": config.run_name, "listen": config.listen})
-        work = asyncio.create_task(_work(agent, own, tell))
+        work = asyncio.create_task(refuse(agent, refused) if refused else _work(agent, own, tell, ledger))
         halt = asyncio.create_task(halted.happened.wait())
         try:
             await asyncio.wait({work, halt}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 work.result()
                 return DONE
+            if refused is not None:
+                raise refused
             if agent.result is not None:
                 log.info("told to stop; the answer is there")
                 close(agent)
@@ -196,11 +201,21 @@ class Halt:
         self.happened.set()
 
 
-async def _work(agent: Agent, own: OwnData, tell: Tell) -> None:
+def _policy(config: NodeConfig, own: OwnData, *, over: bool) -> tuple[str | None, PolicyError | None]:
+    """What the ledger says, in which the run is recorded now, or why the policy refuses. Of a run that is over all was
+    released before."""
+    try:
+        return admitted(config, own), None
+    except PolicyError as error:
+        return None, None if over else error
+
+
+async def _work(agent: Agent, own: OwnData, tell: Tell, ledger: str | None) -> None:
     """The program in its thread, the result file, and some patience for the neighbours."""
     loop = asyncio.get_running_loop()
     began = time.time()
     agreements = NetworkAgreements(agent, loop)
+    agreements.ledger = ledger
     failed = asyncio.create_task(agent.failure())
     program = asyncio.ensure_future(loop.run_in_executor(None, answer, agent.config, own, agreements))
     program.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody asks if this is cancelled
@@ -213,8 +228,8 @@ async def _work(agent: Agent, own: OwnData, tell: Tell) -> None:
         await linger(agent, answered=False)
         agent.parting = True  # nothing is left to say
         raise
-    except PeerError:  # what others have said, or mean, leaves no way to an answer
-        await part(agent)
+    except PeerError as error:  # what others have said, or mean, leaves no way to an answer
+        await part(agent, error)
         raise
     finally:
         failed.cancel()  # nobody asks it any more

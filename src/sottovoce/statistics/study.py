@@ -29,6 +29,8 @@ from .linear.study_linear import Linear
 from .models.study_categories import Categories
 from .models.study_models import Models
 from .of_tables import Asked, ask, ask_analysis, checked_table, run_on_tables
+from .policy import Policy
+from .policy.of_study import admitted, read_policies
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .shards import _one_per_party
@@ -64,11 +66,16 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
     seed : int, optional
         Gives every statistic pads of its own.
+    policy : Policy, or mapping
+        What the parties let be computed of their rows: one for all, or some by the names of parties. Each is checked
+        before anything is agreed on.
 
     Raises
     ------
     InvalidInput
         Tables that cannot be opened, or arguments that do not fit.
+    PolicyError
+        As a statistic is asked for: the policy of a party refuses it.
 
     Examples
     --------
@@ -97,6 +104,7 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         max_iter: int | None = None,
         max_rounds: int | None = None,
         progress: bool | None = None,
+        policy: Policy | Mapping[Any, Policy] | None = None,
     ) -> None:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         check_missing(missing)
@@ -107,6 +115,7 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         given = _one_per_party(network, tables, "tables")
         self._simulation = Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress)
         self._parties = whose(network, "party")
+        self._policies = read_policies(network, policy)
         self._sources: list[Source] = [
             _of(who, open_source, table) for who, table in zip(self._parties, given, strict=True)
         ]
@@ -156,7 +165,9 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         tables = [asked.table(source) for source in self._sources]
         for who, table in zip(self._parties, tables, strict=True):
             _of(who, checked_table, asked, table, self.network.n)
-        return run_on_tables(asked, SimulatedAgreements(self._simulation_of(asked)), tables)
+        agreements = SimulatedAgreements(self._simulation_of(asked))
+        agreements.ledger = admitted(asked, tables, self._policies, self._parties)
+        return run_on_tables(asked, agreements, tables)
 
     def _simulation_of(self, asked: Asked) -> Simulation:
         """Pads are used once: each question has a seed of its own, and the same question the same."""

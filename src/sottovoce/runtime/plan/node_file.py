@@ -3,7 +3,6 @@ for everybody, and one ``[[neighbour]]`` for each (see docs/guides/deploy.md).""
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,24 +17,27 @@ from ...errors import InvalidFile, InvalidInput
 from ...files.toml_table import Table, TomlFile
 from ...statistics.analysis import Analysis
 from ...statistics.at_one_party import Spec
-from ..keys.identity import check_certificate, check_name, digits, load, public_key
+from ...statistics.policy import Policy
+from ..keys.identity import check_certificate, check_name, digits, load
 from ..keys.public_keys import check_key
 from ..protocol.frames import MAX_PARAMETERS, MAX_PARTIES
 from ..protocol.link import canonical, digest
 from ..protocol.route import Route
 from .data_limits import Limits, read_limits
 from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
+from .node_checks import check_files, check_identity
 from .own_data import OwnData, OwnTable, content_of, own_table, read_own_data, read_place
+from .own_policy import read_policy
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question, with_noise
 from .routes import KEYS, Edges, Routes, check_neighbours, read_routes
 
+TABLES = ("party", "policy", "run", "neighbour")
 PARTY_KEYS = (
     "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
 )  # fmt: skip
 RUN_KEYS = ("name", "id", "parties", "keys", "channels", "tol", *KEYS, *KINDS, "schema", "noise")
 NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
 RUN_ID = re.compile("[0-9a-f]{32}")
-SOCKET_PATH = 107  # bytes that the operating system allows for the path of a Unix socket
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class NodeConfig:
         The statistic or cost, the mask, and the noise on the data, if there is any.
     neighbours : tuple of Neighbour
         To whom this party talks.
+    policy : Policy
+        What the party lets be computed of its rows; None: whatever is asked.
 
     Examples
     --------
@@ -127,6 +131,7 @@ class NodeConfig:
     question: Question
     neighbours: tuple[Neighbour, ...]
     source: Source | None = None
+    policy: Policy | None = None
 
     @property
     def parties(self) -> int:
@@ -250,7 +255,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
     Traceback (most recent call last):
     sottovoce.errors.InvalidFile: nowhere/node.toml does not exist.
     """
-    file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
+    file = open_file(Path(path), TABLES, required=("party", "run"))
     party, run = file.table("party"), file.table("run")
     party.refuse_unknown(PARTY_KEYS)
     run.refuse_unknown(RUN_KEYS)
@@ -286,21 +291,22 @@ def read_node_file(path: str | Path) -> NodeConfig:
         routes=read_routes(run, names, settings["c"], settings["theta"]),
         question=question,
         neighbours=_neighbours(file, name, names),
+        policy=read_policy(file),
     )
     if (size := len(config.run_text)) > MAX_PARAMETERS:
         raise InvalidFile(
             f"{file.path}: the [run] table takes {size:,} bytes; {MAX_PARAMETERS:,} fit in one hello, and no more is "
             "allowed. Agree on a run with fewer parties, with shorter names, or with a smaller schema."
         )
-    _check_files(party, config)
-    _check_identity(party, config)
+    check_files(party, config)
+    check_identity(party, config)
     check_neighbours(file.path, name, [other.name for other in config.neighbours], config.edges, names)
     return config
 
 
 def read_certificates(path: str | Path) -> dict[str, str]:
     """This party's certificate and then its neighbours', by name; the data need not be there yet."""
-    file = open_file(Path(path), ("party", "run", "neighbour"), required=("party", "run"))
+    file = open_file(Path(path), TABLES, required=("party", "run"))
     party = file.table("party")
     name = read_name(party)
     me = party.call(load, file.path.parent / party.string("identity", "identity"), at="identity")
@@ -378,40 +384,3 @@ def _neighbours(file: TomlFile, name: str, names: tuple[str, ...]) -> tuple[Neig
     if not found:
         raise InvalidFile(f"{file.path}: there is no [[neighbour]]; a party must have at least one to talk to.")
     return tuple(found)
-
-
-def _check_files(party: Table, config: NodeConfig) -> None:
-    seen = {} if config.data is None else {config.data.resolve(): "data"}
-    for key in ("journal", "result", "record"):
-        path = getattr(config, key)
-        if path is None:
-            continue
-        if not path.parent.is_dir():
-            raise party.refuse(key, f"= {str(path)!r}: its folder does not exist. Make it first.")
-        if path.is_dir():
-            raise party.refuse(key, f"= {str(path)!r} is a folder; name a file.")
-        if (other := seen.setdefault(path.resolve(), key)) != key:
-            raise party.refuse(key, f"and {other} are the same file.")
-    if len(os.fsencode(config.socket)) > SOCKET_PATH:
-        raise party.refuse(
-            "journal", f"= {str(config.journal)!r} is too long: the socket beside it may have a path of {SOCKET_PATH} "
-            "bytes. Give a shorter one, or start the party in the folder of its node file.",
-        )  # fmt: skip
-
-
-def _check_identity(party: Table, config: NodeConfig) -> None:
-    me = party.call(load, config.identity, at="identity")
-    if me.name != config.name:
-        raise party.refuse(
-            "identity",
-            f"= {str(config.identity)!r} is that of {me.name!r}, but name is {config.name!r}. They must agree.",
-        )
-    party.call(check_certificate, me.certificate, me.name, me.fingerprint, at="identity")
-    known = {me.name: public_key(me.certificate)}
-    known |= {other.name: public_key(other.certificate) for other in config.neighbours}
-    for name, key in zip(config.names, config.keys, strict=True):
-        if known.get(name, key) != key:
-            raise InvalidFile(
-                f"{config.path}: [run] keys has {key} for {name}, but {known[name]} is the one of its certificate. "
-                "Use the files of one plan."
-            )

@@ -19,6 +19,7 @@ from .frames import Goodbye, Leave, Lost, Pads, Progress, Verdict
 from .leaving_state import Departure
 from .link import Complete, Link, News
 from .lost_links import LostLinks
+from .refusing import refusal
 from .route import Route
 from .stages import Counts, Ended, Held, later, progress_of
 from .what_is_new import news_for
@@ -231,6 +232,9 @@ class Party:
                 f"{neighbour} has ended, because this run cannot be finished; its log says why. Start all parties "
                 "again once that is mended, or agree on a new run."
             )
+        if (refused := refusal(reason, neighbour, self.acceptances.names)) is not None:
+            self.left.add(neighbour)
+            self.contradictions[neighbour, "goodbye"] = refused
 
     def _note(self, neighbour: str, heard: Progress) -> None:
         """So much can never be unsaid."""
