@@ -128,7 +128,10 @@ class Disclosure:
         }  # fmt: skip
 
     def _repr_html_(self) -> str:
-        rows = [(each.of, each.numbers, _kind(each), "on the way" if each.iterate else "") for each in self.shown]
+        rows = [
+            (each.of, each.numbers or each.votes, _kind(each), "on the way" if each.iterate else "")
+            for each in self.shown
+        ]
         header = ("sums of", "numbers", "as", "step") if rows else None
         return f"<p>{escape(self.summary())}</p>\n{html_table(rows, header)}"
 
