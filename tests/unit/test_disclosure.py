@@ -176,6 +176,9 @@ def test_small_counts_and_votes():
     assert counted.small_cells(11) == {"cells": (1, 10, 4, 2)}
     assert counted.disclosed(min_cell=3).small_cells == {"cells": (1, 2)}
     assert "Counts below 3 (cells: 1, 2): a secure sum shows" in counted.disclosed(min_cell=3).summary()
+    many = Statistic(**COMMON, shown=(Shown("cells", 60, (1, 4, 0) * 20),))
+    assert len(many.small_cells()["cells"]) == 40
+    assert "Counts below 5 (cells: 40 of them, from 1 to 4): a secure sum" in many.disclosure.summary()
     for wrong in (0, -1, 2.5, "5", True):
         with pytest.raises(InvalidInput, match="min_cell must be an integer >= 1"):
             counted.small_cells(wrong)
@@ -210,7 +213,7 @@ def test_votes_that_ride_along_are_no_numbers_of_the_data():
 
 
 def test_models_and_searches_say_what_was_on_the_way():
-    """Of a logistic regression the steps are those of Newton's method; of a median, counts of ever shorter intervals."""
+    """Of a logistic regression Newton's steps; of a median, counts in ever shorter intervals."""
     rng = np.random.default_rng(0)
     schema = {"age": {"type": "number", "range": (0, 128)}, "dead": "boolean"}
     tables = [{"age": rng.uniform(20, 90, n), "dead": rng.random(n) < 0.4} for n in (40, 25, 60)]
@@ -223,6 +226,7 @@ def test_models_and_searches_say_what_was_on_the_way():
     assert fit.disclosure.determined_rows >= determined_rows(2, len(steps), 1)
     assert (fit.disclosure.parameters, fit.disclosure.rows, fit.disclosure.group) == (2, 125, 2)
     assert fit.disclosure.small_cells == {}
+    assert fit.plot().axes[0].get_xlabel() == "odds ratio and 95 % interval"
     median = study.median("age", resolution=1.0)
     on_the_way = [each.iterate for each in median.shown if each.of.startswith("rows in intervals")]
     assert len(on_the_way) > 1
