@@ -176,6 +176,9 @@ def test_small_counts_and_votes():
     assert counted.small_cells(11) == {"cells": (1, 10, 4, 2)}
     assert counted.disclosed(min_cell=3).small_cells == {"cells": (1, 2)}
     assert "Counts below 3 (cells: 1, 2): a secure sum shows" in counted.disclosed(min_cell=3).summary()
+    many = Statistic(**COMMON, shown=(Shown("cells", 60, (1, 4, 0) * 20),))
+    assert len(many.small_cells()["cells"]) == 40
+    assert "Counts below 5 (cells: 40 of them, from 1 to 4): a secure sum" in many.disclosure.summary()
     for wrong in (0, -1, 2.5, "5", True):
         with pytest.raises(InvalidInput, match="min_cell must be an integer >= 1"):
             counted.small_cells(wrong)
@@ -194,7 +197,40 @@ def test_what_is_known_already_is_no_cell():
 def test_votes_that_ride_along_are_no_numbers_of_the_data():
     agreements = SimulatedAgreements(Simulation(sv.Network.ring(3), "tree", None, None, 1e-9, None, None, None))
     agreements.mean(np.ones((3, 5)), sv.GaussianMask(1e8), of="scores", votes=2)
-    assert agreements.shown == [Shown("scores", 3, None, False, 2)]
+    agreements.total(
+        np.array([[4, 1], [0, 0], [9, 1]]), sv.ModularMask(), of="rows, and parties that have any", votes=1
+    )
+    agreements.total(np.ones((3, 2), np.int64), sv.ModularMask(), of="orders of magnitude", votes=2)
+    assert agreements.shown == [
+        Shown("scores", 3, None, False, 2),
+        Shown("rows, and parties that have any", 1, (13,), False, 1),
+        Shown("orders of magnitude", 0, (), False, 2),
+    ]
+    assert [each.is_public for each in agreements.shown] == [False, False, True]
+    assert Statistic(*agreements.made).small_cells() == {}
+    told = Statistic(*agreements.made).disclosure.summary()
+    assert told.startswith("3 agreements showed 3 real numbers and 1 exact count, and 5 votes or known numbers that")
+
+
+def test_models_and_searches_say_what_was_on_the_way():
+    """Of a logistic regression Newton's steps; of a median, counts in ever shorter intervals."""
+    rng = np.random.default_rng(0)
+    schema = {"age": {"type": "number", "range": (0, 128)}, "dead": "boolean"}
+    tables = [{"age": rng.uniform(20, 90, n), "dead": rng.random(n) < 0.4} for n in (40, 25, 60)]
+    study = sv.Study(sv.Network.ring(3), tables, schema=schema)
+    fit = study.glm("dead ~ age", family="binomial")
+    steps = [each for each in fit.shown if each.of.startswith("objective, score and information")]
+    assert {each.numbers for each in steps} == {step_numbers(2)}
+    assert [each.iterate for each in steps] == [True] * (len(steps) - 1) + [False]
+    assert fit.disclosure.iterates == step_numbers(2) * (len(steps) - 1)
+    assert fit.disclosure.determined_rows >= determined_rows(2, len(steps), 1)
+    assert (fit.disclosure.parameters, fit.disclosure.rows, fit.disclosure.group) == (2, 125, 2)
+    assert fit.disclosure.small_cells == {}
+    assert fit.plot().axes[0].get_xlabel() == "odds ratio and 95 % interval"
+    median = study.median("age", resolution=1.0)
+    on_the_way = [each.iterate for each in median.shown if each.of.startswith("rows in intervals")]
+    assert len(on_the_way) > 1
+    assert on_the_way == [True] * (len(on_the_way) - 1) + [False]
 
 
 # Words and JSON

@@ -68,9 +68,16 @@ class NetworkAgreements(Agreements):
         return agreed
 
     def total(
-        self, counts: Integers, mask: ModularMask, *, of_rows: bool = True, of: str = "", iterate: bool = False
+        self,
+        counts: Integers,
+        mask: ModularMask,
+        *,
+        of_rows: bool = True,
+        of: str = "",
+        iterate: bool = False,
+        votes: int = 0,
     ) -> Integers:
-        total = super().total(counts, mask, of_rows=of_rows, of=of, iterate=iterate)
+        total = super().total(counts, mask, of_rows=of_rows, of=of, iterate=iterate, votes=votes)
         limits = self.limits if of_rows else replace(self.limits, least_rows=0)
         limits.check_total(total, counts[0])
         return total

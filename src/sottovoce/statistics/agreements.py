@@ -46,7 +46,8 @@ class Shown:
     iterate : bool
         Whether it is a step on the way to the answer, and not the answer itself.
     votes : int
-        How many votes rode along, on what to do next.
+        How many other numbers rode along that tell nothing of the rows: votes on what to do next, and numbers that
+        follow from the sums before.
     """
 
     of: str
@@ -58,7 +59,8 @@ class Shown:
     @property
     def is_public(self) -> bool:
         """Whether it tells nothing of the rows that was not known before."""
-        return self.of.startswith(("votes", "parties who")) or self.of.endswith("follow from these")
+        known = self.of.startswith(("votes", "parties who")) or self.of.endswith("follow from these")
+        return known or not self.numbers
 
 
 Made = tuple[
@@ -120,13 +122,21 @@ class Agreements(ABC):
         return agreed
 
     def total(
-        self, counts: Integers, mask: ModularMask, *, of_rows: bool = True, of: str = "", iterate: bool = False
+        self,
+        counts: Integers,
+        mask: ModularMask,
+        *,
+        of_rows: bool = True,
+        of: str = "",
+        iterate: bool = False,
+        votes: int = 0,
     ) -> Integers:
         """The exact sums ``(p,)`` over the parties of ``(local, p)`` counts. ``of_rows``: whether they count all rows
-        of a party, once or more. ``of``, ``iterate``: see ``Shown``."""
+        of a party, once or more. ``of``, ``iterate``: see ``Shown``; the last ``votes`` of them count no rows."""
         means = self._agreed(counts.astype(np.float64), mask)
         total = np.asarray(np.rint(self.parties * means[0]), dtype=np.int64)
-        self.shown.append(Shown(of, len(total), tuple(total.tolist()), iterate))
+        cells = total[: len(total) - votes]
+        self.shown.append(Shown(of, len(cells), tuple(cells.tolist()), iterate, votes))
         return total
 
     def _agreed(self, contributions: Array, mask: GaussianMask | ModularMask) -> Array:

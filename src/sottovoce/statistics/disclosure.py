@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MIN_CELL = 5  # 3, 5, 10 and 11 are all in use
 ROWS_PER_PARAMETER = 10
+LISTED = 8  # small counts, before a sentence says how many there are
 BEFORE_ANYBODY = "a secure sum shows a small total to the parties before anybody can suppress it"
 
 
@@ -86,7 +87,7 @@ class Disclosure:
             return "What was shown is not known here: no agreement is recorded."
         told = [_sums(self.shown), _groups(self.group, self.parties), self._on_the_way(), self._of_a_model()]
         if self.small_cells:
-            small = "; ".join(f"{of}: {', '.join(map(str, counts))}" for of, counts in self.small_cells.items())
+            small = "; ".join(f"{of}: {_listed(counts)}" for of, counts in self.small_cells.items())
             told.append(f"Counts below {self.min_cell} ({small}): {BEFORE_ANYBODY}.")
         if self.ledger is not None:
             told.append(f"The ledger: {self.ledger.rstrip('.')}.")
@@ -128,7 +129,10 @@ class Disclosure:
         }  # fmt: skip
 
     def _repr_html_(self) -> str:
-        rows = [(each.of, each.numbers, _kind(each), "on the way" if each.iterate else "") for each in self.shown]
+        rows = [
+            (each.of, each.numbers or each.votes, _kind(each), "on the way" if each.iterate else "")
+            for each in self.shown
+        ]
         header = ("sums of", "numbers", "as", "step") if rows else None
         return f"<p>{escape(self.summary())}</p>\n{html_table(rows, header)}"
 
@@ -202,6 +206,12 @@ def _kind(shown: Shown) -> str:
 
 def _many(count: int, one: str, more: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def _listed(counts: tuple[int, ...]) -> str:
+    if len(counts) <= LISTED:
+        return ", ".join(map(str, counts))
+    return f"{len(counts):,} of them, from {min(counts)} to {max(counts)}"
 
 
 def _are(count: int) -> str:

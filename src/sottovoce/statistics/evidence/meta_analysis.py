@@ -107,7 +107,7 @@ def _rough_total(agreements: Agreements, w: Array, nobody: str) -> tuple[int, fl
     exponents = np.where(there, np.rint(np.log2(np.where(there, w, 1.0))) + EXPONENTS, 0)
     votes = np.column_stack([there, np.clip(exponents, 0, 2 * EXPONENTS)]).astype(np.int64)
     k, exponent = agreements.total(
-        votes, ModularMask(), of_rows=False, of="parties with an estimate, and binary orders of their weights"
+        votes, ModularMask(), of_rows=False, of="parties with an estimate, and binary orders of their weights", votes=2
     ).tolist()
     if not k:
         raise InvalidInput(nobody)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -122,6 +122,7 @@ def agreed_quantiles(
     agreements: Agreements, mask: ModularMask, rows: Sequence[Rows], series: Sequence[Series], ways: int, of: str
 ) -> None:
     """Search for the quantiles of all series side by side, in as many agreements as the longest takes."""
+    before = len(agreements.shown)
     while any(brackets := [each.open() for each in series]):
         edges = [[divided(bracket, ways) for bracket in own] for own in brackets]
 
@@ -134,12 +135,14 @@ def agreed_quantiles(
             return np.concatenate(found)[None].astype(np.float64)
 
         own = np.rint([part.sums(of_block) for part in rows]).astype(np.int64)
-        total = agreements.total(own, mask, of_rows=False, of=of)
+        total = agreements.total(own, mask, of_rows=False, of=of, iterate=True)
         for each, asked, cells in zip(series, brackets, edges, strict=True):
             width = sum(len(parts) - 1 for parts in cells)
             if asked:
                 each.counted(asked, ways, total[:width])
             total = total[width:]
+    if len(agreements.shown) > before:  # all but the last were steps on the way
+        agreements.shown[-1] = replace(agreements.shown[-1], iterate=False)
 
 
 def _counts(series: Series, x: Array, edges: Integers) -> Integers:

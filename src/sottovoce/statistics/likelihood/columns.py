@@ -131,7 +131,8 @@ def agreed_columns(
     most = MOST / agreements.parties
     steps = np.rint(FINE * (np.clip(centres, -most, most) + most))
     votes = np.column_stack([exponents(deviations) + LOWEST, *([steps] if intercept else [])]).astype(np.int64)
-    total = agreements.total(votes, ModularMask(), of_rows=False, of="what the columns are standardised by")
+    of = "what the columns are standardised by"
+    total = agreements.total(votes, ModularMask(), of_rows=False, of=of, votes=votes.shape[1])
     deviation = 2.0 ** mean_exponents(agreements, total[:d])
     centre = np.rint(total[d:] / agreements.parties) / FINE - most if intercept else np.zeros(d)
     columns = Columns(names, intercept, centre * unit, deviation * unit)

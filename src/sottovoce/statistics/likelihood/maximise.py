@@ -133,8 +133,8 @@ def maximise(
             )
         own = [_sent(share * part(climb.point), climb, largest) for part, climb in zip(parts, climbs, strict=True)]
         of = f"objective, score and information of {len(names)} parameters"
-        agreed = agreements.mean(np.array(own), mask, degree=0, of=of, iterate=True)
         width = climbs[0].votes.size + 1
+        agreed = agreements.mean(np.array(own), mask, degree=0, of=of, iterate=True, votes=width)
         return agreed[:, :-width], np.rint(n * agreed[0, -width:])
 
     sums, votes = agree()

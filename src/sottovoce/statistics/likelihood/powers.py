@@ -21,7 +21,8 @@ def agreed_powers(agreements: Agreements, held: Array, of: str) -> Array:
     """About the size of numbers ``(local, p)`` as each local party holds them: powers of two ``(p,)``, the same to the
     bit at all parties. Those who are just at the border between two count as others do."""
     votes = exponents(held).astype(np.int64) + LOWEST
-    return 2.0 ** mean_exponents(agreements, agreements.total(votes, ModularMask(), of_rows=False, of=of))
+    total = agreements.total(votes, ModularMask(), of_rows=False, of=of, votes=votes.shape[1])
+    return 2.0 ** mean_exponents(agreements, total)
 
 
 def mean_exponents(agreements: Agreements, total: Integers) -> Array:

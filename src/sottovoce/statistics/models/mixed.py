@@ -103,7 +103,7 @@ class Mixed(Analysis):
         """How many rows there are, and how many parties that have any; refused where they cannot tell variances."""
         own = np.array([[len(part), len(part) > 0] for part in rows], dtype=np.int64)
         N, parties = agreements.total(
-            own, self.counting, of="the number of rows, and of parties that have any"
+            own, self.counting, of="the number of rows, and of parties that have any", votes=1
         ).tolist()
         if parties < 2:
             raise InvalidInput(

@@ -55,6 +55,10 @@ class OrdinalFit(LevelFit):
         """The thresholds between levels, increasing."""
         return self.params[len(self.params) - len(self.levels) + 1 :]
 
+    @property
+    def _slopes(self) -> list[int]:
+        return list(range(len(self.slopes)))
+
     def predict(self, X: npt.ArrayLike) -> Array:
         """The probability of every level, ``(rows, levels)``, for rows of the design: an array with its columns, or a
         frame that has them by name."""

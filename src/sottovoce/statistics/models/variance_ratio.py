@@ -137,8 +137,9 @@ def visit(
         products = own.within + own.weight(ratio) * np.outer(own.mean, own.mean)
         sums.append(np.append((parties * products / np.outer(unit, unit))[upper], np.log1p(own.n * ratio)))
     of = f"X'V^-1X, X'V^-1y and y'V^-1y of {p} terms, and log det V"
-    agreed = agreements.mean(np.column_stack([sums, votes]), task.mask, degree=0, of=of, iterate=True)
-    heard = np.rint(parties * agreed[0, -votes.shape[1] :])
+    width = votes.shape[1]
+    agreed = agreements.mean(np.column_stack([sums, votes]), task.mask, degree=0, of=of, iterate=True, votes=width)
+    heard = np.rint(parties * agreed[0, -width:])
     begun = [_solved(task, *both) for both in zip(theta, units, agreed, strict=True)]
 
     told, opinions = [], []
@@ -150,7 +151,7 @@ def visit(
         )
     agreed = agreements.mean(
         np.column_stack([told, opinions]), task.mask, degree=0, of="what residuals say of the ratio of variances",
-        iterate=True,
+        iterate=True, votes=len(opinions[0]),
     )  # fmt: skip
     points = []
     for ratio, (_, beta, inverse, _, rest), (rss, pull, shrink, curvature) in zip(

@@ -153,6 +153,8 @@ class KaplanMeier(Curves):
 
     def summary(self) -> str:
         """A line per group: rows, events, the median and the restricted mean, with 95 % intervals and errors."""
+        if self.status is not Status.CONVERGED:
+            return f"{self.status.value}: no curves to report."
         interval, (mean, error) = self.median_conf_int(), self.restricted_mean()
         width = max(5, *(len(group) for group in self.groups))
         lines = [

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...errors import InvalidInput, is_number
 from ...pdmm.modular_mask import Integers
+from ...pdmm.result import Status
 from ..statistic import Statistic, Value
 from .curves import at_risk, share
 from .time_to_event import TimeToEvent
@@ -90,6 +91,8 @@ class LogRank(Statistic):
 
     def summary(self) -> str:
         """The test, and a line per group."""
+        if self.status is not Status.CONVERGED:
+            return f"{self.status.value}: no test to report."
         width = max(5, *(len(group) for group in self.groups))
         lines = [self._facts(), f"{'':{width}}  {'n':>8}  {'events':>8}  {'observed':>12}  {'expected':>12}"]
         for k, group in enumerate(self.groups):

@@ -17,6 +17,7 @@ import numpy as np
 from ...costs.base import Array
 from ...errors import InvalidInput
 from ...pdmm.modular_mask import Integers
+from ...pdmm.result import Status
 from ..statistic import Statistic, Value
 from .curves import Curves, quantile_of_normal, share
 from .time_to_event import OfCurves
@@ -74,6 +75,8 @@ class NelsonAalen(Curves):
 
     def summary(self) -> str:
         """A line per group: rows, events, and the hazard at the last point with its 95 % interval."""
+        if self.status is not Status.CONVERGED:
+            return f"{self.status.value}: no curves to report."
         interval = self.conf_int()
         width = max(5, *(len(group) for group in self.groups))
         lines = [
