@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from runtime import virtual_time
+from runtime.test_result import VALID
 from runtime.trial import results_of, status, wait_for
 from unit.test_every_analysis import EXAMPLES, SCHEMA, SHARDS, _alike
 
@@ -60,6 +61,7 @@ def test_every_analysis(kind, tmp_path):
         for key, value in expected.items():
             _alike(result["answer"][key], value, f"{name}: {key}")
         assert result["disclosure"]["shown"]
+        VALID.validate(result)
 
 
 def test_killed_at_several_stages(tmp_path):
@@ -78,8 +80,12 @@ def test_killed_at_several_stages(tmp_path):
             cluster.start([name])
         results = results_of(cluster)
     for result in results.values():
-        np.testing.assert_allclose(result["answer"]["params"], fit.params, rtol=1e-7)
-        np.testing.assert_allclose(np.sqrt(np.diag(result["answer"]["covariance"])), fit.bse, rtol=1e-7)
+        found = dict(zip(result["answer"]["terms"], result["answer"]["params"], strict=True))
+        errors = dict(zip(result["answer"]["terms"], np.sqrt(np.diag(result["answer"]["covariance"])), strict=True))
+        for name, estimate in fit.params.items():
+            assert found[name] == pytest.approx(estimate, rel=1e-7)
+            assert errors[name] == pytest.approx(fit.bse[name], rel=1e-7)
+        VALID.validate(result)
 
 
 @pytest.mark.parametrize(
