@@ -13,7 +13,7 @@ from statsmodels.duration.hazard_regression import PHReg
 import sottovoce as sv
 from sottovoce.statistics.models.cox_sums import Stratum
 
-# An agreement leaves 3e-10 open of a sum of size 1: the worst parameter here is off by 3e-9 of it.
+# An agreement leaves 3e-10 open of a sum of size 1: the worst parameter here is off by 2e-10.
 CLOSE = {"rtol": 1e-7, "atol": 1e-9}
 YES_NO = {"type": "category", "levels": ["no", "yes"]}
 GRADE = {"type": "category", "levels": ["I", "II", "III"], "reference": "II"}

@@ -108,7 +108,8 @@ def _by_party(agreements: Agreements, parts: Sequence[Rows], held: Sequence[Held
             agreements, [part(own) for own in strata], start, model.names, model.mask, events, infinite=INFINITE
         )
     except Undetermined as error:
-        raise Undetermined(f"{error}{'' if 'infinite' in str(error) else WITHIN}") from None
+        told = str(error)
+        raise Undetermined(told + WITHIN if told.startswith(("column ", "the columns ")) else told) from None
     return _fit(agreements, model, columns, means[0], found, rows, events)
 
 
@@ -167,7 +168,8 @@ def _columns(
     units = np.append(model.unit, model.offset_unit)
 
     def values(block: Array) -> Array:
-        return np.column_stack([block[:, :p], block[:, p + 2 :]]) / units[: block.shape[1] - 2]
+        own = np.column_stack([block[:, :p], block[:, p + 2 :]])
+        return np.asarray(own / units[: own.shape[1]])
 
     (columns, *_), means = agreed_columns(
         agreements, rows, observations, model.mask, model.names, model.unit, intercept=True, also=values
