@@ -58,7 +58,7 @@ def case(request):
     """A study of five parties, one without rows, and the pooled rows at the points of the grid."""
     frame, kind, limits, grid = DATA[request.param]
     columns = {"days": {"type": kind, "range": limits}, "death": "boolean", "group": GROUP, "sex": "boolean"}
-    order = np.argsort(frame["group"], kind="stable")  # so that a party lacks a level
+    order = np.argsort(frame["group"].to_numpy(), kind="stable")  # so that a party lacks a level
     shards = [frame.iloc[part] for part in np.split(order, [3, 40, 41, 41])]
     study = sv.Study(sv.Network.ring(5), shards, schema=sv.Schema(columns), seed=1)
     low, high = limits

@@ -170,10 +170,13 @@ MAKERS = [getattr(sv, name) for name in sv.__all__
           if name.startswith("private_") or getattr(sv, name).__annotations__.get("return") == "Problem"]  # fmt: skip
 GOOD_OF_ALL: dict[str, Any] = {"s": [1.0, 2.0, 3.0], "weights": None, "bins": [0.0, 1.0]}
 PUBLIC = {"network", "ridge", "intercept", "names", "scale", "ddof", "mask", "schedule", "seed", "tol", "max_iter",
-          "max_rounds", "progress", "bins", "columns", "target", "features", "overlay"}  # fmt: skip
+          "max_rounds", "progress", "bins", "columns", "target", "features", "overlay", "ties", "baseline", "grid",
+          "min_departures"}  # fmt: skip
 
 
 def of_all(make: Callable[..., Any], name: str) -> Any:
+    if name == "shards" and make.__name__ == "private_cox":
+        return [([[0.0], [1.0]], [1.0, 2.0], [0, 1])] * 3
     if name == "shards":
         rows = "least" in make.__name__ or "logistic" in make.__name__
         return [([[0.0], [1.0]], [0, 1])] * 3 if rows else [[[1.0, 2.0], [0.0, 1.0]]] * 3
@@ -205,12 +208,14 @@ def test_makers(make: Callable[..., Any]) -> None:
 
 
 def _among(good: Any, bad: Any) -> list[Any]:
-    """Among good data of the others, as an entry or as either half of a pair."""
+    """Among good data of the others, as an entry, as a part of a pair or triple, or as all of it."""
     if good is None:
         return [[bad, [1.0, 1.0], [1.0, 1.0]]]
     among = [[*good[:2], bad]]
     if isinstance(good[0], tuple):
-        among += [[*good[:2], (bad, good[0][1])], [*good[:2], (good[0][0], bad)], [*good[:2], (bad, bad)]]
+        whole = good[0]
+        among += [[*good[:2], (*whole[:k], bad, *whole[k + 1 :])] for k in range(len(whole))]
+        among += [[*good[:2], (bad,) * len(whole)]]
     return among
 
 

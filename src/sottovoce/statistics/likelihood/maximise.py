@@ -83,7 +83,8 @@ def maximise(
     *,
     reach: float = REACH,
     infinite: str = "",
-    of_sums: Of = lambda sums, _: sums,
+    of: str = "",
+    of_sums: Sequence[Of] | None = None,
 ) -> Maximum:
     """Climb a concave objective, or one that Fisher scoring climbs.
 
@@ -103,9 +104,11 @@ def maximise(
         How far a parameter may be from 0; ``inf`` where it has units of the data.
     infinite : str
         What it means if a parameter grows without bound, as the end of a sentence.
-    of_sums : callable
-        Makes ``packed`` numbers of the agreed sums, divided by ``size``, and the parameters there, where the objective
-        is not a sum over rows itself.
+    of : str, optional
+        What the sums are of, for people. Default: objective, score and information.
+    of_sums : sequence of callables, optional
+        Where the objective is not a sum over rows itself: for each local party what makes ``packed`` numbers of the
+        agreed sums, divided by ``size``, and the parameters there. An objective of NaN counts as one that fell.
 
     Returns
     -------
@@ -133,6 +136,8 @@ def maximise(
             )
         own = [_sent(share * part(climb.point), climb, largest) for part, climb in zip(parts, climbs, strict=True)]
         of = f"objective, score and information of {len(names)} parameters"
+        what = of or f"objective, score and information of {len(names)} parameters"
+        agreed = agreements.mean(np.array(own), mask, degree=0, of=what, iterate=True)
         width = climbs[0].votes.size + 1
         agreed = agreements.mean(np.array(own), mask, degree=0, of=of, iterate=True, votes=width)
         return agreed[:, :-width], np.rint(n * agreed[0, -width:])
@@ -146,7 +151,9 @@ def maximise(
 
     def packs() -> list[Array]:
         """Objective, score and information of the sums, as each local party has them."""
-        return [of_sums(own, climb.point) for own, climb in zip(sums, climbs, strict=True)]
+        if of_sums is None:
+            return list(sums)
+        return [pack(own, climb.point) for pack, own, climb in zip(of_sums, sums, climbs, strict=True)]
 
     k = start.shape[1]
     begun = [unpacked(own, k) for own in packs()]

@@ -104,14 +104,16 @@ class CoxAnalysis(Analysis):
     @property
     def numbers(self) -> int:
         p = len(self.selection.slopes)
+        units = likelihood_columns.numbers(p, also=p + 1)
         if self.points is None:
-            return 2 * p + 1 + MOST * numbers(p)
+            return units + MOST * numbers(p)
         sets = (1 + (self.ties == "efron")) * len(self.points)
-        return 2 * p + 1 + MOST * (p + 1 + sets * (1 + p + p * (p + 1) // 2) + 2 + 2 * p)
+        return units + MOST * (p + 1 + sets * (1 + p + p * (p + 1) // 2) + 2 + 2 * p + 1)
 
     @property
     def counts(self) -> int:
-        return (3 if self.points is None else 2 * len(self.points)) + 2 * len(self.selection.slopes)
+        own = 3 if self.points is None else 2 * len(self.points)
+        return own + likelihood_columns.counts(len(self.selection.slopes))
 
     @property
     def parameters(self) -> int:

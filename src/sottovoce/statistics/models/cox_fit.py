@@ -47,7 +47,7 @@ class CoxFit(Fit):
     >>> shards = list(zip(treated, times, events))
     >>> fit = sv.private_cox(sv.Network.ring(3), shards, names=["treated"])
     >>> fit.params.round(4).tolist(), fit.bse.round(4).tolist(), fit.events
-    ([-1.6169], [1.1783], 8)
+    ([-0.8469], [0.8865], 8)
     """
 
     time: Value[str] = Value()

@@ -19,13 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
-from ...errors import InvalidInput
+from ...errors import Undetermined
 from ...pdmm.modular_mask import Integers
 from ..likelihood.maximise import packed
 from .cox_sums import shares
 
 Places = npt.NDArray[np.intp]
 LISTED = 30  # points of a grid that is proposed
+LEAST = 1e-6  # of the mean weight, where there is one: less is what an agreement leaves open
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ def refuse_scarce(leaving: Leaving, points: Sequence[float], fewest: int) -> Non
 
     Raises
     ------
-    InvalidInput
+    Undetermined
         Sums over fewer than ``fewest`` rows, with a grid that has none, if there is one.
     """
     if not (found := leaving.scarce(fewest)):
@@ -109,7 +110,7 @@ def refuse_scarce(leaving: Leaving, points: Sequence[float], fewest: int) -> Non
     kind = "events or other rows" if leaving.efron else "rows"
     kept = ", ".join(f"{points[point]:g}" for point in leaving.coarser(fewest))
     instead = f"Use a coarser grid, such as grid=[{kept}], or baseline" if kept else "Use baseline"
-    raise InvalidInput(
+    raise Undetermined(
         f"grid has points where fewer than min_departures = {fewest} {kind} leave ({some}): sums over the others would "
         f'show theirs. {instead}="party".'
     )
@@ -147,13 +148,14 @@ class Binned:
         reached = np.searchsorted(all_.shown, place, side="right")
         return cls(x[order], offset[order], inside, reached, all_)
 
-    def sums(self, beta: Array) -> Array:
-        """Of events ``x`` and the offset; of the rows that leave from each point of events on ``w``, ``w x`` and
-        ``w x x'``; and of the events at those that have two or more."""
+    def sums(self, beta: Array, shift: float) -> Array:
+        """With weights divided by ``exp(shift)``: of events ``x`` and the offset; of those who leave from a point of
+        events on, up to the next, ``w``, ``w x`` and ``w x x'``; and of the events where there are two or more."""
         x, event, J = self.x, self.event, len(self.leaving.shown)
         upper = np.triu_indices(x.shape[1])
-        w = np.exp(x @ beta + self.offset)
-        terms = w[:, None] * np.column_stack([np.ones(len(x)), x, x[:, upper[0]] * x[:, upper[1]]])
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not sent
+            w = np.exp(x @ beta + self.offset - shift)
+            terms = w[:, None] * np.column_stack([np.ones(len(x)), x, x[:, upper[0]] * x[:, upper[1]]])
         leave = _by(self.reached, terms, J + 1)[1:]
         at_once = _by(self.reached[event] - 1, terms[event], J)[self.leaving.apart]
         return np.concatenate([x[event].sum(axis=0), [self.offset[event].sum()], leave.ravel(), at_once.ravel()])
@@ -176,25 +178,57 @@ class Pooled:
         at_once[self.leaving.apart] = sums[p + 1 + J * q :].reshape(-1, q)
         return np.cumsum(leave[::-1], axis=0)[::-1], at_once
 
-    def packed(self, sums: Array, beta: Array) -> Array:
-        """Objective, score and information."""
+    def packed(self, sums: Array, beta: Array, shift: float) -> Array:
+        """Objective, score and information; NaN for an objective of which nothing is left."""
         p, d = len(beta), self.leaving.events[self.leaving.shown]
         S, F = self.risk_sets(sums, p)
         at = np.repeat(np.arange(len(d)), d)
         share = shares(d, self.ties)
         own = S[at] - share[:, None] * F[at]
-        c, m = own[:, 0], own[:, 1 : p + 1] / own[:, :1]
+        c = own[:, 0]
+        if not (c > 0).all():  # beyond what an agreement resolves
+            return packed(float("nan"), np.zeros(p), np.eye(p))
+        m = own[:, 1 : p + 1] / own[:, :1]
         second, upper = np.empty((p, p)), np.triu_indices(p)
         second[upper] = (own[:, p + 1 :] / own[:, :1]).sum(axis=0)
         second.T[upper] = second[upper]
-        loglik = self.size * (float(sums[:p] @ beta) + float(sums[p])) - float(np.log(self.size * c).sum())
+        linear = self.size * (float(sums[:p] @ beta) + float(sums[p]))
+        loglik = linear - float(np.log(self.size * c).sum()) - len(at) * shift
         score = self.size * sums[:p] - m.sum(axis=0)
         return packed(loglik, score, second - m.T @ m) / len(at)
 
-    def cumulative_hazard(self, sums: Array, p: int) -> Array:
+    def cumulative_hazard(self, sums: Array, p: int, shift: float) -> Array:
         """Breslow's estimate, at every point of events, for a row of ``x = 0``."""
         S, _ = self.risk_sets(sums, p)
-        return np.cumsum(self.leaving.events[self.leaving.shown] / (self.size * S[:, 0]))
+        steps = self.leaving.events[self.leaving.shown] / (self.size * S[:, 0])
+        return np.asarray(np.cumsum(steps) * np.exp(-shift))
+
+
+class OnGrid:
+    """A local party on its way: what it adds, and what it makes of the sums.
+
+    Weights grow and fall by orders of magnitude with ``beta``, and a mask hides what is of size 1. So they are divided
+    by a number that all parties know before: ``log sum w`` is convex, and where its tangents at earlier points are at
+    most is a bound from below, also if the rows of a party were missing there. Parties have it to the precision of
+    their agreements, which is all that it costs.
+    """
+
+    def __init__(self, binned: Binned, pooled: Pooled) -> None:
+        self.binned, self.pooled, self.shift = binned, pooled, 0.0
+        self._tangents: list[tuple[Array, float, Array]] = []  # where, value, slope
+
+    def sums(self, beta: Array) -> Array:
+        """Those of the party's rows."""
+        self.shift = max((value + float(slope @ (beta - at)) for at, value, slope in self._tangents), default=0.0)
+        return self.binned.sums(beta, self.shift)
+
+    def packed(self, sums: Array, beta: Array) -> Array:
+        """Those of all rows."""
+        p = len(beta)
+        S = self.pooled.risk_sets(sums, p)[0][0]
+        if S[0] > LEAST and not any(np.array_equal(at, beta) for at, _, _ in self._tangents):
+            self._tangents.append((beta, float(np.log(S[0])) + self.shift, S[1 : p + 1] / S[0]))
+        return self.pooled.packed(sums, beta, self.shift)
 
 
 def _terms(p: int) -> int:

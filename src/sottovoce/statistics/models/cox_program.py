@@ -18,7 +18,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import ArrayRows, Rows
-from ...errors import InvalidInput, NotConverged
+from ...errors import NotConverged, Undetermined
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements
@@ -26,7 +26,7 @@ from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Maximum, maximise
 from ..survival.grid import departures
 from .cox_fit import CoxFit
-from .cox_grid import Binned, Leaving, Pooled, refuse_scarce
+from .cox_grid import Binned, Leaving, OnGrid, Pooled, refuse_scarce
 from .cox_sums import Stratum, in_memory
 
 INFINITE = (
@@ -92,15 +92,12 @@ def _by_party(agreements: Agreements, parts: Sequence[Rows], held: Sequence[Held
     rows, events, told = agreements.total(counted, model.counting, of="rows, events, and events among others").tolist()
     _refuse_counts(model, rows, events)
     if not told:
-        raise InvalidInput(
+        raise Undetermined(
             f"no event ({model.event!r}) happened while another row of the same party was at risk. Use "
             'baseline="grid", which compares rows of all parties.'
         )
-    columns, _ = _columns(agreements, parts, model, rows)
-    strata = [
-        Stratum.of(_standard(own, units), own.time, own.event, own.offset)
-        for own, units in zip(held, columns, strict=True)
-    ]
+    columns, means, _ = _columns(agreements, parts, model, rows)
+    strata = [Stratum.of(_standard(own, columns), own.time, own.event, own.offset) for own in held]
 
     def part(stratum: Stratum) -> Any:
         return lambda beta: stratum.packed(beta, model.ties)
@@ -110,9 +107,10 @@ def _by_party(agreements: Agreements, parts: Sequence[Rows], held: Sequence[Held
         found = maximise(
             agreements, [part(own) for own in strata], start, model.names, model.mask, events, infinite=INFINITE
         )
-    except InvalidInput as error:
-        raise InvalidInput(f"{error}{'' if 'infinite' in str(error) else WITHIN}") from None
-    return _fit(agreements, model, columns[0], found, rows, events)
+    except Undetermined as error:
+        told = str(error)
+        raise Undetermined(told + WITHIN if told.startswith(("column ", "the columns ")) else told) from None
+    return _fit(agreements, model, columns, means[0], found, rows, events)
 
 
 def _on_grid(
@@ -125,18 +123,22 @@ def _on_grid(
     rows, events = int(total.sum()), int(leaving.events.sum())
     _refuse_counts(model, rows, events)
     refuse_scarce(leaving, points, model.min_departures)
-    columns, offsets = _columns(agreements, parts, model, rows)
+    columns, means, offsets = _columns(agreements, parts, model, rows)
     binned = [
-        Binned.of(_standard(own, units), own.time, own.event, own.offset - offset, points, leaving)
-        for own, units, offset in zip(held, columns, offsets, strict=True)
+        Binned.of(_standard(own, columns), own.time, own.event, own.offset - offset, points, leaving)
+        for own, offset in zip(held, offsets, strict=True)
     ]
     pooled = Pooled(leaving, model.ties, rows)
-    start, sums = np.zeros((len(held), len(model.names))), [own.sums for own in binned]
-    found = maximise(agreements, sums, start, model.names, model.mask, rows, infinite=INFINITE, of_sums=pooled.packed)
+    start, local = np.zeros((len(held), len(model.names))), [OnGrid(own, pooled) for own in binned]
+    found = maximise(
+        agreements, [own.sums for own in local], start, model.names, model.mask, rows,
+        infinite=INFINITE, of=f"weighted sums and products of {len(model.names)} columns over each of "
+        f"{len(leaving.shown)} risk sets", of_sums=[own.packed for own in local],
+    )  # fmt: skip
     return _fit(
-        agreements, model, columns[0], found, rows, events,
+        agreements, model, columns, means[0], found, rows, events,
         times=np.asarray(points)[leaving.shown],
-        hazard=pooled.cumulative_hazard(found.sums[0], len(model.names)),
+        hazard=pooled.cumulative_hazard(found.sums[0], len(model.names), local[0].shift),
     )  # fmt: skip
 
 
@@ -148,9 +150,9 @@ def stratum_counts(time: Array, event: Array) -> Integers:
 
 def _refuse_counts(model: CoxModel, rows: int, events: int) -> None:
     if not rows:
-        raise InvalidInput("no party has any rows.")
+        raise Undetermined("no party has any rows.")
     if not events:
-        raise InvalidInput(
+        raise Undetermined(
             f"no row of any party has an event: {model.event!r} is 0 in all {rows:,}"
             + (", as far as the grid reaches." if model.points else ".")
             + " A Cox model needs some."
@@ -159,15 +161,20 @@ def _refuse_counts(model: CoxModel, rows: int, events: int) -> None:
 
 def _columns(
     agreements: Agreements, rows: Sequence[Rows], model: CoxModel, observations: int
-) -> tuple[list[Columns], Array]:
-    """About their means, as if there were an intercept, which the baseline stands for; and the mean offset, of which
-    only differences count, where there is one."""
-    at = slice(len(model.names) + 2, None)
-    columns, offsets = agreed_columns(
-        agreements, rows, observations, model.mask, model.names, model.unit, intercept=True,
-        also=lambda block: block[:, at] / model.offset_unit,
-    )  # fmt: skip
-    return columns, offsets.sum(axis=1) * model.offset_unit
+) -> tuple[Columns, Array, Array]:
+    """About their means, as if there were an intercept, which the baseline stands for; as each local party holds them,
+    the means; and the mean offset, of which only differences count, where there is one."""
+    p = len(model.names)
+    units = np.append(model.unit, model.offset_unit)
+
+    def values(block: Array) -> Array:
+        own = np.column_stack([block[:, :p], block[:, p + 2 :]])
+        return np.asarray(own / units[: own.shape[1]])
+
+    (columns, *_), means = agreed_columns(
+        agreements, rows, observations, model.mask, model.names, model.unit, intercept=True, also=values
+    )
+    return columns, means[:, :p] * model.unit, means[:, p:].sum(axis=1) * model.offset_unit
 
 
 def _standard(own: Held, columns: Columns) -> Array:
@@ -178,6 +185,7 @@ def _fit(
     agreements: Agreements,
     model: CoxModel,
     columns: Columns,
+    means: Array,
     found: Maximum,
     rows: int,
     events: int,
@@ -185,11 +193,12 @@ def _fit(
     hazard: Array | None = None,
 ) -> CoxFit:
     """In the units of the data. Objective, score and information were those per event."""
+    params = found.theta[0] / columns.deviation
     g, H = found.first_score[0], found.first_information[0]
     return CoxFit(
         *agreements.made,
         terms=model.names,
-        params=found.theta[0] / columns.deviation,
+        params=params,
         covariance=np.linalg.inv(found.information[0]) / events / np.outer(columns.deviation, columns.deviation),
         nobs=rows,
         time=model.time,
@@ -200,8 +209,8 @@ def _fit(
         llf=float(events * found.objective[0]),
         llf_null=float(events * found.first[0]),
         score_statistic=float(events * (g @ np.linalg.solve(H, g))),
-        means=columns.centre,
+        means=means,
         times=times,
-        baseline_cumulative_hazard=hazard,
+        baseline_cumulative_hazard=None if hazard is None else hazard * np.exp((means - columns.centre) @ params),
         steps=found.steps,
     )

@@ -38,6 +38,15 @@ class Curves(Statistic):
         The points of the grid. A time counts at the first point that is not before it.
     events, censored : ndarray of int
         How many leave at a point, with the event or without.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> schema = sv.Schema({"days": {"type": "integer", "range": (0, 9)}, "death": "boolean"})
+    >>> tables = [{"days": [2, 5], "death": [True, False]}, {"days": [5, 9], "death": [True, False]}]
+    >>> curve = sv.Study(sv.Network.complete(2), tables, schema=schema).nelson_aalen("days", "death", grid=[3, 6, 9])
+    >>> curve.times.tolist(), curve.events.tolist(), curve.censored.tolist(), curve.at_risk.tolist()
+    ([3.0, 6.0, 9.0], [[1, 1, 0]], [[0, 1, 1]], [[4, 3, 1]])
     """
 
     time: Value[str] = Value()

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
-from ...errors import InvalidInput, is_number
+from ...errors import InvalidInput, Undetermined, is_number
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
 from ..statistic import Statistic, Value
@@ -156,7 +156,7 @@ class LogRankAnalysis(TimeToEvent):
 
         counts = counts if self.strata else counts[None]  # (strata, groups, points, 2)
         if not counts[..., 1].any():
-            raise InvalidInput(
+            raise Undetermined(
                 f"no row of any party has an event: {self.event!r} is 0 in all {int(counts.sum()):,}. There is nothing "
                 "to compare."
             )
@@ -165,7 +165,7 @@ class LogRankAnalysis(TimeToEvent):
         tied = _together(risk, events)
         keep = [j for j in range(len(tied)) if tied[j] != j]  # one group of each set follows from the others
         if not keep:
-            raise InvalidInput(
+            raise Undetermined(
                 f"no event happened while two groups of {self.by!r} were at risk and somebody stayed: there is nothing "
                 "to compare."
             )

@@ -194,7 +194,7 @@ class Survival(Asking):
         >>> study = sv.Study(sv.Network.complete(2), [first, second], schema=sv.Schema(columns))
         >>> fit = study.cox("days, death ~ dose")
         >>> fit.terms, fit.events, fit.params.round(3).tolist()
-        (('dose',), 6, [-0.321])
+        (('dose',), 6, [-0.617])
         """
         options = {"ties": ties, "baseline": baseline, "grid": grid, "min_departures": min_departures}
         return cast(CoxFit, self._ask(CoxAnalysis, formula=formula, **options))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged
+from ...errors import InvalidInput, NotConverged, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -125,7 +125,7 @@ class OfCurves(TimeToEvent):
 
     def answer(self, counts: Integers) -> dict[str, Any]:
         if not counts.any():
-            raise InvalidInput("no party has any rows.")
+            raise Undetermined("no party has any rows.")
         return {
             "time": self.time,
             "event": self.event,
