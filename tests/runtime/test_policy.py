@@ -104,7 +104,7 @@ def test_all_learn_that_it_refuses_and_nobody_why(tmp_path: Path) -> None:
     assert [body for _, _, body in first if isinstance(body, Goodbye)] == [Goodbye("p1 refuses to take part")] * 2
 
 
-def test_a_policy_that_allows_it_changes_nothing(tmp_path: Path) -> None:
+def test_allowed(tmp_path: Path) -> None:
     answers = {}
     for name in ("without", "with"):
         stage = Stage(tmp_path / name[-4:], network(), rows=4)
