@@ -15,6 +15,7 @@ from sottovoce.errors import InvalidInput, NotConverged
 from sottovoce.statistics.analyses import ANALYSES
 from sottovoce.statistics.groups import contingency
 from sottovoce.statistics.groups.search import Grid
+from sottovoce.statistics.tables import _unplain
 
 ARM = {"type": "category", "levels": ["a", "b", "c"]}
 SCHEMA = {
@@ -128,6 +129,13 @@ def test_fisher_and_odds_ratio(table):
     assert np.allclose(ours, expected, 1e-10, equal_nan=True)
 
 
+@pytest.mark.parametrize("table", [[[3, 3], [3, 4]], [[8, 2], [1, 5]]])
+def test_yates_corrects_by_half_at_most(table):
+    """Of counts that are nearer than that to the expected ones nothing is left."""
+    expected = stats.chi2_contingency(table, correction=True).statistic
+    assert np.isclose(contingency.chi2_of(np.array(table), yates=True), expected, 1e-12, 1e-15)
+
+
 def test_tables_with_empty_lines():
     """They are left out; of a single line nothing is known."""
     counts = np.array([[5, 0, 3], [2, 0, 9], [0, 0, 0]])
@@ -177,7 +185,10 @@ def test_how_answers_are_shown_and_foreseen(question):
     text = found.summary()
     assert "35 observations of 3 parties" in text
     assert max(map(len, text.splitlines())) <= 150
-    assert json.loads(json.dumps(found.to_dict())).keys() >= set(found.derived)
+    written = json.loads(json.dumps(found.to_dict()))
+    assert written.keys() >= set(found.derived)
+    values = {name: _unplain(written[name]) for name in found._values}  # as a party reads its result file
+    assert type(found)(found.status, found.parties, (), (), (), **values).summary() == text
     assert len(found.to_frame()) == len(next(iter(found._columns().values())))
     assert "<table>" in found._repr_html_()
     assert faults(found.plot()) == []

@@ -19,16 +19,19 @@ from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput
 from sottovoce.statistics.agreements import Agreements
 from sottovoce.statistics.analyses import ANALYSES
+from sottovoce.statistics.groups.moments import ABOVE, check_varies
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
 
 N = 4
 NOISE = 1e-9
+EDGE = 200 * 2 ** -(3 + ABOVE)  # a deviation between two units: parties that hold a little more vote for the larger
 SCHEMA = sv.Schema(
     {
         "arm": {"type": "category", "levels": ["a", "b", "c", "d"]},
         "drug": "boolean",
         "ill": "boolean",
         "x": {"type": "number", "range": (0, 400)},
+        "edge": {"type": "number", "range": (0, 400)},
         "flat": {"type": "number", "range": (0, 1)},
         "whole": {"type": "integer", "range": (0, 100)},
         "p": {"type": "number", "range": (0, 1)},
@@ -91,6 +94,7 @@ def frames():
                     "drug": rng.random(rows) < 0.5,
                     "ill": rng.random(rows) < p,
                     "x": rng.lognormal(3, 0.3, rows),
+                    "edge": 200 + EDGE * np.where(np.arange(rows) % 2, 1, -1),
                     "flat": np.full(rows, 0.25),
                     "whole": rng.integers(0, 101, rows),
                     "p": p,
@@ -115,6 +119,7 @@ QUESTIONS = [
     ("crosstab", {"columns": ("arm", "ill")}),
     ("t_test", {"column": "x", "by": "arm", "levels": ("a", "b")}),
     ("t_test", {"column": "x", "paired": "whole"}),
+    ("t_test", {"column": "edge"}),
     ("anova", {"column": "x", "by": "arm"}),
     ("levene", {"column": "x", "by": "arm"}),
     ("quantiles", {"column": "x", "by": "arm"}),
@@ -148,6 +153,18 @@ def test_parties_refuse_with_one_voice(kind):
     sentences = {str(future.exception()) for future in in_lockstep(kind, {"column": "flat", "by": "drug"})}
     assert len(sentences) == 1
     assert "'flat' does not vary within" in sentences.pop()
+
+
+def test_the_majority_says_whether_anything_varies():
+    def vote(spreads):
+        meeting = Meeting()
+        with ThreadPoolExecutor(N) as threads:
+            of = enumerate(spreads)
+            votes = [threads.submit(check_varies, AtOneParty(meeting, i), np.array([own]), 1.0, "no") for i, own in of]
+        return {type(each.exception()) for each in votes}
+
+    assert vote([1e-9, 1e-9, 1e-9, 1.0]) == {InvalidInput}
+    assert vote([1e-9, 1.0, 1.0, float("nan")]) == {type(None)}
 
 
 def test_a_sentence_is_the_same_everywhere():
