@@ -211,7 +211,7 @@ class MantelHaenszelAnalysis(Analysis):
         except NotConverged:
             return MantelHaenszel(*agreements.made)
         R, S, above, below = there.tolist()
-        sums = sums * np.array([R, S, R, R or S, S, above, below, True, True])  # what is 0 for certain
+        sums = np.where([R, S, R, R or S, S, above, below, True, True], sums, 0.0)  # what is 0, is so for certain
         asked = self.exposure, self.outcome, table.reshape(2, 2), strata
         return MantelHaenszel(*agreements.made, *asked, *common_ratios.estimates(sums))
 

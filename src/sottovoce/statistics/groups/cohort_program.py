@@ -10,7 +10,7 @@ from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -41,8 +41,6 @@ class CohortAnalysis(Analysis, ABC):
     by: str | None = None
     steps: int = 2**16
     ways: int = 16
-
-    least_columns: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         given = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns or self.schema)

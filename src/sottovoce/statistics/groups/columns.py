@@ -44,7 +44,7 @@ def level_column(schema: Schema, name: Any, field: str) -> Column:
     """One that has levels."""
     column = column_of(schema, name, field)
     if column.type not in ("category", "boolean"):
-        raise InvalidInput(f"{field} must be a category or a boolean; {column.name!r} is a {column.type}.")
+        raise InvalidInput(f"{field} must be a category or a boolean; {column.name!r} is of type {column.type}.")
     return column
 
 

@@ -34,7 +34,7 @@ LARGEST = 40
 PLACES = 20  # bits of a centre: its error is then small against the smallest unit
 ZERO = 2.0**32  # votes are not negative, as counts are not
 ABOVE = 0.05  # binary orders by which a unit is larger than the deviation, at least
-CONSTANT = 1e-8  # a deviation, in units of the range, that no data have
+CONSTANT = 1e-7  # in units of the range: no data have such a deviation, but tol may leave it of a constant
 MOMENT_STAGES = 3  # after the counts
 
 

@@ -20,7 +20,7 @@ from ..analysis import Analysis
 from ..statistic import Value
 from .columns import day, level_column, levels_of, ranged_column
 from .finding import Finding, numbers
-from .search import Grid, Series, agreed_quantiles, divided
+from .search import Grid, Series, agreed_quantiles, counts_in, divided
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -168,12 +168,10 @@ class QuantilesAnalysis(Analysis):
 
     def cells(self, rows: Rows) -> Integers:
         """Those of the first round: others depend on what was agreed before."""
-        from .search import _counts
-
         edges = divided((0, self.grid.cells), self.ways)
 
         def of_block(block: Array) -> Array:
-            found = [_counts(each, each.values(block), edges) for each in self._series()]
+            found = [counts_in(each, each.values(block), edges) for each in self._series()]
             return np.concatenate(found)[None].astype(np.float64)
 
         return np.rint(rows.sums(of_block)).astype(np.int64)

@@ -128,7 +128,7 @@ def agreed_quantiles(
 
         def of_block(block: Array, edges: list[list[Integers]] = edges) -> Array:
             found = [
-                _counts(each, each.values(block), cells)
+                counts_in(each, each.values(block), cells)
                 for each, own in zip(series, edges, strict=True)
                 for cells in own
             ]
@@ -145,7 +145,7 @@ def agreed_quantiles(
         agreements.shown[-1] = replace(agreements.shown[-1], iterate=False)
 
 
-def _counts(series: Series, x: Array, edges: Integers) -> Integers:
+def counts_in(series: Series, x: Array, edges: Integers) -> Integers:
     """Values in each part of a bracket; the ends of the range are open, as no value lies beyond."""
     cuts = series.grid.cut(edges)
     cuts[0] = -np.inf if edges[0] == 0 else cuts[0]
