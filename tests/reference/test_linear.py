@@ -1,7 +1,7 @@
 """Linear models of parties against statsmodels on all rows in one place.
 
-An agreed number is right to about 1e-10 of what travels, which is of size 1 in units of agreed deviations; the estimates
-then differ by about 1e-10 times the square of the condition number of the standardised columns, and the errors likewise.
+An agreed number is right to about 1e-10 of what travels, which is of size 1 in units of agreed deviations; estimates then
+differ by about 1e-10 times the square of the condition number of the standardised columns, and their errors likewise.
 ``CLOSE`` is what is promised at the defaults.
 """
 
