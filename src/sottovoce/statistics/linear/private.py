@@ -163,9 +163,10 @@ def private_ridge(
     >>> import numpy as np
     >>> import sottovoce as sv
     >>> x = np.arange(30.0).reshape(3, 10, 1)
-    >>> fit = sv.private_ridge(sv.Network.ring(3), [(own, 2 * own[:, 0] + np.sin(own[:, 0])) for own in x])
+    >>> shards = [(own, 2 * own[:, 0] + np.sin(own[:, 0])) for own in x]
+    >>> fit = sv.private_ridge(sv.Network.ring(3), shards, scale=30)
     >>> fit.folds, fit.path.shape, fit.params.round(2).tolist()
-    (5, (25, 2), [0.08, 2.0])
+    (5, (25, 2), [0.15, 1.99])
     """
     rows, equation = _regression(network, shards, target, None, intercept, names, scale, mask)
     penalty = Penalty(cast(tuple[float, ...] | None, penalties), folds, fold_seed, standardize, None)
@@ -288,7 +289,7 @@ def private_pca(
     >>> import sottovoce as sv
     >>> rows = [[[0.0, 0.0], [1.0, 2.0]], [[2.0, 4.1]], [[3.0, 5.9]]]
     >>> sv.private_pca(sv.Network.ring(3), rows, components=1).components.round(3).tolist()
-    [[0.452, 0.892]]
+    [[0.451, 0.893]]
     """
     rows, shape, names = read_rows(network, shards)
     if not shape:
