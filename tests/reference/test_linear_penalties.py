@@ -32,7 +32,7 @@ def many_columns():
 
 
 def rare():
-    """A column that is 0 but in two equal rows, which share a fold: it does not vary in the others of a training set."""
+    """A column that is 0 but in two equal rows, which share a fold: it does not vary in one of the training sets."""
     rng = np.random.default_rng(2)
     X = np.column_stack([rng.normal(size=(60, 2)), np.zeros(60)])
     X[[7, 50]] = [0.5, -0.5, 1.0]

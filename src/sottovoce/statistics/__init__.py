@@ -21,7 +21,8 @@ from .least_squares import private_least_squares
 from .linear.linear_fit import LinearFit
 from .linear.penalty_path import LassoPath, PenaltyPath, RidgePath
 from .linear.principal_components import PrincipalComponents
-from .linear.private import private_lasso, private_linear, private_pca, private_ridge
+from .linear.private import private_linear, private_pca
+from .linear.private_penalised import private_lasso, private_ridge
 from .mean_and_covariance import private_covariance, private_mean, private_variance
 from .models.cox_fit import CoxFit
 from .models.glm_fit import GLMFit

@@ -39,7 +39,7 @@ def fold_of(rows: Array, folds: int, seed: int = 0) -> npt.NDArray[np.int64]:
     --------
     >>> rows = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [5.0, 6.0]])
     >>> fold_of(rows, 3).tolist()
-    [2, 0, 2, 1]
+    [2, 0, 2, 2]
     """
     words = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # -0 is 0
     mixed = np.full(len(rows), seed, np.uint64)

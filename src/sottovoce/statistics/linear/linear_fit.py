@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,17 +16,8 @@ from ...numerics.unquoted import kind_of
 from ...pdmm.result import Status
 from ..fit import Fit
 from ..statistic import Value, plain
+from .hypothesis import Test, chi_squared, f_ratio
 from .new_rows import linear_prediction
-
-
-class Test(NamedTuple):
-    """Of a hypothesis: the statistic, its probability if the hypothesis is true, and its degrees of freedom, of an F
-    test those of the residuals as well."""
-
-    statistic: float
-    pvalue: float
-    df: int
-    df_resid: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,49 +126,35 @@ class LinearFit(Fit):
         return self._whole()[1]
 
     def _whole(self) -> Test:
-        from scipy import special
-
         spans_alone = self.robust is not None and self.constant and "Intercept" not in self.terms
         if not self.df_model or spans_alone:  # no subset of the terms says that all but a constant is 0
             return Test(float("nan"), float("nan"), 0, self.df_resid)
         if self.robust is not None:
             return self.f_test([term for term in self.terms if term != "Intercept"])
         total = self.centered_tss if self.constant else self.uncentered_tss
-        F = (total - self.ssr) / self.df_model / self.scale
-        return Test(F, float(special.fdtrc(self.df_model, self.df_resid, F)), self.df_model, self.df_resid)
+        return f_ratio((total - self.ssr) / self.df_model / self.scale, self.df_model, self.df_resid)
 
     def f_test(self, terms: str | Sequence[str]) -> Test:
         """The F test that some terms are all 0: names of parameters, or of terms of the formula, such as ``"C(arm)"``,
         with all their parameters. Only the estimates and their covariance are used: nothing more is agreed on."""
-        from scipy import special
-
         at = self._places(terms)
         b, V = self.params[at], self.covariance[np.ix_(at, at)]
-        F = float(b @ np.linalg.solve(V, b)) / len(at)
-        return Test(F, float(special.fdtrc(len(at), self.df_resid, F)), len(at), self.df_resid)
+        return f_ratio(float(b @ np.linalg.solve(V, b)) / len(at), len(at), self.df_resid)
 
     def wald_test(self, terms: str | Sequence[str]) -> Test:
         """The same with the chi-squared distribution."""
-        from scipy import special
-
         F = self.f_test(terms)
-        return Test(F.df * F.statistic, float(special.chdtrc(F.df, F.df * F.statistic)), F.df)
+        return chi_squared(F.df * F.statistic, F.df)
 
     def compare_lr(self, other: LinearFit) -> Test:
         """The likelihood ratio test of a model that is nested in this one; ``InvalidInput`` where it is not."""
-        from scipy import special
-
         df = self._nested(other)
-        ratio = 2 * (self.llf - other.llf)
-        return Test(ratio, float(special.chdtrc(df, ratio)), df)
+        return chi_squared(2 * (self.llf - other.llf), df)
 
     def compare_f(self, other: LinearFit) -> Test:
         """The F test of a model that is nested in this one; ``InvalidInput`` where it is not."""
-        from scipy import special
-
         df = self._nested(other)
-        F = (other.ssr - self.ssr) / df / self.scale
-        return Test(F, float(special.fdtrc(df, self.df_resid, F)), df, self.df_resid)
+        return f_ratio((other.ssr - self.ssr) / df / self.scale, df, self.df_resid)
 
     def anova(self, typ: int = 2) -> Any:
         """F tests of the terms of the formula as a frame: sums of squares of type II, each term beside all that do not

@@ -30,8 +30,6 @@ def model_columns(formula: str, schema: Schema, weights: str | None = None) -> M
         raise InvalidInput(
             f"formula must have one column before ~, which is to be explained; it has {len(design.response)}."
         )
-    if not design.columns:
-        raise InvalidInput("formula has no terms. An intercept alone is written 1.")
     if weights is not None:
         if weights not in schema or schema[weights].type not in ("number", "integer"):
             raise InvalidInput(f"weights must be a column of numbers in the schema; got {weights!r}.")

@@ -166,7 +166,7 @@ def _all_paths(equation: Equation, penalty: Penalty, moments: Moments) -> tuple[
 
 def _size(penalty: Penalty, training: Training, moments: Moments) -> Array:
     """By column what a coefficient in units of deviations is multiplied by before it is penalised."""
-    return np.sqrt(np.diag(training.S)[:-1]) if penalty.standardize else 1 / moments.spread[:-1]
+    return np.sqrt(np.maximum(np.diag(training.S)[:-1], 0.0)) if penalty.standardize else 1 / moments.spread[:-1]
 
 
 def _penalties(penalty: Penalty, whole: Training, moments: Moments) -> Array:

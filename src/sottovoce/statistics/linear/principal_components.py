@@ -51,7 +51,7 @@ class PrincipalComponents(Statistic):
     >>> rows = [[[0.0, 0.0], [1.0, 2.0]], [[2.0, 4.1]], [[3.0, 5.9]]]
     >>> found = sv.private_pca(sv.Network.ring(3), rows)
     >>> found.components.round(3).tolist(), found.explained_variance_ratio.round(4).tolist()
-    ([[0.452, 0.892], [0.892, -0.452]], [0.9995, 0.0005])
+    ([[0.451, 0.893], [0.893, -0.451]], [0.9999, 0.0001])
     """
 
     names: Value[tuple[str, ...]] = Value()

@@ -1,30 +1,23 @@
-"""Linear models and components of arrays and frames of all parties in one process."""
+"""Least squares and components of arrays and frames of all parties in one process."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Sequence
 
-import numpy.typing as npt
-
-from ...data.rows import Rows
 from ...errors import InvalidInput
 from ...network import Network
 from ...pdmm.masks import GaussianMask
 from ...pdmm.overlay import AskedOverlay
 from ...pdmm.schedules import Schedule
 from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
-from ..shards import Shards, read_regression, read_rows, read_scale
+from ..shards import Shards, read_rows, read_scale
 from .components_model import check_components, components_program
-from .equation import INTERCEPT, Columns, Equation
+from .equation import INTERCEPT, Columns
 from .least_squares import ROBUST
 from .linear_fit import LinearFit
 from .linear_program import linear_program
-from .penalised import Penalty, penalised_program
-from .penalty_path import LassoPath, RidgePath
 from .principal_components import PrincipalComponents
-
-Scale = npt.ArrayLike | Mapping[str, float] | None
+from .shards import Scale, read_equation
 
 
 def private_linear(
@@ -95,147 +88,11 @@ def private_linear(
     """
     if robust is not None and robust not in ROBUST:
         raise InvalidInput(f"robust must be one of {', '.join(ROBUST)}, or None; got {robust!r}.")
-    rows, equation = _regression(network, shards, target, weights, intercept, names, scale, mask)
+    rows, equation = read_equation(network, shards, target, weights, intercept, names, scale, mask)
     term_of = [() if term == INTERCEPT else (term,) for term in equation.terms]
     told = {"formula": "", "schema": "", "weights": None if weights is None else "weights"}
     agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return linear_program(agreements, rows, equation, robust, term_of, told)
-
-
-def private_ridge(
-    network: Network,
-    shards: Shards,
-    *,
-    target: str | None = None,
-    penalties: float | Sequence[float] | None = None,
-    folds: int = 5,
-    standardize: bool = True,
-    fold_seed: int = 0,
-    intercept: bool = True,
-    names: Sequence[str] | None = None,
-    scale: Scale = None,
-    mask: GaussianMask = DEFAULT_MASK,
-    overlay: AskedOverlay = "tree",
-    schedule: Schedule | None = None,
-    seed: int | None = None,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    max_rounds: int | None = None,
-    progress: bool | None = None,
-) -> RidgePath:
-    """Ridge regression over the pooled rows of shards ``(X_i, y_i)`` for many penalties, and the best one by exact
-    cross-validation.
-
-    Minimises ``sum (y - intercept - x'b)^2 + penalty ||b||^2``, as scikit-learn's ``Ridge``. The fold of a row follows
-    from its numbers and a public seed (``sottovoce.statistics.linear.folds.fold_of``); equal rows share one.
-
-    Revealed, of each honest component: of every fold its number of rows and its sum of ``t t'`` about the mean, for
-    ``t = (x, y)``; its sums of ``t`` and ``t^2``.
-
-    Parameters
-    ----------
-    network, shards, target, intercept, names, scale
-        As for ``private_linear``.
-    penalties : float or sequence of float, optional
-        Default: 25, from 100 to 0.0001 per row, in units of the columns' variances. With one there is nothing to
-        choose, and no cross-validation.
-    folds : int
-        Of the cross-validation.
-    standardize : bool
-        Whether columns are penalised in units of their deviations, those of the training rows, or as they are. Without
-        an intercept in units of their root mean squares.
-    fold_seed : int
-        Public; another one gives other folds.
-    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
-
-    Returns
-    -------
-    RidgePath
-
-    Raises
-    ------
-    InvalidInput
-        Shards that do not fit together, a constant column, or a fold without rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sottovoce as sv
-    >>> x = np.arange(30.0).reshape(3, 10, 1)
-    >>> fit = sv.private_ridge(sv.Network.ring(3), [(own, 2 * own[:, 0] + np.sin(own[:, 0])) for own in x])
-    >>> fit.folds, fit.path.shape, fit.params.round(2).tolist()
-    (5, (25, 2), [0.08, 2.0])
-    """
-    rows, equation = _regression(network, shards, target, None, intercept, names, scale, mask)
-    penalty = Penalty(cast(tuple[float, ...] | None, penalties), folds, fold_seed, standardize, None)
-    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
-    return cast(RidgePath, penalised_program(agreements, rows, equation, penalty, {"formula": "", "schema": ""}))
-
-
-def private_lasso(
-    network: Network,
-    shards: Shards,
-    *,
-    target: str | None = None,
-    penalties: float | Sequence[float] | None = None,
-    folds: int = 5,
-    l1_ratio: float = 1.0,
-    standardize: bool = True,
-    fold_seed: int = 0,
-    intercept: bool = True,
-    names: Sequence[str] | None = None,
-    scale: Scale = None,
-    mask: GaussianMask = DEFAULT_MASK,
-    overlay: AskedOverlay = "tree",
-    schedule: Schedule | None = None,
-    seed: int | None = None,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    max_rounds: int | None = None,
-    progress: bool | None = None,
-) -> LassoPath:
-    """The lasso over the pooled rows of shards ``(X_i, y_i)`` for many penalties, and the best one by exact
-    cross-validation.
-
-    Minimises ``sum (y - intercept - x'b)^2 / 2N + penalty (l1_ratio sum |b_j| + (1 - l1_ratio) ||b||^2 / 2)``, as
-    scikit-learn's ``ElasticNet``. What is revealed is that of ``private_ridge``.
-
-    Parameters
-    ----------
-    network, shards, target, intercept, names, scale
-        As for ``private_linear``.
-    penalties : float or sequence of float, optional
-        Default: 50, from the least one that leaves no column in to a thousandth of it.
-    folds, standardize, fold_seed
-        As for ``private_ridge``.
-    l1_ratio : float
-        1 for the lasso, less for an elastic net.
-    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
-
-    Returns
-    -------
-    LassoPath
-
-    Raises
-    ------
-    InvalidInput
-        What ``private_ridge`` refuses.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sottovoce as sv
-    >>> x = np.random.default_rng(0).normal(size=(3, 20, 2))
-    >>> fit = sv.private_lasso(sv.Network.ring(3), [(own, 2 * own[:, 0]) for own in x], penalties=[1.0])
-    >>> fit.selected
-    ('x0',)
-    """
-    rows, equation = _regression(network, shards, target, None, intercept, names, scale, mask)
-    penalty = Penalty(cast(tuple[float, ...] | None, penalties), folds, fold_seed, standardize, l1_ratio)
-    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
-    return cast(LassoPath, penalised_program(agreements, rows, equation, penalty, {"formula": "", "schema": ""}))
 
 
 def private_pca(
@@ -288,7 +145,7 @@ def private_pca(
     >>> import sottovoce as sv
     >>> rows = [[[0.0, 0.0], [1.0, 2.0]], [[2.0, 4.1]], [[3.0, 5.9]]]
     >>> sv.private_pca(sv.Network.ring(3), rows, components=1).components.round(3).tolist()
-    [[0.452, 0.892]]
+    [[0.451, 0.893]]
     """
     rows, shape, names = read_rows(network, shards)
     if not shape:
@@ -299,29 +156,3 @@ def private_pca(
     count = len(names) if components is None else int(components)
     agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return components_program(agreements, rows, columns, bool(standardize), count, "")
-
-
-def _regression(
-    network: Network,
-    shards: Shards,
-    target: str | None,
-    weights: Shards | None,
-    intercept: bool,
-    names: Sequence[str] | None,
-    scale: Scale,
-    mask: GaussianMask,
-) -> tuple[list[Rows], Equation]:
-    """Rows of all parties, and what is fitted to them."""
-    rows, d, found, target = read_regression(network, shards, weights, target)
-    if found is not None and names is not None and tuple(names) != found:
-        raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
-    columns = tuple(found or names or (f"x{k}" for k in range(d)))
-    if len(columns) != d or len(set(columns)) != d or not all(isinstance(name, str) for name in columns):
-        raise InvalidInput(f"names must be {d} different strings, one per column of X; got {names!r}.")
-    if INTERCEPT in columns:
-        raise InvalidInput(f"a column is called {INTERCEPT!r}, as that of the fit is. Rename it.")
-    check_mask(mask, GaussianMask)
-    all_names = (*columns, target or ("y" if "y" not in columns else "target"))
-    unit = read_scale(scale, all_names, "column of X and one for the target")
-    weight = None if weights is None else d + 1
-    return rows, Equation(all_names, unit, mask, weight=weight, intercept=bool(intercept))

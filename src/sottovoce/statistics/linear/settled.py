@@ -15,23 +15,24 @@ from ..agreements import Agreements
 
 Flags = npt.NDArray[np.bool_]
 
-# A number is sent as whole multiples of 2^10, of 2^-20 in what is left, and of 2^-50 in what is left then: each of
-# these, below 2^30, fits into a count of up to 30,000 parties.
-COARSE, MIDDLE, FINE, REACH = 2.0**10, 2.0**-20, 2.0**-50, 2**29
+# A number is sent as whole multiples of 2^10, of 2^-20 in what that leaves, and of 2^-50 in what is left then. Each is
+# below 2^29 in size; counts are not negative, so 2^29 is added, and 30,000 parties have room.
+UNITS, REACH = (2.0**10, 2.0**-20, 2.0**-50), 2**29
 
 
 def settled(agreements: Agreements, values: Array, votes: Integers, *, of: str) -> tuple[Array, Integers]:
     """Of ``(local, k)`` numbers, about the same at every party, the mean ``(k,)``, the same at every party to the bit
     and right to ``2^-50``; and the sums ``(f,)`` of ``(local, f)`` votes, 0 or 1 each."""
-    k, f = values.shape[1], votes.shape[1]
-    coarse = np.clip(np.floor(values / COARSE), -REACH, REACH - 1)
-    rest = np.clip(values - coarse * COARSE, 0.0, np.nextafter(COARSE, 0.0))
-    middle = np.floor(rest / MIDDLE)
-    fine = np.floor((rest - middle * MIDDLE) / FINE)
-    limbs = np.hstack([coarse + REACH, middle, fine]).astype(np.int64)
-    total = agreements.total(np.hstack([votes.astype(np.int64), limbs]), ModularMask(), of_rows=False, of=of)
-    coarse, middle, fine = total[f:].reshape(3, k) / agreements.parties
-    return (coarse - REACH) * COARSE + middle * MIDDLE + fine * FINE, total[:f]
+    left, limbs, f = values, [], votes.shape[1]
+    for unit in UNITS:
+        limbs.append(np.clip(np.rint(left / unit), -REACH, REACH))
+        left = left - limbs[-1] * unit
+    counts = np.hstack([votes, *limbs]).astype(np.int64)
+    counts[:, f:] += REACH
+    total = agreements.total(counts, ModularMask(), of_rows=False, of=of)
+    n = agreements.parties
+    sums = (total[f:] - n * REACH).reshape(len(UNITS), -1)
+    return np.asarray(UNITS @ sums / n), total[:f]
 
 
 def majority(agreements: Agreements, votes: Integers) -> Flags:

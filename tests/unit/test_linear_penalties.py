@@ -1,0 +1,196 @@
+"""Penalised paths: options, closed forms, folds, votes, and where people look at them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from picture_faults import faults
+
+import sottovoce as sv
+from sottovoce.data.sources import PiecesSource
+from sottovoce.errors import InvalidInput, Unsupported
+from sottovoce.statistics.linear import elastic_net
+from sottovoce.statistics.linear.elastic_net import elastic_net_path
+from sottovoce.statistics.linear.folds import fold_of
+from sottovoce.statistics.linear.penalised import _voted
+
+RING = sv.Network.ring(3)
+SCHEMA = {name: {"type": "number", "range": (-10, 10)} for name in ("a", "b", "c", "y")}
+
+
+def tables(rows=(30, 0, 50)):
+    rng = np.random.default_rng(6)
+    found = []
+    for count in rows:
+        frame = pd.DataFrame(rng.normal(size=(count, 3)), columns=["a", "b", "c"])
+        frame["y"] = 2 * frame["a"] - frame["b"] + 0.5 * rng.normal(size=count)
+        found.append(frame)
+    return found
+
+
+@pytest.fixture(scope="module")
+def study():
+    return sv.Study(RING, tables(), schema=SCHEMA, seed=1)
+
+
+@pytest.fixture(scope="module")
+def lasso(study):
+    return study.lasso("y ~ a + b + c", folds=4)
+
+
+# Closed forms
+
+
+def test_orthogonal_columns_are_thresholded():
+    """With orthonormal columns ridge divides and the lasso subtracts."""
+    X = np.linalg.qr(np.random.default_rng(0).normal(size=(24, 3)))[0] * np.sqrt(24)
+    X -= X.mean(axis=0)
+    X = np.linalg.qr(X)[0] * np.sqrt(24)
+    y = X @ [3.0, -1.0, 0.2]
+    shards = list(zip(np.split(X, (5, 9)), np.split(y, (5, 9)), strict=True))
+    options = {"standardize": False, "intercept": False, "seed": 1}
+    ridge = sv.private_ridge(RING, shards, penalties=24.0, **options)
+    np.testing.assert_allclose(ridge.params, [1.5, -0.5, 0.1], rtol=1e-8)
+    lasso = sv.private_lasso(RING, shards, penalties=0.5, **options)
+    np.testing.assert_allclose(lasso.params, [2.5, -0.5, 0.0], atol=1e-8)
+    assert lasso.selected == ("x0", "x1")
+    net = sv.private_lasso(RING, shards, penalties=1.0, l1_ratio=0.5, **options)
+    np.testing.assert_allclose(net.params, [2.5 / 1.5, -0.5 / 1.5, 0.0], atol=1e-8)
+
+
+def test_the_first_of_the_own_penalties_leaves_nothing_in(lasso):
+    assert (lasso.path[0, 1:] == 0).all()
+    assert (lasso.path[1, 1:] != 0).any()
+    assert (np.diff(lasso.penalties) < 0).all()
+    np.testing.assert_allclose(lasso.path[0, 0], pd.concat(tables())["y"].mean(), atol=1e-9)
+
+
+def test_a_small_penalty_is_least_squares(study):
+    fit = study.linear("y ~ a + b + c")
+    np.testing.assert_allclose(study.ridge("y ~ a + b + c", penalties=1e-7).params, fit.params, atol=1e-7)
+    np.testing.assert_allclose(study.lasso("y ~ a + b + c", penalties=1e-9).params, fit.params, atol=1e-7)
+
+
+def test_optimum_is_exact_where_columns_are_nearly_dependent():
+    """The conditions of optimality to rounding, where plain descent would take thousands of sweeps."""
+    S = np.array([[1.0, 0.9999], [0.9999, 1.0]])
+    r, l1 = np.array([1.0, 0.9995]), np.full((1, 2), 1e-5)
+    b = elastic_net_path(S, r, l1, np.zeros((1, 2)))[0]
+    slope = r - S @ b
+    assert np.allclose(slope[b != 0], l1[0, b != 0] * np.sign(b[b != 0]), rtol=1e-8)
+    assert (np.abs(slope) <= l1[0] * (1 + 1e-8)).all()
+    twins = elastic_net_path(np.ones((2, 2)), np.ones(2), np.full((1, 2), 0.25), np.zeros((1, 2)))[0]
+    assert twins.sum() == pytest.approx(0.75)  # any split of them is an optimum
+
+
+def test_a_descent_that_does_not_settle_says_so(monkeypatch):
+    monkeypatch.setattr(elastic_net, "SWEEPS", 1)
+    S = np.full((6, 6), 0.999999) + 1e-6 * np.eye(6)
+    with pytest.raises(Unsupported, match="coordinate descent does not settle"):
+        elastic_net_path(S, np.arange(1.0, 7.0), np.full((1, 6), 1e-9), np.zeros((1, 6)))
+
+
+# Folds and votes
+
+
+def test_folds_follow_from_the_row_alone(study):
+    rows = np.random.default_rng(0).normal(size=(3000, 4))
+    folds = fold_of(rows, 5)
+    order = np.random.default_rng(1).permutation(3000)
+    assert (fold_of(rows[order], 5) == folds[order]).all()
+    assert (fold_of(rows[::7], 5) == folds[::7]).all()
+    counts = np.bincount(folds)
+    assert counts.min() > 600 - 5 * 22  # five deviations of a binomial
+    assert (fold_of(rows, 5, 1) != folds).mean() > 0.7
+    assert fold_of(np.array([[0.0]]), 9) == fold_of(np.array([[-0.0]]), 9)
+
+
+def test_batches_and_order_change_nothing(study):
+    whole = study.ridge("y ~ a + b", folds=3)
+    cut = [PiecesSource([t.iloc[::-1].iloc[k : k + 7] for k in range(0, len(t), 7)] or [t]) for t in tables()]
+    again = sv.Study(RING, cut, schema=SCHEMA, seed=1).ridge("y ~ a + b", folds=3)
+    assert (again.fold_sizes == whole.fold_sizes).all()
+    np.testing.assert_array_equal(again.cv_errors, whole.cv_errors)
+
+
+def test_most_votes_win_and_the_larger_penalty_of_two():
+    class Agreements:
+        parties = 3
+
+        def total(self, counts, mask, of_rows, of):
+            return counts.sum(axis=0)
+
+    errors = np.array([[[3.0, 3.0], [1.0, 1.2], [1.0 + off, 1.2 + off]] for off in (1e-10, -1e-10, -1e-10)])
+    assert _voted(Agreements(), errors) == (2, 1)  # within one standard error: the larger of the two
+    assert _voted(Agreements(), errors[:2]) == (1, 1)  # one vote each
+
+
+def test_one_penalty_has_nothing_to_choose(study):
+    fit = study.ridge("y ~ a", penalties=[2.0])
+    assert fit.folds == 0
+    assert fit.cv_mean.size == 0
+    assert (fit.best, fit.penalty) == (0, 2.0)
+    assert len(fit.runs) == 4
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"penalties": [1.0, -1.0]}, "penalties must be one to 1000 different positive numbers"),
+        ({"penalties": [1.0, 1.0]}, "penalties must be one to 1000 different positive numbers"),
+        ({"penalties": "x"}, "penalties must be one to 1000 different positive numbers"),
+        ({"folds": 1}, "folds must be an integer from 2 to 100; got 1"),
+        ({"fold_seed": -1}, "fold_seed must be an integer"),
+        ({"standardize": 1}, "standardize must be true or false; got 1"),
+    ],
+)
+def test_options_that_are_none(study, options, message):
+    for ask in (study.ridge, study.lasso):
+        with pytest.raises(InvalidInput, match=message):
+            ask("y ~ a + b", **options)
+
+
+def test_other_refusals(study):
+    with pytest.raises(InvalidInput, match="l1_ratio must be above 0 and at most 1"):
+        study.lasso("y ~ a", l1_ratio=0.0)
+    with pytest.raises(InvalidInput, match="formula has no column that a penalty could be on"):
+        study.ridge("y ~ 1")
+    small = sv.Study(RING, tables((2, 0, 2)), schema=SCHEMA, seed=1)
+    with pytest.raises(InvalidInput, match=r"folds: fold \d+ of 50 has no rows, of 4 in all"):
+        small.ridge("y ~ a", folds=50)
+    flat = [t.assign(c=1.0) for t in tables()]
+    with pytest.raises(InvalidInput, match="column 'c' is constant over the rows of all parties"):
+        sv.Study(RING, flat, schema=SCHEMA, seed=1).lasso("y ~ a + c")
+
+
+# Where people look at it
+
+
+def test_it_shows_itself(study, lasso):
+    ridge = study.ridge("y ~ a + b + c")
+    assert repr(ridge) == "RidgePath(converged, Ridge regression for y, 25 penalties: 80 observations of 3 parties)"
+    assert "one standard error: penalty" in ridge.summary()
+    assert "of 3 columns are in" in lasso.summary()
+    assert list(lasso.to_frame().columns) == ["term", "estimate", "estimate_1se"]
+    assert faults(lasso.plot()) == faults(ridge.plot()) == []
+    assert faults(study.ridge("y ~ a + b", penalties=1.0).plot()) == []
+    told = lasso.to_dict()
+    assert told["penalty"] == lasso.penalty
+    assert told["selected"] == list(lasso.selected)
+
+
+def test_predictions(lasso):
+    new = tables()[0].drop(columns="y")
+    X = np.column_stack([np.ones(len(new)), new[["a", "b", "c"]]])
+    np.testing.assert_allclose(lasso.predict(new), X @ lasso.params)
+    np.testing.assert_allclose(lasso.predict(new, rule="1se"), X @ lasso.params_1se)
+    assert lasso.penalty_1se >= lasso.penalty
+
+
+def test_what_it_gives_away(lasso):
+    assert lasso.disclosure.iterates == 0
+    assert lasso.disclosure.parameters == 4
