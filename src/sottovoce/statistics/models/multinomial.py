@@ -11,6 +11,7 @@ The information does not depend on ``y``: observed and expected are one.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ from ...errors import InvalidInput, NotConverged
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Sums, maximise, packed
+from ..linear.new_rows import schema_text
+from ..statistic import Statistic
 from .level_model import LevelModel, entropy
 from .multinomial_fit import MultinomialFit
 
@@ -36,7 +39,7 @@ class Multinomial(LevelModel):
 
     type: ClassVar[str] = "multinomial"
     what: ClassVar[str] = "a multinomial model"
-    family: ClassVar[type[MultinomialFit]] = MultinomialFit
+    family: ClassVar[builtins.type[Statistic]] = MultinomialFit
 
     def __post_init__(self) -> None:
         if not len(self._terms):
@@ -85,6 +88,8 @@ class Multinomial(LevelModel):
             covariance=back @ np.linalg.inv(ended.information[0]) @ back.T / N,
             nobs=N,
             response=self.response,
+            formula=self.formula,
+            schema=schema_text(self.schema, self.selection.needs),
             levels=self.levels,
             variables=self._terms,
             counts=counts,
