@@ -32,7 +32,8 @@ class Dense:
         inverse = [np.linalg.inv(np.eye(len(y)) + theta) for _, y in self.parts]
         A = sum(X.T @ V @ X for (X, _), V in zip(self.parts, inverse, strict=True))
         beta = np.linalg.solve(A, sum(X.T @ V @ y for (X, y), V in zip(self.parts, inverse, strict=True)))
-        scale = sum((y - X @ beta) @ V @ (y - X @ beta) for (X, y), V in zip(self.parts, inverse, strict=True)) / self.df
+        left = [y - X @ beta for X, y in self.parts]
+        scale = sum(r @ V @ r for r, V in zip(left, inverse, strict=True)) / self.df
         logs = -sum(np.linalg.slogdet(V)[1] for V in inverse) + self.reml * np.linalg.slogdet(A)[1]
         llf = -(self.df * (np.log(2 * np.pi * scale) + 1) + logs) / 2
         return {"params": beta, "scale": scale, "covariance": scale * np.linalg.inv(A), "llf": llf, "inverse": inverse}
@@ -120,7 +121,7 @@ def test_estimates_variances_and_likelihood(data, method):
 def test_errors_are_those_of_the_fixed_effects_of_statsmodels():
     """``MixedLM.bse_fe`` is of all parameters together; the block of the fixed effects alone is what mixed models
     commonly report. Its own ratio is taken, so that nothing is left of its optimum."""
-    shards, schema, formula, names, response = grunfeld()
+    shards, _, _, names, response = grunfeld()
     frame = pd.concat(shards)
     model = sm.MixedLM(frame[response], sm.add_constant(frame[names]), frame["firm"])
     pooled = model.fit(method=["bfgs", "powell"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +19,7 @@ CLOSE = 1e-7
 def cut(frame: pd.DataFrame, *places: int) -> list[pd.DataFrame]:
     """Shards of a frame."""
     ends = [0, *places, len(frame)]
-    return [frame.iloc[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [frame.iloc[a:b] for a, b in pairwise(ends)]
 
 
 def anes():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,8 @@ def fair():
     frame = frame[names].assign(rate=frame["rate_marriage"].astype(int).astype(str))
     schema = {name: {"type": "number", "range": (0, 60)} for name in names}
     schema["rate"] = {"type": "category", "levels": list("12345"), "reference": "3"}
-    return [frame.iloc[:6], frame.iloc[:0], frame.iloc[6:200], frame.iloc[200:]], schema, names, "rate", " + ".join(names)
+    shards = [frame.iloc[:6], frame.iloc[:0], frame.iloc[6:200], frame.iloc[200:]]
+    return shards, schema, names, "rate", " + ".join(names)
 
 
 def anes():
@@ -77,7 +79,7 @@ def test_estimates_errors_and_likelihood(data, link):
     levels = schema[response]["levels"]
     y = frame[response].map({level: k for k, level in enumerate(levels)}).to_numpy()
     X, cuts = frame[names].to_numpy(float), len(levels) - 1
-    assert fit.terms == (*names, *(f"{a}/{b}" for a, b in zip(levels, levels[1:], strict=False)))
+    assert fit.terms == (*names, *(f"{a}/{b}" for a, b in pairwise(levels)))
     assert (np.diff(fit.cuts) > 0).all()
 
     # At the maximum the gradient is 0, and its derivative is the information: errors of central differences are 1e-9.

@@ -50,8 +50,6 @@ class Mixed(Analysis):
         column = self.schema.get(self._response)
         if column is not None and column.type == "category":
             raise InvalidInput(f"formula: a mixed model explains a number; {self._response!r} is a category.")
-        if not self._terms:
-            raise InvalidInput("formula: there is nothing to estimate, not even an intercept.")
 
     @cached_property
     def selection(self) -> ModelColumns:
@@ -80,9 +78,9 @@ class Mixed(Analysis):
         slopes = replace(columns[0], names=names[:d], centre=columns[0].centre[:d], deviation=columns[0].deviation[:d])
         params = unit * (slopes.back @ found.beta)
         params[:1] += columns[0].centre[d] * intercept
-        scale = found.rss / task.df * unit**2
+        scale = float(found.rss / task.df * unit**2)
         # What log-likelihoods in units of deviations lack: |dy|^df, and of REML the determinant of the units of x.
-        lacks = task.df * np.log(unit) + (np.log(slopes.deviation).sum() if task.reml else 0.0)
+        lacks = float(task.df * np.log(unit) + (np.log(slopes.deviation).sum() if task.reml else 0.0))
         return MixedFit(
             *agreements.made,
             terms=self._terms,

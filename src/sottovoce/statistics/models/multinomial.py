@@ -22,7 +22,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput, NotConverged
+from ...errors import NotConverged
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Sums, maximise, packed
@@ -42,15 +42,14 @@ class Multinomial(LevelModel):
     family: ClassVar[builtins.type[Statistic]] = MultinomialFit
 
     def __post_init__(self) -> None:
-        if not len(self._terms):
-            raise InvalidInput("formula: there is nothing to estimate, not even an intercept.")
-        _ = self.levels
+        _ = self.levels  # refused now, if it has none
 
     @cached_property
     def levels(self) -> tuple[str, ...]:
         """The reference first."""
-        first = self.schema[self.response].reference or self.in_order[0]
-        return (first, *(level for level in self.in_order if level != first))
+        levels = self.in_order
+        first = self.schema[self.response].reference or levels[0]
+        return (first, *(level for level in levels if level != first))
 
     @property
     def _terms(self) -> tuple[str, ...]:

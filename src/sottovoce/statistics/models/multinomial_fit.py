@@ -34,7 +34,7 @@ class MultinomialFit(LevelFit):
     >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).multinomial("diet ~ age")
     >>> fit.terms
     ('b: Intercept', 'b: age', 'c: Intercept', 'c: age')
-    >>> fit.coefficients.shape, fit.predict({"age": [50.0]}).sum().round(6)
+    >>> fit.coefficients.shape, round(float(fit.predict({"age": [50.0]}).sum()), 6)
     ((2, 2), 1.0)
     """
 

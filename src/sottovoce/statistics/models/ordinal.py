@@ -43,7 +43,7 @@ class Ordinal(LevelModel):
             raise InvalidInput(f"link must be one of {', '.join(LINKS)}; got {self.link!r}.")
         if not self.selection.intercept:
             raise InvalidInput("formula: the cuts of an ordinal model stand for an intercept. Leave 0 or -1 out.")
-        _ = self.levels
+        _ = self.levels  # refused now, if it has none
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -82,13 +82,13 @@ def _look(task: Task, points: Sequence[Point], pooled: Sequence[Point]) -> int:
         log_det = np.log(weight * size) if task.reml and task.intercept else 0.0
         profile = -(task.df * np.log(rss) + agreements.parties * determinant + log_det) / 2
         lowest = int(none.slope > 0)
-        exact = rss[0] <= 100 * N * task.error(1.0)
+        exact = sums[-1] <= 100 * task.error(1.0)
         vote[-1 if exact else lowest + int(np.argmax(profile[lowest:]))] = 1
     best = int(np.argmax(agreements.total(votes, ModularMask(), of_rows=False, of="votes for the best ratio")))
     if best == GRID + 1:
         raise InvalidInput(
-            f"nothing is left of {task.response!r} beside the columns, to the precision of the agreement: it is "
-            "constant, or made of them. There are no variances to tell apart."
+            f"within the parties nothing is left of {task.response!r} beside the columns, to the precision of the "
+            "agreement: it is constant there, or made of them. There are no variances to tell apart."
         )
     return best
 
@@ -118,8 +118,8 @@ def _climb(task: Task, points: list[Point], pooled: list[Point]) -> list[Point]:
         steps = np.array([_step(point.slope, curve) for point, curve in zip(found, secants, strict=True)])
         good, places = found, trial
     raise InvalidInput(
-        f"the likelihood has no maximum after {STEPS} steps: within the parties nothing may be left of "
-        f"{task.response!r} beside the columns, or too little to tell its variance."
+        f"the likelihood has no maximum after {STEPS} steps in the ratio of the variances of {task.response!r} between "
+        "and within parties. Drop columns that tell little."
     )
 
 
