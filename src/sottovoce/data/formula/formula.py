@@ -139,8 +139,6 @@ class Formula:
                         f"{shown(name)} is of type {kind} in the schema, and has no levels there. "
                         "Make it a category, or leave C() out.",
                     )
-            elif kind == "category" and is_category and any(name in other.names for other in self._factors):
-                raise self._refused(name, f"{shown(name)} is explained by itself. Drop it after ~.")
             elif kind == "category" and not ((is_term or is_category) and isinstance(factor, Named)):
                 use = f"in {shown(factor.text)}" if is_term else "as a response or in an offset"
                 raise self._refused(name, f"{shown(name)} is a category, and no number to use {use}.")

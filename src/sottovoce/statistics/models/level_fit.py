@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ...costs.base import Array, as_floats
-from ...errors import InvalidInput
-from ...files.frames import chosen, read_columns
 from ...pdmm.modular_mask import Integers
 from ..fit import Fit
 from ..statistic import Value
@@ -23,6 +19,8 @@ class LevelFit(Fit):
     ----------
     response : str
         The column that is explained.
+    formula, schema : str
+        What was asked, and the columns that it reads as JSON: so much a prediction needs.
     levels : tuple of str
         Of the response.
     counts : ndarray
@@ -32,6 +30,8 @@ class LevelFit(Fit):
     """
 
     response: Value[str] = Value()
+    formula: Value[str] = Value()
+    schema: Value[str] = Value()
     levels: Value[tuple[str, ...]] = Value()
     counts: Value[Integers] = Value()
     llf: Value[float] = Value()
@@ -82,12 +82,3 @@ class LevelFit(Fit):
             ("Pseudo R-squ.", f"{self.prsquared:.4g}"), ("LLR p-value", f"{self.llr_pvalue:.4g}"),
             ("AIC", f"{self.aic:.5g}"), ("BIC", f"{self.bic:.5g}"),
         ]  # fmt: skip
-
-
-def design_rows(X: npt.ArrayLike, names: tuple[str, ...]) -> Array:
-    """Columns of a design as ``predict`` takes them: ``(rows, d)``, or a frame with these names; without an intercept."""
-    found = read_columns(X, "X")
-    rows = as_floats(X if found is None else chosen(found, names, "X"), "X")
-    if rows.ndim != 2 or rows.shape[1] != len(names):
-        raise InvalidInput(f"X must be (rows, {len(names)}), a column for each of {names}; got {rows.shape}.")
-    return rows

@@ -1,4 +1,4 @@
-"""Models of a response that is one of several levels: which column it is, and how many rows of all parties have each."""
+"""Models of a response that is one of several levels: which column it is, and how many rows have each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LevelModel(Analysis):
     @property
     def place(self) -> int:
         """Where it is in a row."""
-        return self.selection.response.start
+        return len(self.selection.slopes)
 
     @cached_property
     def in_order(self) -> tuple[str, ...]:

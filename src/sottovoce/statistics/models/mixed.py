@@ -1,18 +1,14 @@
-"""A linear model in which parties differ: ``y = x'beta + u_party + e`` with variances ``tau^2`` of ``u`` and ``sigma^2``
-of ``e`` (Laird and Ware 1982), by maximum likelihood or restricted maximum likelihood (REML).
+"""A linear model in which parties differ: ``y = x'beta + u_party + e`` (Laird and Ware 1982), by maximum likelihood or
+restricted maximum likelihood (REML).
 
-For ``theta = tau^2 / sigma^2`` a party of ``n`` rows with means ``m`` of ``t = (x, y)`` and products ``W`` of ``t``
-about them has, with ``c = n / (1 + n theta)``,
-
-    T' V^-1 T = W + c m m',   log det V = log(1 + n theta),   d c / d theta = -c^2
-
-so that two passes over the rows are enough for every ``theta``, and sums of positive parts lose no digits. The parties
-agree on the sum of these matrices, solve for ``beta``, and then agree on what its residuals say of ``theta``: the slope
-of the profile likelihood is one number a party. ``variance_ratio`` finds the best ``theta``.
+Of its rows a party needs their number, means and products about the means, for every ratio ``tau^2 / sigma^2`` of the
+variances of ``u`` and ``e``: two passes. What the parties agree on at one ratio is in ``ratio_point``, and how they
+find the best in ``variance_ratio``.
 """
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,22 +24,25 @@ from ...pdmm.modular_mask import check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..likelihood.columns import AGREEMENTS, Columns, agreed_columns
+from ..linear.new_rows import schema_text
+from ..statistic import Statistic
 from .level_model import check_enough, model_columns
 from .mixed_fit import MixedFit
-from .variance_ratio import STAGES, Party, Point, Sides, best_ratio, counts_of, numbers_of
+from .ratio_point import Party, Point, Task
+from .variance_ratio import STAGES, VOTES, best_ratio, numbers
 
 METHODS = ("reml", "ml")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mixed(Analysis):
-    """The linear model with a random intercept by party that a formula describes. ``method``: ``"reml"`` or ``"ml"``."""
+    """The linear model with a random intercept by party that a formula describes, by ``method``."""
 
     formula: str
     method: str = "reml"
 
     type: ClassVar[str] = "mixed"
-    family: ClassVar[type[MixedFit]] = MixedFit
+    family: ClassVar[builtins.type[Statistic]] = MixedFit
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -51,8 +50,6 @@ class Mixed(Analysis):
         column = self.schema.get(self._response)
         if column is not None and column.type == "category":
             raise InvalidInput(f"formula: a mixed model explains a number; {self._response!r} is a category.")
-        if not self._terms:
-            raise InvalidInput("formula: there is nothing to estimate, not even an intercept.")
 
     @cached_property
     def selection(self) -> ModelColumns:
@@ -67,13 +64,13 @@ class Mixed(Analysis):
         return ("Intercept",) * self.selection.intercept + self.selection.slopes
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> MixedFit:
-        d, p, intercept = len(self.selection.slopes), len(self._terms), self.selection.intercept
+        d, intercept = len(self.selection.slopes), self.selection.intercept
         try:
             N, parties = self._agreed_sizes(agreements, rows)
             names = (*self.selection.slopes, self._response)
             columns, _ = agreed_columns(agreements, rows, N, self.mask, names, self.unit[: d + 1], intercept=intercept)
             own = [_summed_up(part, standard) for part, standard in zip(rows, columns, strict=True)]
-            task = Sides(agreements, self.mask, own, N, parties, self._terms, self._response, self.method == "reml")
+            task = Task(agreements, self.mask, own, N, parties, self._terms, self._response, self.method == "reml")
             found, pooled = best_ratio(task)
         except NotConverged:
             return MixedFit(*agreements.made)
@@ -81,9 +78,9 @@ class Mixed(Analysis):
         slopes = replace(columns[0], names=names[:d], centre=columns[0].centre[:d], deviation=columns[0].deviation[:d])
         params = unit * (slopes.back @ found.beta)
         params[:1] += columns[0].centre[d] * intercept
-        scale = found.rss / task.df * unit**2
+        scale = float(found.rss / task.df * unit**2)
         # What log-likelihoods in units of deviations lack: |dy|^df, and of REML the determinant of the units of x.
-        lacks = task.df * np.log(unit) + (np.log(slopes.deviation).sum() if task.reml else 0.0)
+        lacks = float(task.df * np.log(unit) + (np.log(slopes.deviation).sum() if task.reml else 0.0))
         return MixedFit(
             *agreements.made,
             terms=self._terms,
@@ -91,6 +88,8 @@ class Mixed(Analysis):
             covariance=scale * slopes.back @ found.inverse @ slopes.back.T,
             nobs=N,
             response=self._response,
+            formula=self.formula,
+            schema=schema_text(self.schema, self.selection.needs),
             method=self.method,
             groups=parties,
             tau2=found.theta * scale,
@@ -124,9 +123,9 @@ class Mixed(Analysis):
         return [
             "the number of rows, and the parties that have any",
             f"values of {columns}, and their squares about the mean",
-            f"X'V^-1X, X'V^-1y, y'V^-1y and log det V of {len(self._terms)} terms, at every ratio of the variances between "
-            "and within parties that is tried: together they may tell the number of rows and the means of each party, "
-            "though not whose they are",
+            f"X'V^-1X, X'V^-1y, y'V^-1y and log det V of {len(self._terms)} terms, at every ratio of the variances "
+            "between and within parties that is tried: together they may tell the number of rows and the means of each "
+            "party, though not whose they are",
             "what the residuals say of that ratio, there and on a public grid",
         ]
 
@@ -136,11 +135,11 @@ class Mixed(Analysis):
 
     @property
     def numbers(self) -> int:
-        return 2 * (len(self.selection.slopes) + 1) + numbers_of(len(self._terms))
+        return 2 * (len(self.selection.slopes) + 1) + numbers(len(self._terms))
 
     @property
     def counts(self) -> int:
-        return 2 + counts_of() + 2 * (len(self.selection.slopes) + 1)
+        return 2 + VOTES + 2 * (len(self.selection.slopes) + 1)
 
     @property
     def parameters(self) -> int:

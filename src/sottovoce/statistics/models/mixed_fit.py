@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ...costs.base import Array
 from ...errors import Unsupported
 from ..fit import Fit
+from ..linear.new_rows import linear_prediction
 from ..statistic import Value
-from .level_fit import design_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,6 +23,8 @@ class MixedFit(Fit):
     ----------
     response : str
         The column that is explained.
+    formula, schema : str
+        What was asked, and the columns that it reads as JSON: so much a prediction needs.
     method : str
         ``"reml"`` or ``"ml"``.
     groups : int
@@ -43,13 +44,16 @@ class MixedFit(Fit):
     >>> schema = {"age": {"type": "number", "range": (0, 100)}, "score": {"type": "number", "range": (0, 100)}}
     >>> rng = np.random.default_rng(1)
     >>> ages = [rng.uniform(20, 90, n) for n in (40, 25, 60)]
-    >>> tables = [{"age": age, "score": 20 + 0.3 * age + 5 * k + rng.normal(size=len(age))} for k, age in enumerate(ages)]
+    >>> scores = [20 + 0.3 * age + 5 * k + rng.normal(size=len(age)) for k, age in enumerate(ages)]
+    >>> tables = [{"age": age, "score": score} for age, score in zip(ages, scores)]
     >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).mixed("score ~ age")
     >>> fit.terms, fit.groups, 0.9 < fit.icc < 1
     (('Intercept', 'age'), 3, True)
     """
 
     response: Value[str] = Value()
+    formula: Value[str] = Value()
+    schema: Value[str] = Value()
     method: Value[str] = Value()
     groups: Value[int] = Value()
     tau2: Value[float] = Value()
@@ -71,13 +75,13 @@ class MixedFit(Fit):
 
     @property
     def llr(self) -> float:
-        """The likelihood ratio statistic of a variance between parties. As 0 is an end of its range, the p-value is half
-        of that of a chi-squared distribution with one degree of freedom."""
+        """The likelihood ratio statistic of a variance between parties."""
         return max(0.0, 2 * (self.llf - self.llf_pooled))
 
     @property
     def llr_pvalue(self) -> float:
-        """Of that statistic."""
+        """Of that statistic: as 0 is an end of the range of a variance, half of that of a chi-squared distribution with
+        one degree of freedom (Self and Liang 1987)."""
         from scipy import special
 
         return float(special.chdtrc(1, self.llr)) / 2 if self.llr else 1.0
@@ -97,17 +101,13 @@ class MixedFit(Fit):
     def _need_ml(self, what: str) -> None:
         if self.method != "ml":
             raise Unsupported(
-                f'{what} compares models by their likelihood, and that of method="reml" depends on the columns. Use "ml".'
+                f'{what} compares models by likelihoods, and that of method="reml" depends on the columns. Use "ml".'
             )
 
-    def predict(self, X: npt.ArrayLike) -> Array:
-        """``x'params``, as at a party of which nothing is known, for rows of the design: an array with its columns but
-        the intercept, or a frame that has them by name."""
-        slopes = tuple(name for name in self.terms if name != "Intercept")
-        x = design_rows(X, slopes)
-        return np.asarray(x @ self.params[len(self.terms) - len(slopes) :]) + (
-            self.params[0] if len(slopes) < len(self.terms) else 0.0
-        )
+    def predict(self, table: Any) -> Array:
+        """``x'params`` in new rows, as at a party of which nothing is known: of a table with the columns that the
+        formula reads, in any form that a party's table may have."""
+        return linear_prediction(self.formula, self.schema, self.terms, self.params, table)
 
     def _head(self) -> list[tuple[str, str]]:
         boundary = ", the end of its range" if self.at_boundary else ""

@@ -11,6 +11,7 @@ The information does not depend on ``y``: observed and expected are one.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +22,12 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput, NotConverged
+from ...errors import NotConverged
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Sums, maximise, packed
+from ..linear.new_rows import schema_text
+from ..statistic import Statistic
 from .level_model import LevelModel, entropy
 from .multinomial_fit import MultinomialFit
 
@@ -36,18 +39,17 @@ class Multinomial(LevelModel):
 
     type: ClassVar[str] = "multinomial"
     what: ClassVar[str] = "a multinomial model"
-    family: ClassVar[type[MultinomialFit]] = MultinomialFit
+    family: ClassVar[builtins.type[Statistic]] = MultinomialFit
 
     def __post_init__(self) -> None:
-        if not len(self._terms):
-            raise InvalidInput("formula: there is nothing to estimate, not even an intercept.")
-        _ = self.levels
+        _ = self.levels  # refused now, if it has none
 
     @cached_property
     def levels(self) -> tuple[str, ...]:
         """The reference first."""
-        first = self.schema[self.response].reference or self.in_order[0]
-        return (first, *(level for level in self.in_order if level != first))
+        levels = self.in_order
+        first = self.schema[self.response].reference or levels[0]
+        return (first, *(level for level in levels if level != first))
 
     @property
     def _terms(self) -> tuple[str, ...]:
@@ -85,6 +87,8 @@ class Multinomial(LevelModel):
             covariance=back @ np.linalg.inv(ended.information[0]) @ back.T / N,
             nobs=N,
             response=self.response,
+            formula=self.formula,
+            schema=schema_text(self.schema, self.selection.needs),
             levels=self.levels,
             variables=self._terms,
             counts=counts,

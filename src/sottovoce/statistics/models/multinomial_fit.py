@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ...costs.base import Array
+from ..linear.new_rows import linear_prediction
 from ..statistic import Value
-from .level_fit import LevelFit, design_rows
+from .level_fit import LevelFit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +34,7 @@ class MultinomialFit(LevelFit):
     >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).multinomial("diet ~ age")
     >>> fit.terms
     ('b: Intercept', 'b: age', 'c: Intercept', 'c: age')
-    >>> fit.coefficients.shape, fit.predict([[50.0]]).round(3).sum()
+    >>> fit.coefficients.shape, round(float(fit.predict({"age": [50.0]}).sum()), 6)
     ((2, 2), 1.0)
     """
 
@@ -48,14 +48,11 @@ class MultinomialFit(LevelFit):
         """``params`` as a table with a column for every level but the reference, ``(variables, levels - 1)``."""
         return self.params.reshape(len(self.levels) - 1, len(self.variables)).T
 
-    def predict(self, X: npt.ArrayLike) -> Array:
-        """The probability of every level, in the order of ``levels``, ``(rows, levels)``, for rows of the design: an
-        array with its columns but the intercept, or a frame that has them by name."""
-        slopes = tuple(name for name in self.variables if name != "Intercept")
-        x = design_rows(X, slopes)
-        if len(slopes) < len(self.variables):
-            x = np.column_stack([np.ones(len(x)), x])
-        eta = np.column_stack([np.zeros(len(x)), x @ self.coefficients])
+    def predict(self, table: Any) -> Array:
+        """The probability of every level in new rows, ``(rows, levels)``, in the order of ``levels``: of a table with
+        the columns that the formula reads, in any form that a party's table may have."""
+        made = [linear_prediction(self.formula, self.schema, self.variables, own, table) for own in self.coefficients.T]
+        eta = np.column_stack([np.zeros(len(made[0])), *made])
         odds = np.exp(eta - eta.max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 

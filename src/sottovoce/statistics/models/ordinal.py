@@ -7,6 +7,7 @@ information, as long as the cuts stay in order. A step that would disorder them 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,6 +20,8 @@ from ...errors import InvalidInput, NotConverged
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Sums, maximise, packed
+from ..linear.new_rows import schema_text
+from ..statistic import Statistic
 from .level_model import LevelModel, entropy
 from .ordinal_fit import OrdinalFit
 from .ordinal_links import LINKS
@@ -33,14 +36,14 @@ class Ordinal(LevelModel):
 
     type: ClassVar[str] = "ordinal"
     what: ClassVar[str] = "an ordinal model"
-    family: ClassVar[type[OrdinalFit]] = OrdinalFit
+    family: ClassVar[builtins.type[Statistic]] = OrdinalFit
 
     def __post_init__(self) -> None:
         if self.link not in LINKS:
             raise InvalidInput(f"link must be one of {', '.join(LINKS)}; got {self.link!r}.")
         if not self.selection.intercept:
             raise InvalidInput("formula: the cuts of an ordinal model stand for an intercept. Leave 0 or -1 out.")
-        _ = self.levels
+        _ = self.levels  # refused now, if it has none
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -79,6 +82,8 @@ class Ordinal(LevelModel):
             covariance=back @ np.linalg.inv(ended.information[0]) @ back.T / N,
             nobs=N,
             response=self.response,
+            formula=self.formula,
+            schema=schema_text(self.schema, self.selection.needs),
             levels=self.levels,
             link=self.link,
             counts=counts,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ...costs.base import Array
+from ..linear.new_rows import linear_prediction
 from ..statistic import Value
-from .level_fit import LevelFit, design_rows
+from .level_fit import LevelFit
 from .ordinal_links import LINKS
 
 
@@ -42,7 +42,8 @@ class OrdinalFit(LevelFit):
 
     @property
     def ratio(self) -> str | None:  # type: ignore[override]  # what exp of an estimate is depends on the link
-        """Odds of a higher level, for the logit; of a cut, the odds of a level at or below it where all columns are 0."""
+        """Of a slope the ratio of the odds of a higher level, for the logit; of a cut the odds of a level at or below
+        it, where all columns are 0."""
         return "odds ratio" if self.link == "logit" else None
 
     @property
@@ -63,6 +64,11 @@ class OrdinalFit(LevelFit):
         """The probability of every level, ``(rows, levels)``, for rows of the design: an array with its columns, or a
         frame that has them by name."""
         eta = design_rows(X, self.terms[: len(self.slopes)]) @ self.slopes
+    def predict(self, table: Any) -> Array:
+        """The probability of every level in new rows, ``(rows, levels)``: of a table with the columns that the formula
+        reads, in any form that a party's table may have."""
+        terms, params = ("Intercept", *self.terms[: len(self.slopes)]), np.append(0.0, self.slopes)
+        eta = linear_prediction(self.formula, self.schema, terms, params, table)
         below = LINKS[self.link].distribution(self.cuts - eta[:, None])
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 

@@ -45,7 +45,7 @@ class Categories(Asking):
         >>> rng = np.random.default_rng(0)
         >>> tables = [{"km": rng.uniform(0, 50, n), "way": rng.choice(levels, n)} for n in (50, 30, 80)]
         >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).multinomial("way ~ km")
-        >>> fit.levels, fit.terms[-1], fit.counts.sum()
+        >>> fit.levels, fit.terms[-1], int(fit.counts.sum())
         (('bus', 'car', 'train'), 'train: km', 160)
         """
         return cast(MultinomialFit, self._ask(Multinomial, formula=formula))
@@ -81,7 +81,7 @@ class Categories(Asking):
         >>> rng = np.random.default_rng(0)
         >>> tables = [{"dose": rng.uniform(0, 9, n), "pain": rng.choice(levels, n)} for n in (50, 30, 80)]
         >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).ordinal("pain ~ dose", link="probit")
-        >>> fit.terms, fit.predict([[3.0]]).shape
+        >>> fit.terms, fit.predict({"dose": [3.0]}).shape
         (('dose', 'none/some', 'some/much'), (1, 3))
         """
         return cast(OrdinalFit, self._ask(Ordinal, formula=formula, link=link))

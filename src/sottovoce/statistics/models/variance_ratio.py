@@ -1,126 +1,65 @@
-"""The ratio ``theta`` of the variances between and within parties at which a profile likelihood is highest.
+"""The ratio of the variances between and within parties at which the profile likelihood is highest.
 
-With ``sigma^2 = rss / df`` and ``df = N``, or ``N - p`` for REML, the profile is
-
-    l(theta) = -(df log(rss) + sum log(1 + n theta) [+ log det A]) / 2,   A = X' V^-1 X
-
-and with ``shrink = n theta / (1 + n theta)``, a party's mean residual ``r`` and the means ``x`` of its columns its slope
-in ``log theta`` is half of
-
-    sum  theta c^2 r^2 df / rss - shrink [+ theta c^2 x' A^-1 x]
-
-It may have several maxima where parties are of very different sizes. So the parties first look at a public grid of
+There may be several maxima where parties are of very different sizes. So the parties first look at a public grid of
 ratios, by few numbers each (the intercept is the best there, and the slopes stay as they are), vote on the best, and
-climb from there: by the expected information at first, and then by the secant of the last two slopes. What is decided
-is voted on, as nobody may branch on reals that others hold a little differently; what is clipped needs no vote, as it
-is continuous.
+climb from there: by the expected information at first, and then by the secant of the last two slopes.
+
+What is decided is voted on, as nobody may branch on reals that others hold a little differently; what is clipped needs
+no vote, as it is continuous.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from ...costs.base import Array
 from ...errors import InvalidInput
-from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import ModularMask
-from ..agreements import Agreements, resolution
-from ..likelihood.climb import untold
 from ..likelihood.maximise import refuse
+from .ratio_point import TINY, Point, Task, visit
+from .ratio_point import numbers as numbers_of_visit
 
 GRID = 12  # ratios that are looked at, besides 0
 LOOKS = 2  # at the grid, at most
 STEPS = 40  # of the climb, at most
 STRIDE = 2.0  # in log theta, at most
-CLOSE = 1e-6  # the step that is the last: the secant's error after it is some 1e-10
+CLOSE = 1e-6  # the step that is the last: the error that the secant leaves after it is some 1e-10
 VISITS = 1 + LOOKS + STEPS
 STAGES = 2 * VISITS + 2 * LOOKS + 1
+VOTES = LOOKS * (GRID + 2) + 1  # that travel as integers
 
 
-@dataclass(frozen=True, eq=False)
-class Party:
-    """What the likelihood needs of a party's rows ``t = (x, y)``: their number, means, and products about the means."""
-
-    n: int
-    mean: Array
-    within: Array
-
-    def weight(self, theta: float) -> float:
-        """``c``, the information on the party's mean."""
-        return self.n / (1 + self.n * theta)
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """What one party holds of a ratio: the estimates there, and what they say of the ratio."""
-
-    theta: float
-    beta: Array
-    inverse: Array  # of X'V^-1X
-    rss: float
-    profile: float  # likelihood
-    slope: float
-    information: float
-
-
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """The local parties at their task: ``own`` are their rows, of ``observations`` in all at ``holders`` parties."""
-
-    agreements: Agreements
-    mask: GaussianMask
-    own: Sequence[Party]
-    observations: int
-    holders: int
-    names: tuple[str, ...]
-    response: str
-    reml: bool
-
-    @property
-    def df(self) -> int:
-        """``N``, or ``N - p``."""
-        return self.observations - len(self.names) * self.reml
-
-    @property
-    def grid(self) -> Array:
-        """Public ratios: from hardly any variance between parties to hardly any within."""
-        return np.append(0.0, np.geomspace(1e-4 / self.observations, 1e3, GRID))
-
-    def error(self, size: float) -> float:
-        """What an agreement leaves open of a number, the largest being of this size."""
-        return 10 * self.agreements.tol * size + resolution(self.mask)
-
-
-def numbers_of(p: int) -> int:
+def numbers(p: int) -> int:
     """How many real numbers travel, at most."""
-    return VISITS * ((p + 1) * (p + 2) // 2 + 1 + 2 + 4 + 1) + 2 * p + LOOKS * (4 * (GRID + 1) + 1)
+    return VISITS * numbers_of_visit(p) + 2 * p + LOOKS * (4 * (GRID + 1) + 1)
 
 
-def counts_of() -> int:
-    """How many votes travel as integers, at most."""
-    return LOOKS * (GRID + 2) + 1
+def grid(observations: int) -> Array:
+    """Public ratios: none, and from hardly any variance between parties to hardly any within."""
+    return np.append(0.0, np.geomspace(1e-4 / observations, 1e3, GRID))
 
 
-def best_ratio(task: Sides) -> tuple[Point, Point]:
+def best_ratio(task: Task) -> tuple[Point, Point]:
     """The maximum, and the point without variance between parties, as the first local party holds them."""
-    local = len(task.own)
-    pooled, _, votes = visit(task, np.zeros(local), np.zeros((local, 2)), checked=True)
-    refuse(votes[1:] * 2 > task.agreements.parties, task.names, begun=False, infinite="")
-    points, at = pooled, 0
+    local, parties = len(task.own), task.agreements.parties
+    nothing = np.zeros((local, 2))
+    pooled, _, votes = visit(task, np.zeros(local), nothing, checked=True)
+    refuse(votes[1:] * 2 > parties, task.names, begun=False, infinite="")
+    points, at, ratios = pooled, 0, grid(task.observations)
     for _ in range(LOOKS):
         if (best := _look(task, points, pooled)) == at:
             break
         at = best
-        points = pooled if at == 0 else visit(task, np.full(local, task.grid[at]), np.zeros((local, 2)))[0]
+        points = pooled if at == 0 else visit(task, np.full(local, ratios[at]), nothing)[0]
     if at == 0:
         return pooled[0], pooled[0]
     found = _climb(task, points, pooled)
     lower = np.array([[one.profile < two.profile] for one, two in zip(found, pooled, strict=True)], dtype=np.int64)
-    votes = task.agreements.total(lower, ModularMask(), of_rows=False, of="votes for a ratio of 0")
-    return (pooled[0] if votes[0] * 2 > task.agreements.parties else found[0]), pooled[0]
+    against = int(task.agreements.total(lower, ModularMask(), of_rows=False, of="votes for a ratio of 0")[0])
+    return (pooled[0] if against * 2 > parties else found[0]), pooled[0]
 
 
 def visit(
@@ -216,38 +155,38 @@ def _untold(task: Sides, A: Array) -> Array:
 
 
 def _look(task: Sides, points: Sequence[Point], pooled: Sequence[Point]) -> int:
+def _look(task: Task, points: Sequence[Point], pooled: Sequence[Point]) -> int:
     """The place on the grid that the parties find best, for slopes as they are; 0 only where it is a maximum."""
-    agreements, N = task.agreements, task.observations
-    size = np.array([_units(task, ratio)[0] ** 2 for ratio in task.grid])
+    agreements, N, ratios = task.agreements, task.observations, grid(task.observations)
+    size = np.array([task.weight(ratio) for ratio in ratios])
     own = []
     for party, point in zip(task.own, points, strict=True):
         contrast = np.append(-point.beta, 1.0)
-        mean, c = float(party.mean @ contrast), party.n / (1 + party.n * task.grid)
-        parts = [c / size, c * mean / size, c * mean**2 / size, np.log1p(party.n * task.grid) / agreements.parties]
+        mean, c = float(party.mean @ contrast), party.n / (1 + party.n * ratios)
+        parts = [c / size, c * mean / size, c * mean**2 / size, np.log1p(party.n * ratios) / agreements.parties]
         own.append(np.append(parts, contrast @ party.within @ contrast / N))
     of = "weights, residuals and their squares, and log det V, on a public grid of ratios"
     agreed = agreements.mean(agreements.parties * np.array(own), task.mask, degree=0, of=of, iterate=True)
     votes = np.zeros((len(points), GRID + 2), dtype=np.int64)
     for vote, sums, none in zip(votes, agreed, pooled, strict=True):
         weight, first, second, determinant = sums[:-1].reshape(4, GRID + 1)
-        intercept = task.names[:1] == ("Intercept",)
-        between = size * (second - first**2 / weight if intercept else second)
-        rss = np.maximum(sums[-1] * N + between, np.finfo(float).tiny)
-        log_det = np.log(weight * size) if task.reml and intercept else 0.0
+        between = second - first**2 / weight if task.intercept else second
+        rss = np.maximum(sums[-1] * N + size * between, TINY)
+        log_det = np.log(weight * size) if task.reml and task.intercept else 0.0
         profile = -(task.df * np.log(rss) + agreements.parties * determinant + log_det) / 2
-        first_of = int(none.slope > 0)
-        exact = rss[-1] <= 100 * N * task.error(1.0) and rss[0] <= 100 * N * task.error(1.0)
-        vote[-1 if exact else first_of + int(np.argmax(profile[first_of:]))] = 1
+        lowest = int(none.slope > 0)
+        exact = sums[-1] <= 100 * task.error(1.0)
+        vote[-1 if exact else lowest + int(np.argmax(profile[lowest:]))] = 1
     best = int(np.argmax(agreements.total(votes, ModularMask(), of_rows=False, of="votes for the best ratio")))
     if best == GRID + 1:
         raise InvalidInput(
-            f"nothing is left of {task.response!r} beside the columns, to the precision of the agreement: it is constant, "
-            "or made of them. There are no variances to tell apart."
+            f"within the parties nothing is left of {task.response!r} beside the columns, to the precision of the "
+            "agreement: it is constant there, or made of them. There are no variances to tell apart."
         )
     return best
 
 
-def _climb(task: Sides, points: list[Point], pooled: list[Point]) -> list[Point]:
+def _climb(task: Task, points: list[Point], pooled: list[Point]) -> list[Point]:
     """Uphill in ``log theta`` from a point that is best on the grid."""
     parties, floor = task.agreements.parties, 1e-6 / task.observations
     good, places = points, np.log([point.theta for point in points])
@@ -255,13 +194,15 @@ def _climb(task: Sides, points: list[Point], pooled: list[Point]) -> list[Point]
     for _ in range(STEPS):
         trial = places + steps
         votes = np.column_stack([np.abs(steps) <= CLOSE, np.exp(trial) < floor]).astype(np.float64)
-        found, (last, none), (fell, *_) = visit(task, np.exp(trial), votes, good)
+        found, (last, none), (fell,) = visit(task, np.exp(trial), votes, good)
         if none * 2 > parties:
             return pooled
         if fell * 2 > parties:
             steps = steps / 2
             continue
         if last * 2 > parties:
+            shown = task.agreements.shown
+            shown[-2:] = [replace(each, iterate=False) for each in shown[-2:]]
             return found
         secants = [
             np.clip((one.slope - two.slope) / (there - here), two.information / 8, 8 * two.information)
@@ -270,8 +211,8 @@ def _climb(task: Sides, points: list[Point], pooled: list[Point]) -> list[Point]
         steps = np.array([_step(point.slope, curve) for point, curve in zip(found, secants, strict=True)])
         good, places = found, trial
     raise InvalidInput(
-        f"the variances between and within parties have no maximum of the likelihood after {STEPS} steps: within the "
-        f"parties nothing may be left of {task.response!r} beside the columns."
+        f"the likelihood has no maximum after {STEPS} steps in the ratio of the variances of {task.response!r} between "
+        "and within parties. Drop columns that tell little."
     )
 
 

@@ -1,0 +1,182 @@
+"""The mixed model: closed forms, the end of the range, votes, and sentences that name the column."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from unit.test_every_analysis import Apart
+from unit.test_programs import Meeting
+
+import sottovoce as sv
+from sottovoce.data.sources import open_source
+from sottovoce.errors import InvalidInput, Unsupported
+from sottovoce.statistics.models.mixed import Mixed
+from sottovoce.statistics.models.variance_ratio import best_ratio
+from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
+from sottovoce.statistics.tables import restored
+
+SCHEMA = sv.Schema(
+    {
+        "x": {"type": "number", "range": (-10, 10)},
+        "twice": {"type": "number", "range": (-20, 20)},
+        "same": {"type": "number", "range": (0, 10)},
+        "y": {"type": "number", "range": (-100, 100)},
+        "group": {"type": "category", "levels": ["u", "v"]},
+    }
+)
+
+
+def tables(rng, sizes=(30, 0, 8, 50), tau=2.0, noise=1.0):
+    found = []
+    for n in sizes:
+        x = rng.normal(size=n)
+        y = 1 + x + tau * rng.normal() + noise * rng.normal(size=n)
+        found.append({"x": x, "twice": 2 * x, "same": np.full(n, 3.0), "y": y, "group": rng.choice(["u", "v"], n)})
+    return found
+
+
+def study(shards):
+    return sv.Study(sv.Network.ring(len(shards)), shards, schema=SCHEMA)
+
+
+def test_balanced_groups_are_an_analysis_of_variance(rng):
+    """REML: ``sigma^2 = MSW`` and ``tau^2 = (MSB - MSW) / n``; ML divides squares between parties by their number
+    (Searle, Casella and McCulloch, Variance Components, 4.2 and 3.7)."""
+    K, n = 5, 12
+    shards = tables(rng, (n,) * K)
+    y = np.array([shard["y"] for shard in shards])
+    between = n * ((y.mean(axis=1) - y.mean()) ** 2).sum()
+    msw = ((y - y.mean(axis=1, keepdims=True)) ** 2).sum() / (K * (n - 1))
+    for method, msb in (("reml", between / (K - 1)), ("ml", between / K)):
+        fit = study(shards).mixed("y ~ 1", method=method)
+        assert fit.scale == pytest.approx(msw, rel=1e-8)
+        assert fit.tau2 == pytest.approx((msb - msw) / n, rel=1e-8)
+        assert fit.params[0] == pytest.approx(y.mean(), rel=1e-9)
+        assert fit.bse[0] == pytest.approx(np.sqrt(msb / (K * n)), rel=1e-8)
+        assert fit.llf > fit.llf_pooled
+        assert fit.llr_pvalue < 0.05
+
+
+def test_parties_that_do_not_differ_are_at_the_end_of_the_range(rng):
+    """Least squares then: no variance between parties, and it is said."""
+    shards = tables(rng, (20, 20, 20), tau=0.0)
+    for shard in shards:  # the same mean at all of them
+        shard["y"] = shard["y"] - (shard["y"] - 1 - shard["x"]).mean()
+    for method, df in (("reml", 58), ("ml", 60)):
+        fit = study(shards).mixed("y ~ x", method=method)
+        assert (fit.tau2, fit.icc, fit.at_boundary, fit.llr, fit.llr_pvalue) == (0.0, 0.0, True, 0.0, 1.0)
+        X = np.column_stack([np.ones(60), np.concatenate([shard["x"] for shard in shards])])
+        y = np.concatenate([shard["y"] for shard in shards])
+        beta, rss, *_ = np.linalg.lstsq(X, y, rcond=None)
+        np.testing.assert_allclose(fit.params, beta, rtol=1e-8)
+        assert fit.scale == pytest.approx(rss[0] / df, rel=1e-8)
+        assert "0, the end of its range" in fit.summary()
+
+
+def test_a_large_party_in_the_middle_does_not_hide_the_others(rng, monkeypatch):
+    """At 0 the slope is negative, and a party that went downhill from there would find nothing."""
+    shards = tables(rng, (500, *[4] * 12), tau=0.0)
+    for k, shard in enumerate(shards[1:]):
+        shard["y"] = shard["y"] + 1.5 * (-1) ** k
+    pooled = []
+
+    def best(task):
+        pooled.append(best_ratio(task)[1])
+        return best_ratio(task)
+
+    monkeypatch.setattr("sottovoce.statistics.models.mixed.best_ratio", best)
+    fit = study(shards).mixed("y ~ x", method="ml")
+    assert pooled[0].slope < 0
+    assert fit.tau2 > 0.5
+
+
+def test_parties_that_hold_numbers_a_little_differently_stay_together(rng):
+    shards = tables(rng)
+    for formula in ("y ~ x + group", "y ~ 0 + x"):
+        expected = study(shards).mixed(formula)
+        assert expected.tau2 > 0
+        asked, meeting = ask_analysis(Mixed, SCHEMA, formula=formula), Meeting(sv.Network.ring(4))
+        with ThreadPoolExecutor(4) as threads:
+            futures = [
+                threads.submit(run_on_tables, asked, Apart(meeting, i), [asked.table(open_source(shard))])
+                for i, shard in enumerate(shards)
+            ]
+            found = [future.result() for future in futures]
+        assert len({len(fit.runs) for fit in found}) == 1
+        for fit in found:
+            np.testing.assert_allclose(fit.params, expected.params, rtol=1e-7)
+            np.testing.assert_allclose(fit.bse, expected.bse, rtol=1e-7)
+            assert fit.tau2 == pytest.approx(expected.tau2, rel=1e-7)
+
+
+def test_what_it_says_and_keeps(rng):
+    fit = study(tables(rng)).mixed("y ~ x")
+    back = restored("mixed", json.loads(json.dumps(fit.to_dict())), 4)
+    assert back.summary() == fit.summary()
+    np.testing.assert_array_equal(back.predict({"x": [1.0]}), fit.predict({"x": [1.0]}))
+    assert fit.predict({"x": [1.0]})[0] == pytest.approx(fit.params.sum())
+    for name in ("aic", "bic"):
+        with pytest.raises(Unsupported, match=r'method="reml" depends on the columns\. Use "ml"'):
+            getattr(fit, name)
+    iterates = [shown.iterate for shown in fit.shown if shown.of.startswith("X'V^-1X")]
+    assert iterates == [True] * (len(iterates) - 1) + [False]
+    asked = Mixed(schema=SCHEMA, formula="y ~ x")
+    assert len(fit.runs) <= asked.stages
+    assert "means of each party, though not whose they are" in " ".join(asked.revealed)
+
+
+def test_matrices_at_three_ratios_tell_rows_and_means_of_few_parties(rng):
+    """What ``revealed`` and the guide warn of. Differences of ``W + sum c m m'`` share their vectors ``m``, which are
+    then those of a generalised eigenvalue problem; the entry of the intercept tells their size."""
+    n, ratios = np.array([30.0, 8.0, 50.0]), np.array([0.1, 0.5, 2.0])
+    means = np.column_stack([np.ones(3), rng.normal(size=(3, 2))])  # intercept, x, y
+    within = rng.normal(size=(9, 3))
+    shown = [within.T @ within + (means.T * (n / (1 + n * ratio))) @ means for ratio in ratios]
+    values, vectors = np.linalg.eig(np.linalg.solve(shown[0] - shown[1], shown[1] - shown[2]))
+    found = np.linalg.inv(vectors).real
+    found /= found[:, :1]
+    # c(a) - c(b) = (b - a) n^2 / ((1 + n a)(1 + n b)), so a value is 3.75 (1 + 0.1 n) / (1 + 2 n)
+    rows = (3.75 - values.real) / (2 * values.real - 0.375)
+    order = np.argsort(rows)
+    np.testing.assert_allclose(rows[order], [8, 30, 50], rtol=1e-6)
+    np.testing.assert_allclose(found[order], means[[1, 0, 2]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("formula", "method", "sentence"),
+    [
+        ("y ~ x", "mle", "method must be one of reml, ml; got 'mle'"),
+        ("group ~ x", "ml", "formula: a mixed model explains a number; 'group' is a category"),
+        ("y ~ x + offset(same)", "ml", "formula: a mixed model takes no offset"),
+        ("y ~ x + same", "reml", "column 'same' does not vary over the rows of all parties"),
+        ("y ~ x + twice", "reml", "the columns 'x', 'twice' are linearly dependent"),
+        ("same ~ x", "reml", "nothing is left of 'same' beside the columns"),
+        ("twice ~ x", "reml", "nothing is left of 'twice' beside the columns"),
+    ],
+)
+def test_models_that_cannot_be_fitted(rng, formula, method, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        study(tables(rng)).mixed(formula, method=method)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sentence"),
+    [
+        ((0, 0, 0), "0 of the parties have rows: a variance between parties needs two or more"),
+        ((0, 9, 0), "1 of the parties have rows"),
+        ((1, 1, 1), "no party has two rows: the variance between parties cannot be told from that within"),
+        ((2, 1, 0), "3 observations do not determine 4 parameters"),
+    ],
+)
+def test_rows_that_cannot_tell_variances(rng, sizes, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        study(tables(rng, sizes)).mixed("y ~ x + group")
+
+
+def test_nothing_within_parties(rng):
+    """The ratio grows without end."""
+    with pytest.raises(InvalidInput, match="within the parties nothing is left of 'y'"):
+        study(tables(rng, (5, 6, 7, 8), noise=0.0)).mixed("y ~ x")
