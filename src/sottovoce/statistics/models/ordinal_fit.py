@@ -60,10 +60,6 @@ class OrdinalFit(LevelFit):
     def _slopes(self) -> list[int]:
         return list(range(len(self.slopes)))
 
-    def predict(self, X: npt.ArrayLike) -> Array:
-        """The probability of every level, ``(rows, levels)``, for rows of the design: an array with its columns, or a
-        frame that has them by name."""
-        eta = design_rows(X, self.terms[: len(self.slopes)]) @ self.slopes
     def predict(self, table: Any) -> Array:
         """The probability of every level in new rows, ``(rows, levels)``: of a table with the columns that the formula
         reads, in any form that a party's table may have."""

@@ -114,7 +114,9 @@ def visit(
         units = task.units(ratio)
         sums.append(np.append((agreements.parties * products / np.outer(units, units))[upper], np.log1p(own.n * ratio)))
     of = f"X'V^-1X, X'V^-1y and y'V^-1y of {p} terms, and log det V"
-    agreed = agreements.mean(np.column_stack([sums, votes]), task.mask, degree=0, of=of, iterate=True)
+    agreed = agreements.mean(
+        np.column_stack([sums, votes]), task.mask, degree=0, of=of, iterate=True, votes=np.shape(votes)[1]
+    )
     solved = [_Solved(task, float(ratio), own) for ratio, own in zip(theta, agreed, strict=True)]
     told = np.array([_of_residuals(task, *both) for both in zip(task.own, solved, strict=True)])
     opinions = np.zeros((len(told), 1 + 2 * p * checked))
@@ -122,7 +124,9 @@ def visit(
         opinion[0] = good is not None and at.profile < good[k].profile - 1e-8 * (task.df + abs(at.profile))
         opinion[1:] = at.untold if checked else []
     of = "what residuals say of the ratio of variances"
-    heard = agreements.mean(np.column_stack([told, opinions]), task.mask, degree=0, of=of, iterate=True)
+    heard = agreements.mean(
+        np.column_stack([told, opinions]), task.mask, degree=0, of=of, iterate=True, votes=np.shape(opinions)[1]
+    )
     points = [_point(task, *both) for both in zip(solved, heard, strict=True)]
     first, second = agreed[0, len(upper[0]) + 1 :], heard[0, told.shape[1] :]
     return points, np.rint(agreements.parties * first), np.rint(agreements.parties * second)
