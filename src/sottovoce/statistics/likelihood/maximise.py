@@ -132,7 +132,8 @@ def maximise(
         """Sums at the points where the parties are, and the votes that they brought: integers."""
         if next(taken) == MOST:
             raise Undetermined(
-                f"there is no maximum after {MOST} steps. Drop columns that tell little, or merge levels."
+                f"there is no maximum after {MOST} steps. Drop columns that tell little, merge levels, or take another "
+                "link."
             )
         own = [_sent(share * part(climb.point), climb, largest) for part, climb in zip(parts, climbs, strict=True)]
         of = f"objective, score and information of {len(names)} parameters"
@@ -197,8 +198,9 @@ def refuse(flags: npt.NDArray[np.bool_], names: Sequence[str], *, begun: bool, i
     flat, bound = flags[:k], flags[k:]
     if not (flat.any() or bound.any()):
         return
-    those = [repr(name) for name, flag in zip(names, flat if flat.any() else bound, strict=True) if flag]
-    listed = ", ".join(those)
+    those = [name for name, flag in zip(names, flat if flat.any() else bound, strict=True) if flag]
+    # The intercept of centred columns goes along with any of them.
+    listed = ", ".join(repr(name) for name in those if name != "Intercept" or len(those) == 1)
     if begun:
         raise Undetermined(f"the estimate of {listed} is infinite, to the precision of the agreement{infinite}")
     if flat.any():

@@ -14,6 +14,7 @@ from .glm_model import Known
 from .glm_sums import Part
 
 AGREEMENTS = 4
+LEAST = 1e-12  # of residuals in their unit: those of a perfect fit have a logarithm
 
 
 def numbers(k: int) -> int:
@@ -27,27 +28,24 @@ def closed(
     """The answer. ``null``: the intercept of the model that has nothing else; ``first``: about its objective."""
     own, model = parts[0], parts[0].model
     N, df, n = known.N, known.N - model.k, agreements.parties
-    unit = np.array([N, known.size, known.size, known.size], dtype=np.float64)
-    if model.family.estimated:  # residuals of a good fit are small: they are agreed on in units of their own
-        held = -2 * np.column_stack([top.objective, first]) * known.size / N
-        fit, nothing = agreed_powers(agreements, held, "orders of magnitude of the deviances")
-        unit = np.array([N * fit, N * fit, N * nothing, N])
+    # Deviances of a good fit are small: they are agreed on in units of their own.
+    held = -2 * np.column_stack([top.objective, first]) * known.size
+    fit, nothing = agreed_powers(agreements, held, "orders of magnitude of the deviances")
+    estimated = model.family.estimated
+    unit = np.array([fit if estimated else N, fit, nothing, min(N, known.size * known.weight)])
     sums = np.array([_residuals(part, eta) for part, eta in zip(parts, null, strict=True)])
-    agreed = agreements.mean(n / unit * sums, mask, degree=0, of="squared residuals, deviances") * unit
-    chi2, deviance, null_deviance, perfect = agreed.T
-    scale = _scale(parts, chi2, df)  # as in units of the parts
+    agreed = agreements.mean(n / unit * sums, mask, degree=0, of="squared residuals, deviances")
+    chi2, deviance, null_deviance, perfect = (np.maximum(agreed, [LEAST, LEAST, LEAST, -np.inf]) * unit).T
+    scale = _scale(parts, chi2, df)  # in units of the parts
     llf, llnull = -deviance * own.measure / 2 + perfect, -null_deviance * own.measure / 2 + perfect
-    if model.family.estimated:
+    if estimated:
         # That of a Gaussian is at the variance that makes it largest, as statsmodels has it.
         at = np.column_stack([deviance / N if model.family.power == 0 else scale, scale])
-        sums = np.array(
-            [[part.saturated(s * part.measure) for s in both] for part, both in zip(parts, at, strict=True)]
-        )
-        perfects = agreements.mean(n / N * sums, mask, degree=0, of="the log-likelihood of a perfect fit") * N
+        perfects = _perfects(agreements, parts, known, mask, at) if df else np.nan
         llf, llnull = (perfects - np.column_stack([deviance, null_deviance]) / (2 * at)).T
     covariance = scale[0] * np.linalg.inv(top.information[0]) / known.size
     if model.robust is not None:
-        covariance = _sandwich(agreements, parts, known, mask, top, unit[0] if model.family.estimated else known.size)
+        covariance = _sandwich(agreements, parts, known, mask, top, unit[0] if estimated else known.size)
         covariance *= (N / df if df else np.nan) if model.robust == "HC1" else 1.0
     T = own.columns.back * own.factor
     params = T @ top.theta[0]
@@ -90,6 +88,14 @@ def _scale(parts: list[Part], chi2: Array, df: int) -> Array:
     if parts[0].model.dispersion == "fixed":
         return np.full(len(parts), 1 / parts[0].measure)
     return chi2 / df if df else np.full(len(parts), np.nan)
+
+
+def _perfects(agreements: Agreements, parts: list[Part], known: Known, mask: GaussianMask, at: Array) -> Array:
+    """The log-likelihood of a perfect fit at each of some dispersions, ``(local, dispersions)``."""
+    scales = [(part, both * part.measure) for part, both in zip(parts, at, strict=True)]
+    sums = np.array([[part.saturated(phi) for phi in both] for part, both in scales])
+    of = "the log-likelihood of a perfect fit"
+    return known.N * agreements.mean(agreements.parties / known.N * sums, mask, degree=0, of=of)
 
 
 def _sandwich(

@@ -85,7 +85,7 @@ class Part:
 
     def alone(self) -> Part:
         """The same with an intercept and nothing else."""
-        columns = Columns((), True, np.zeros(0), np.zeros(0))
+        columns = Columns((), True, np.zeros(0), np.zeros(0), np.zeros(0, bool))
         return Part(self.rows, self.model, columns, self.centre, self.level, self.weight)
 
     def squares(self) -> tuple[Array, Array]:
