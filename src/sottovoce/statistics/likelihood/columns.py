@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ...costs.base import Array
 from ...data.rows import Rows, Terms
@@ -34,6 +35,8 @@ class Columns:
         Of the columns, without the intercept.
     intercept : bool
         Whether there is one. Without it columns are not centred.
+    flat : ndarray of bool
+        Which of them do not vary, to the precision of the agreement.
     centre, deviation : ndarray
         What is subtracted, about the mean, and what the rest is divided by, about the standard deviation, in the units
         of the data.
@@ -43,6 +46,7 @@ class Columns:
     intercept: bool
     centre: Array
     deviation: Array
+    flat: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         """How many parameters there are."""
@@ -118,7 +122,7 @@ def agreed_columns(
     split = d if intercept else 0
     centres = found[:, :d] if intercept else np.zeros((len(rows), d))
     if not d:
-        return [Columns(names, intercept, own, np.ones(0)) for own in centres], found[:, split:]
+        return [Columns(names, intercept, own, np.ones(0), np.zeros(0, bool)) for own in centres], found[:, split:]
 
     def squares(part: Rows, centre: Array) -> Array:
         return part.sums(lambda block: (block[:, :d] / unit - centre) ** 2)
@@ -127,15 +131,16 @@ def agreed_columns(
     moments = agreements.mean(share * sums, mask, degree=2, of="squares of the columns about their means")
     # A column that does not vary stays one of zeros, and is found by its information; it must not be divided by 0.
     least = 100 * resolution(mask)
-    deviations = np.where(moments > least, np.sqrt(np.maximum(moments, least)), 1.0)
+    flat = moments <= least
+    deviations = np.where(flat, 1.0, np.sqrt(np.maximum(moments, least)))
     most = MOST / agreements.parties
     steps = np.rint(FINE * (np.clip(centres, -most, most) + most))
-    votes = np.column_stack([exponents(deviations) + LOWEST, *([steps] if intercept else [])]).astype(np.int64)
+    votes = np.column_stack([exponents(deviations) + LOWEST, flat, *([steps] if intercept else [])]).astype(np.int64)
     of = "what the columns are standardised by"
     total = agreements.total(votes, ModularMask(), of_rows=False, of=of, votes=votes.shape[1])
-    deviation = 2.0 ** mean_exponents(agreements, total[:d])
-    centre = np.rint(total[d:] / agreements.parties) / FINE - most if intercept else np.zeros(d)
-    columns = Columns(names, intercept, centre * unit, deviation * unit)
+    deviation, still = 2.0 ** mean_exponents(agreements, total[:d]), total[d : 2 * d] * 2 > agreements.parties
+    centre = np.rint(total[2 * d :] / agreements.parties) / FINE - most if intercept else np.zeros(d)
+    columns = Columns(names, intercept, centre * unit, deviation * unit, still)
     return [columns] * len(rows), found[:, split:]
 
 
@@ -146,4 +151,4 @@ def numbers(d: int, also: int = 0) -> int:
 
 def counts(d: int) -> int:
     """How many integers of a party travel for ``d`` columns, at most."""
-    return 2 * d
+    return 3 * d

@@ -126,20 +126,16 @@ def maximise(
     largest = carried(n, mask)
     if agreements.tol:
         largest = min(largest, 0.01 / (n * agreements.tol))  # votes keep their digits beside it
-    taken = count()
+    taken, votes = count(), np.zeros(1)
 
     def agree() -> tuple[Array, Array]:
         """Sums at the points where the parties are, and the votes that they brought: integers."""
         if next(taken) == MOST:
-            raise Undetermined(
-                f"there is no maximum after {MOST} steps. Drop columns that tell little, or merge levels."
-            )
+            raise Undetermined(_endless(beyond=bool(votes[-1])))
         own = [_sent(share * part(climb.point), climb, largest) for part, climb in zip(parts, climbs, strict=True)]
-        of = f"objective, score and information of {len(names)} parameters"
         what = of or f"objective, score and information of {len(names)} parameters"
-        agreed = agreements.mean(np.array(own), mask, degree=0, of=what, iterate=True)
         width = climbs[0].votes.size + 1
-        agreed = agreements.mean(np.array(own), mask, degree=0, of=of, iterate=True, votes=width)
+        agreed = agreements.mean(np.array(own), mask, degree=0, of=what, iterate=True, votes=width)
         return agreed[:, :-width], np.rint(n * agreed[0, -width:])
 
     sums, votes = agree()
@@ -184,6 +180,15 @@ def maximise(
     )
 
 
+def _endless(*, beyond: bool) -> str:
+    if beyond:
+        return (
+            f"there is no maximum after {MOST} steps among the points where sums are not larger than the mask hides. Use "
+            "a larger variance, merge levels that few rows have, or take another link."
+        )
+    return f"there is no maximum after {MOST} steps. Drop columns that tell little, merge levels, or take another link."
+
+
 def _sent(sums: Array, climb: Climb, largest: float) -> Array:
     """What a party contributes: sums, its votes, and whether the sums are beyond what can be sent."""
     beyond = not bool((np.abs(sums) <= largest).all())  # NaN is beyond as well
@@ -197,8 +202,9 @@ def refuse(flags: npt.NDArray[np.bool_], names: Sequence[str], *, begun: bool, i
     flat, bound = flags[:k], flags[k:]
     if not (flat.any() or bound.any()):
         return
-    those = [repr(name) for name, flag in zip(names, flat if flat.any() else bound, strict=True) if flag]
-    listed = ", ".join(those)
+    those = [name for name, flag in zip(names, flat if flat.any() else bound, strict=True) if flag]
+    # The intercept of centred columns goes along with any of them.
+    listed = ", ".join(repr(name) for name in those if name != "Intercept" or len(those) == 1)
     if begun:
         raise Undetermined(f"the estimate of {listed} is infinite, to the precision of the agreement{infinite}")
     if flat.any():

@@ -67,6 +67,16 @@ class GLMModel:
         return len(self.names) + self.intercept
 
     @property
+    def canonical(self) -> bool:
+        """Whether the observed information is the expected one."""
+        return self.link.name == self.family.canonical
+
+    @property
+    def by_newton(self) -> bool:
+        """Whether steps take the observed information, where it is another than the expected one."""
+        return not self.canonical and self.family.is_concave(self.link)
+
+    @property
     def moved(self) -> bool:
         """Whether the linear predictor has something in it that is not estimated."""
         return self.offset is not None or self.exposure is not None

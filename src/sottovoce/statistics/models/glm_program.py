@@ -16,13 +16,13 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import NotConverged
+from ...errors import InvalidInput, NotConverged
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ..agreements import Agreements
 from ..likelihood import columns as standard
 from ..likelihood import maximise as climbing
-from ..likelihood.columns import Columns, agreed_columns
+from ..likelihood.columns import agreed_columns
 from ..likelihood.maximise import REACH, Maximum, maximise
 from . import glm_closing as closing
 from .glm_fit import GLMFit
@@ -102,8 +102,13 @@ def _standardised(
     mean = 1 - mean if known.common else mean
     columns, centre, level = found[0], 0.0, known.level
     if gaussian:
+        if columns.flat[d]:
+            raise InvalidInput(
+                f"{model.response!r} does not vary over the rows of all parties, to the precision of the agreement. If "
+                "it does, by little, take a smaller scale, or its difference to a public number."
+            )
         centre, level = float(columns.centre[d]), float(columns.deviation[d])
-        columns = Columns(model.names, model.intercept, columns.centre[:d], columns.deviation[:d])
+        columns = replace(columns, names=model.names, centre=columns.centre[:d], deviation=columns.deviation[:d])
     return [Part(part, model, columns, centre, level, known.weight) for part in rows], (mean - centre) / level
 
 
