@@ -126,21 +126,16 @@ def maximise(
     largest = carried(n, mask)
     if agreements.tol:
         largest = min(largest, 0.01 / (n * agreements.tol))  # votes keep their digits beside it
-    taken = count()
+    taken, votes = count(), np.zeros(1)
 
     def agree() -> tuple[Array, Array]:
         """Sums at the points where the parties are, and the votes that they brought: integers."""
         if next(taken) == MOST:
-            raise Undetermined(
-                f"there is no maximum after {MOST} steps. Drop columns that tell little, merge levels, or take another "
-                "link."
-            )
+            raise Undetermined(_endless(beyond=bool(votes[-1])))
         own = [_sent(share * part(climb.point), climb, largest) for part, climb in zip(parts, climbs, strict=True)]
-        of = f"objective, score and information of {len(names)} parameters"
         what = of or f"objective, score and information of {len(names)} parameters"
-        agreed = agreements.mean(np.array(own), mask, degree=0, of=what, iterate=True)
         width = climbs[0].votes.size + 1
-        agreed = agreements.mean(np.array(own), mask, degree=0, of=of, iterate=True, votes=width)
+        agreed = agreements.mean(np.array(own), mask, degree=0, of=what, iterate=True, votes=width)
         return agreed[:, :-width], np.rint(n * agreed[0, -width:])
 
     sums, votes = agree()
@@ -183,6 +178,15 @@ def maximise(
         sums,
         steps,
     )
+
+
+def _endless(*, beyond: bool) -> str:
+    if beyond:
+        return (
+            f"there is no maximum after {MOST} steps where sums are no larger than the mask hides. Use a larger "
+            "variance, merge levels that few rows have, or take another link."
+        )
+    return f"there is no maximum after {MOST} steps. Drop columns that tell little, merge levels, or take another link."
 
 
 def _sent(sums: Array, climb: Climb, largest: float) -> Array:

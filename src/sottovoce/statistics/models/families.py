@@ -5,8 +5,10 @@ row adds
 
     -w d / 2,        w s r x,        w s^2 x x'        for ``s = h' / sqrt V``, ``r = (y - mu) / sqrt V``
 
-to half of the negative deviance, its score and its expected information: Fisher scoring. ``d`` is the unit deviance,
-``r`` the Pearson residual. The log-likelihood is ``-D / (2 phi)`` and what a perfect fit (``mu = y``) would have.
+to half of the negative deviance, its score and its expected information. ``d`` is the unit deviance, ``r`` the Pearson
+residual. In the observed information ``curvature`` stands for ``s^2``. With it Newton's method squares the error, where
+the expected one (Fisher scoring) only divides it; they are the same for the canonical link. The log-likelihood is
+``-D / (2 phi)`` and what a perfect fit (``mu = y``) would have.
 """
 
 from __future__ import annotations
@@ -65,8 +67,12 @@ class Family(ABC):
         d = np.maximum(self.deviance(y, mean), 0.0)
         return link.slope(eta) / root, (y - mean) / root, np.where(inside, d, OUTSIDE)
 
-    def observed(self, link: Link, eta: Array, y: Array) -> Array:
-        """What stands for ``s^2`` in the observed information: ``h' q - (y - mu) q'`` for ``q = h' / V``."""
+    def is_concave(self, link: Link) -> bool:
+        """Whether ``curvature`` is never negative, so that Newton's method climbs."""
+        return link.name == self.canonical
+
+    def curvature(self, link: Link, eta: Array, y: Array) -> Array:
+        """``h' q - (y - mu) q'`` for ``q = h' / V``."""
         mean, slope = link.mean(eta), link.slope(eta)
         V = self.variance(mean)
         change = (link.curve(eta) * V - slope**2 * self.variance_slope(mean)) / V**2
@@ -97,6 +103,14 @@ class Binomial(Family):
         odds = np.exp((p - q) / 2)
         d = 2 * (special.xlogy(y, y) + special.xlogy(1 - y, 1 - y) - y * p - (1 - y) * q)
         return np.exp(slope - (p + q) / 2), y / odds - (1 - y) * odds, np.maximum(d, 0.0)
+
+    def is_concave(self, link: Link) -> bool:
+        return True
+
+    def curvature(self, link: Link, eta: Array, y: Array) -> Array:
+        assert isinstance(link, OfProbability)
+        p, q = link.curvatures(eta)
+        return y * p + (1 - y) * q
 
     def saturated(self, y: Array, w: Array, scale: float) -> Array:
         """With the number of ways to have ``w y`` events in ``w`` trials."""
@@ -147,6 +161,13 @@ class NegativeBinomial(Poisson):
         tail = (y + 1 / a) * (np.log1p(a * y) - np.log1p(a * mean))
         return np.asarray(2 * (special.xlogy(y, y) - y * np.log(mean) - tail))
 
+    def is_concave(self, link: Link) -> bool:
+        return True
+
+    def curvature(self, link: Link, eta: Array, y: Array) -> Array:
+        mean = link.mean(eta)
+        return np.asarray(mean * (1 + self.shape * y) / (1 + self.shape * mean) ** 2)
+
     def saturated(self, y: Array, w: Array, scale: float) -> Array:
         a = self.shape
         ways = special.gammaln(y + 1 / a) - special.gammaln(y + 1) - special.gammaln(1 / a)
@@ -179,6 +200,12 @@ class Gamma(Positive):
     def deviance(self, y: Array, mean: Array) -> Array:
         ratio = (y - mean) / mean
         return np.asarray(2 * (ratio - np.log(y / mean)))
+
+    def is_concave(self, link: Link) -> bool:
+        return True
+
+    def curvature(self, link: Link, eta: Array, y: Array) -> Array:
+        return np.asarray(y / link.mean(eta) if link.name == "log" else super().curvature(link, eta, y))
 
     def saturated(self, y: Array, w: Array, scale: float) -> Array:
         shape = w / scale

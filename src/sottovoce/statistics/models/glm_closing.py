@@ -19,7 +19,7 @@ LEAST = 1e-12  # of residuals in their unit: those of a perfect fit have a logar
 
 def numbers(k: int) -> int:
     """How many real numbers of a party travel, at most."""
-    return 4 + k * (k + 1) + 2
+    return 4 + k * (k + 1) // 2 + k * (k + 1) + 2
 
 
 def closed(
@@ -33,8 +33,15 @@ def closed(
     fit, nothing = agreed_powers(agreements, held, "orders of magnitude of the deviances")
     estimated = model.family.estimated
     unit = np.array([fit if estimated else N, fit, nothing, min(N, known.size * known.weight)])
-    sums = np.array([_residuals(part, eta) for part, eta in zip(parts, null, strict=True)])
-    agreed = agreements.mean(n / unit * sums, mask, degree=0, of="squared residuals, deviances")
+    own_sums = [_residuals(part, eta) / unit for part, eta in zip(parts, null, strict=True)]
+    upper = np.triu_indices(model.k)
+    if model.by_newton:  # errors are those of the expected information, as everywhere
+        at_top = [part.expected(theta)[upper] / known.size for part, theta in zip(parts, top.theta, strict=True)]
+        own_sums = [np.append(one, other) for one, other in zip(own_sums, at_top, strict=True)]
+    of = "squared residuals, deviances" + (", and the expected information" if model.by_newton else "")
+    agreed = agreements.mean(n * np.array(own_sums), mask, degree=0, of=of)
+    information = symmetric(agreed[0, 4:], model.k) if model.by_newton else top.information[0]
+    agreed = agreed[:, :4]
     chi2, deviance, null_deviance, perfect = (np.maximum(agreed, [LEAST, LEAST, LEAST, -np.inf]) * unit).T
     scale = _scale(parts, chi2, df)  # in units of the parts
     llf, llnull = -deviance * own.measure / 2 + perfect, -null_deviance * own.measure / 2 + perfect
@@ -43,7 +50,7 @@ def closed(
         at = np.column_stack([deviance / N if model.family.power == 0 else scale, scale])
         perfects = _perfects(agreements, parts, known, mask, at) if df else np.nan
         llf, llnull = (perfects - np.column_stack([deviance, null_deviance]) / (2 * at)).T
-    covariance = scale[0] * np.linalg.inv(top.information[0]) / known.size
+    covariance = scale[0] * np.linalg.inv(information) / known.size
     if model.robust is not None:
         covariance = _sandwich(agreements, parts, known, mask, top, unit[0] if estimated else known.size)
         covariance *= (N / df if df else np.nan) if model.robust == "HC1" else 1.0
@@ -102,23 +109,23 @@ def _sandwich(
     agreements: Agreements, parts: list[Part], known: Known, mask: GaussianMask, top: Maximum, unit: float
 ) -> Array:
     """``H^-1 (sum u u') H^-1`` for the scores ``u`` of the rows (White, 1982). ``H`` is the observed information, which
-    is the expected one where the link is canonical."""
+    is at hand but where steps took the expected one."""
     model, k = parts[0].model, parts[0].model.k
-    upper, canonical = np.triu_indices(k), model.link.name == model.family.canonical
+    upper, known_H = np.triu_indices(k), model.canonical or model.by_newton
     sums = []
     for part, theta in zip(parts, top.theta, strict=True):
-        observed = [] if canonical else [part.observed(theta)[upper] / known.size]
+        observed = [] if known_H else [part.observed(theta)[upper] / known.size]
         sums.append(np.concatenate([part.scores(theta)[upper] / unit, *observed]))
-    of = "products of scores" + ("" if canonical else ", and the observed information")
+    of = "products of scores" + ("" if known_H else ", and the observed information")
     agreed = agreements.mean(agreements.parties * np.array(sums), mask, degree=0, of=of)[0]
-    meat, H = _symmetric(agreed[: len(upper[0])], k) * unit, top.information[0]
-    if not canonical:
-        H = _symmetric(agreed[len(upper[0]) :], k)
+    meat, H = symmetric(agreed[: len(upper[0])], k) * unit, top.information[0]
+    if not known_H:
+        H = symmetric(agreed[len(upper[0]) :], k)
     bread = np.linalg.inv(H) / known.size
     return np.asarray(bread @ meat @ bread)
 
 
-def _symmetric(half: Array, k: int) -> Array:
+def symmetric(half: Array, k: int) -> Array:
     whole, upper = np.empty((k, k)), np.triu_indices(k)
     whole[upper] = half
     whole.T[upper] = half

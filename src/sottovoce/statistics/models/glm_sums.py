@@ -13,6 +13,8 @@ from ..likelihood.columns import Columns
 from ..likelihood.maximise import packed
 from .glm_model import GLMModel
 
+TINY = 1e-200  # of a row's information: its root divides
+
 
 @dataclass(eq=False)
 class Part:
@@ -66,20 +68,24 @@ class Part:
         return self.model.w(block) / self.weight
 
     def __call__(self, theta: Array) -> Array:
-        """Half of the negative deviance, score and information: for ``maximise``. All are products of columns ``s x``,
-        ``r`` and ``sqrt d``, so that one pass makes them."""
-        k = len(theta)
+        """Half of the negative deviance, score and information: for ``maximise``. All are products of columns ``c x``,
+        ``s r / c``, ``r`` and ``sqrt d``, so that one pass makes them; ``c^2`` is a row's part of the information, the
+        observed one where that is never negative."""
+        k, family, link = len(theta), self.model.family, self.model.link
 
         def sides(block: Array) -> tuple[Array, Array]:
-            A = self.columns.matrix(block, spare=2)
-            s, r, d = self._pieces(block, self.rows.linear(A[:, :k], theta))
-            root = np.sqrt(self.w(block))
-            A[:, :k] *= (root * s)[:, None]
-            A[:, k], A[:, k + 1] = root * r, root * np.sqrt(d)
+            A = self.columns.matrix(block, spare=3)
+            eta, y, root = self._eta(block, self.rows.linear(A[:, :k], theta)), self.y(block), np.sqrt(self.w(block))
+            c, r, d = family.pieces(link, eta, y)
+            A[:, k : k + 3] = (root * np.stack([r, r, np.sqrt(d)])).T
+            if self.model.by_newton:
+                s, c = c, np.sqrt(np.maximum(family.curvature(link, eta, y), TINY))
+                A[:, k] *= s / c
+            A[:, :k] *= (root * c)[:, None]
             return A, A
 
         found = self.rows.products(sides)
-        self.chi2, self.deviance = float(found[k, k]), float(found[k + 1, k + 1])
+        self.chi2, self.deviance = float(found[k + 1, k + 1]), float(found[k + 2, k + 2])
         self.first = self.deviance if math.isnan(self.first) else self.first
         return packed(-self.deviance / 2, found[:k, k], found[:k, :k])
 
@@ -132,17 +138,29 @@ class Part:
 
         return self.rows.products(sides)
 
+    def expected(self, theta: Array) -> Array:
+        """The expected information."""
+
+        def sides(block: Array) -> tuple[Array, Array]:
+            Z = self.columns.matrix(block)
+            Z *= (np.sqrt(self.w(block)) * self._pieces(block, self.rows.linear(Z, theta))[0])[:, None]
+            return Z, Z
+
+        return self.rows.products(sides)
+
     def observed(self, theta: Array) -> Array:
         """The observed information."""
         family, link = self.model.family, self.model.link
 
         def sides(block: Array) -> tuple[Array, Array]:
             Z = self.columns.matrix(block)
-            eta = self.rows.linear(Z, theta) + self.offset(self.model.o(block))
-            return Z * (self.w(block) * family.observed(link, eta, self.y(block)))[:, None], Z
+            eta = self._eta(block, self.rows.linear(Z, theta))
+            return Z * (self.w(block) * family.curvature(link, eta, self.y(block)))[:, None], Z
 
         return self.rows.products(sides)
 
     def _pieces(self, block: Array, linear: Array) -> tuple[Array, Array, Array]:
-        eta = linear + self.offset(self.model.o(block)) if self.model.moved else linear + self.shift
-        return self.model.family.pieces(self.model.link, eta, self.y(block))
+        return self.model.family.pieces(self.model.link, self._eta(block, linear), self.y(block))
+
+    def _eta(self, block: Array, linear: Array) -> Array:
+        return linear + self.offset(self.model.o(block)) if self.model.moved else linear + self.shift

@@ -121,6 +121,10 @@ class OfProbability(Link):
     def logs(self, eta: Array) -> tuple[Array, Array, Array]:
         """``log h``, ``log (1 - h)`` and ``log h'``."""
 
+    @abstractmethod
+    def curvatures(self, eta: Array) -> tuple[Array, Array]:
+        """Minus the second derivatives of ``log h`` and ``log (1 - h)``: never negative."""
+
     def mean(self, eta: Array) -> Array:
         return np.asarray(np.exp(self.logs(eta)[0]))
 
@@ -141,9 +145,13 @@ class Logit(OfProbability):
         p, q = -np.logaddexp(0.0, -eta), -np.logaddexp(0.0, eta)
         return p, q, p + q
 
+    def curvatures(self, eta: Array) -> tuple[Array, Array]:
+        both = np.exp(self.logs(eta)[2])
+        return both, both
+
     def curve(self, eta: Array) -> Array:
-        p, q, _ = self.logs(eta)
-        return np.asarray(np.exp(p + q) * (np.exp(q) - np.exp(p)))
+        p, q, slope = self.logs(eta)
+        return np.asarray(np.exp(slope) * (np.exp(q) - np.exp(p)))
 
 
 class Probit(OfProbability):
@@ -158,6 +166,12 @@ class Probit(OfProbability):
     def logs(self, eta: Array) -> tuple[Array, Array, Array]:
         eta = np.clip(eta, -self.FAR, self.FAR)
         return special.log_ndtr(eta), special.log_ndtr(-eta), -(eta**2) / 2 - LOG_ROOT
+
+    def curvatures(self, eta: Array) -> tuple[Array, Array]:
+        eta = np.clip(eta, -self.FAR, self.FAR)
+        p, q, slope = self.logs(eta)
+        up, down = np.exp(slope - p), np.exp(slope - q)
+        return np.maximum(up * (up + eta), 0.0), np.maximum(down * (down - eta), 0.0)
 
     def curve(self, eta: Array) -> Array:
         return -np.clip(eta, -self.FAR, self.FAR) * self.slope(eta)
@@ -175,6 +189,14 @@ class CLogLog(OfProbability):
         eta = self._clipped(eta)
         hazard = np.exp(eta)
         return np.log(-np.expm1(-hazard)), -hazard, eta - hazard
+
+    def curvatures(self, eta: Array) -> tuple[Array, Array]:
+        """With ``t = exp(eta)``: ``t (t e^t - e^t + 1) / (e^t - 1)^2``, for small ``t`` its series, and ``t``."""
+        t = np.exp(self._clipped(eta))
+        small = t < 0.01
+        large = np.where(small, 1.0, t)
+        ratio = large * (large * np.exp(large) - np.expm1(large)) / np.expm1(large) ** 2
+        return np.where(small, t / 2 - t**2 / 6 + t**4 / 180, ratio), t
 
     def curve(self, eta: Array) -> Array:
         return np.asarray(self.slope(eta) * (1 - np.exp(self._clipped(eta))))
