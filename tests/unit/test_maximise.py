@@ -8,10 +8,10 @@ from lockstep import TOL, together
 from scipy import optimize
 
 from sottovoce.data.rows import ArrayRows
-from sottovoce.statistics.agreements import DEFAULT_MASK
+from sottovoce.statistics.agreements import DEFAULT_MASK, carried
 from sottovoce.statistics.likelihood import columns as standard
 from sottovoce.statistics.likelihood.columns import agreed_columns
-from sottovoce.statistics.likelihood.maximise import LARGEST, MOST, maximise, numbers, packed, unpacked
+from sottovoce.statistics.likelihood.maximise import MOST, maximise, numbers, packed, unpacked
 from sottovoce.statistics.likelihood.powers import agreed_powers, exponents
 
 
@@ -121,7 +121,7 @@ def test_points_without_an_objective_are_voted_down():
     found, meeting = together(climb([only_positive(y) for y in responses], [50.0], reach=np.inf), 4)
     assert [m.theta[0, 0] for m in found] == pytest.approx([4 / 0.75] * 4, rel=1e-9)
     assert max(row[-2] for rows in meeting.sent for row in rows) == 1.0  # somebody was beyond
-    assert np.abs(meeting.sent).max() < LARGEST  # and nothing that is too large was sent
+    assert np.abs(meeting.sent).max() <= carried(4, DEFAULT_MASK)  # and nothing that is too large was sent
 
 
 def test_a_start_without_an_objective_is_refused_by_all():
@@ -183,6 +183,17 @@ def test_there_is_an_end_to_it():
     found, meeting = together(climb([endless] * 3, [0.0], reach=np.inf), 3)
     assert {text.partition(".")[0] for text in found} == {f"there is no maximum after {MOST} steps"}
     assert len(meeting.sent) == MOST
+
+
+def test_a_maximum_beyond_what_the_mask_hides_is_said_to_be_there():
+    """It is at 60, and beyond 30 the information is."""
+
+    def sums(theta):
+        information = 0.01 if theta[0] <= 30 else 1e4
+        return packed(-((theta[0] - 60) ** 2) / 200, np.array([(60 - theta[0]) / 100]), np.array([[information]]))
+
+    found, _ = together(climb([sums] * 3, [0.0], reach=np.inf), 3)
+    assert all("where sums are no larger than the mask hides" in text for text in found)
 
 
 def test_fisher_scoring_that_only_divides_the_error_goes_on_until_it_is_small():

@@ -183,8 +183,8 @@ def maximise(
 def _endless(*, beyond: bool) -> str:
     if beyond:
         return (
-            f"there is no maximum after {MOST} steps among the points where sums are not larger than the mask hides. Use "
-            "a larger variance, merge levels that few rows have, or take another link."
+            f"there is no maximum after {MOST} steps where sums are no larger than the mask hides. Use a larger "
+            "variance, merge levels that few rows have, or take another link."
         )
     return f"there is no maximum after {MOST} steps. Drop columns that tell little, merge levels, or take another link."
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput
+from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers, ModularMask, check_size
 from ..likelihood.powers import LOWEST, exponents
 from .families import Family
@@ -188,28 +188,28 @@ class GLMModel:
 
         Raises
         ------
-        InvalidInput
+        Undetermined
             No rows, fewer than parameters, no events, nothing but events, or no counts but 0: the same at all parties.
         """
         left = iter(total.tolist())
         N = next(left)
         if N == 0:
-            raise InvalidInput("no party has any rows.")
+            raise Undetermined("no party has any rows.")
         if self.k > N:
-            raise InvalidInput(f"{N} observations do not determine {self.k} parameters.")
+            raise Undetermined(f"{N} observations do not determine {self.k} parameters.")
         size, level, common = N, 0.0, False
         if self.binary:
             events, others = next(left), next(left)
             if not (events and others):
                 none = "1 (no events)" if others else "0 (only events)"
-                raise InvalidInput(
+                raise Undetermined(
                     f"no row of any party has {self.response!r} = {none}: there is nothing to explain by a model."
                 )
             size, common = min(events, others), events > others
         if self.counting:
             size = next(left)
             if size == 0:
-                raise InvalidInput(f"all counts {self.response!r} of all parties are 0: the rate has no logarithm.")
+                raise Undetermined(f"all counts {self.response!r} of all parties are 0: the rate has no logarithm.")
         if self.positive:
             level = float(np.rint(next(left) / N)) - LOWEST
         weight = float(np.rint(next(left) / N)) - LOWEST if self.weights is not None else 0.0

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput, NotConverged
+from ...errors import NotConverged, Undetermined
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ..agreements import Agreements
@@ -103,7 +103,7 @@ def _standardised(
     columns, centre, level = found[0], 0.0, known.level
     if gaussian:
         if columns.flat[d]:
-            raise InvalidInput(
+            raise Undetermined(
                 f"{model.response!r} does not vary over the rows of all parties, to the precision of the agreement. If "
                 "it does, by little, take a smaller scale, or its difference to a public number."
             )

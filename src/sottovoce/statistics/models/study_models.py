@@ -55,7 +55,7 @@ class Models(Asking):
         ...           {"dose": [2.0, 1.0, 2.0], "cured": [True, True, False]}]
         >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).glm("cured ~ dose", family="binomial")
         >>> fit.terms, fit.params.round(4).tolist(), fit.ratio
-        (('Intercept', 'dose'), [-1.4697, 1.2931], 'odds ratio')
+        (('Intercept', 'dose'), [-1.6392, 1.4381], 'odds ratio')
         """
         options = {"link": link, "weights": weights, "exposure": exposure, "shape": shape, "dispersion": dispersion}
         return cast(GLMFit, self._ask(GLM, formula=formula, family=family, robust=robust, **options))
