@@ -88,19 +88,36 @@ def test_killed_at_several_stages(tmp_path):
         VALID.validate(result)
 
 
+GLM = {"type": "glm", "formula": "death ~ age + sex", "family": "binomial"}
+COX = {"type": "cox", "formula": "days, death ~ age + sex"}
+
+
 @pytest.mark.parametrize(
     ("table", "asked", "sentence"),
     [
-        (lambda t: t | {"death": [age > 50 for age in t["age"]]}, "death ~ age + sex", "estimate of 'age' is infinite"),
-        (lambda t: t | {"sex": ["f"] * len(t["sex"])}, "death ~ age + sex", "'sex[T.m]' does not vary"),
-        (lambda t: t | {"death": [False] * len(t["death"])}, "death ~ age", "'death'"),
-        (lambda t: t, "death ~ age + I(2 * age)", "'age', 'I(2 * age)' are linearly dependent"),
+        (lambda t: t | {"death": [age > 50 for age in t["age"]]}, GLM, "estimate of 'age' is infinite"),
+        (lambda t: t | {"sex": ["f"] * len(t["sex"])}, GLM, "'sex[T.m]' does not vary"),
+        (lambda t: t | {"death": [False] * len(t["death"])}, GLM, "'death'"),
+        (lambda t: t, GLM | {"formula": "death ~ age + I(2 * age)"}, "'age', 'I(2 * age)' are linearly dependent"),
+        (lambda t: t | {"death": [False] * len(t["death"])}, COX, "'death'"),
+        (lambda t: t | {"weight": [70.0] * len(t["weight"])}, EXAMPLES["t_test"] | {"type": "t_test"}, "'weight'"),
+        (lambda t: t | {"dose": [1.0] * len(t["dose"])}, EXAMPLES["linear"] | {"type": "linear"}, "'dose'"),
+        (lambda t: {name: [] for name in t}, EXAMPLES["crosstab"] | {"type": "crosstab"}, "no party has any rows"),
     ],
-    ids=["separation", "empty level", "zero events", "collinear"],
+    ids=[
+        "separation",
+        "empty level",
+        "zero events",
+        "collinear",
+        "all censored",
+        "constant",
+        "constant column",
+        "no rows",
+    ],
 )
 def test_refused_by_all_with_one_sentence(table, asked, sentence, tmp_path):
     tables = [table(shard) for shard in SHARDS]
-    parties = Cluster(planned(tmp_path, {"type": "glm", "formula": asked}, tables, pace=0.01))
+    parties = Cluster(planned(tmp_path, asked, tables, pace=0.01))
     ended = virtual_time.run(_played(parties))
     assert all(isinstance(error, Undetermined) for error in ended), ended
     assert len({str(error) for error in ended}) == 1

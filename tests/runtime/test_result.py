@@ -117,7 +117,9 @@ def test_and_nothing_else(results, name):
         for key in at(told, path):
             changed = copy.deepcopy(told)
             del at(changed, path)[key]
-            free = path in (("statistic", "scale"), ("answer", "dropped"), ("disclosure", "small_cells")) and key != "rows"
+            free = (
+                path in (("statistic", "scale"), ("answer", "dropped"), ("disclosure", "small_cells")) and key != "rows"
+            )
             free = free or (path == ("answer",) and "cost" in told and len(inner) > 2)
             assert VALID.is_valid(changed) is free, f"without {key} in {path}"
     for other in results.values():

@@ -12,7 +12,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged
+from ...errors import NotConverged, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -199,9 +199,9 @@ class MantelHaenszelAnalysis(Analysis):
             total = agreements.total(counts, self.counting, of=of)
             table, strata, there = total[:4], int(total[4]), total[5:] > 0
             if not table.any():
-                raise InvalidInput("no party has any rows.")
+                raise Undetermined("no party has any rows.")
             if not strata:
-                raise InvalidInput(
+                raise Undetermined(
                     f"no party has both levels of {self.exposure!r} and of {self.outcome!r}: there is no table to "
                     "combine. Ask for crosstab, of all rows."
                 )

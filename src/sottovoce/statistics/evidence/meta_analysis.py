@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...costs.base import Array
-from ...errors import InvalidInput, NotConverged
+from ...errors import NotConverged, Undetermined
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ..groups.moments import MOMENT_STAGES, Powers, agreed_moments
@@ -110,7 +110,7 @@ def _rough_total(agreements: Agreements, w: Array, nobody: str) -> tuple[int, fl
         votes, ModularMask(), of_rows=False, of="parties with an estimate, and binary orders of their weights", votes=2
     ).tolist()
     if not k:
-        raise InvalidInput(nobody)
+        raise Undetermined(nobody)
     unit = 2.0 ** (round(exponent / k) - EXPONENTS) / FRACTION
     most = (2**45 - 1) // agreements.parties
     rounded = np.minimum(np.ceil(w / unit), most).astype(np.int64)[:, None]

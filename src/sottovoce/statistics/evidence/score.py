@@ -13,7 +13,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput
+from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -78,9 +78,9 @@ class ScoreAnalysis(Analysis, ABC):
         total = agreements.total(np.array([self.cells(part) for part in rows]), self.counting, of=of)
         positives, negatives = total.reshape(2, self.bins)
         if not total.any():
-            raise InvalidInput("no party has any rows.")
+            raise Undetermined("no party has any rows.")
         if not (positives.any() and negatives.any()):
-            raise InvalidInput(f"all rows of the parties have one level of {self.outcome!r}: there is nothing to tell.")
+            raise Undetermined(f"all rows of the parties have one level of {self.outcome!r}: there is nothing to tell.")
         return positives, negatives
 
     @property

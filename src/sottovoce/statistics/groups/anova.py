@@ -10,7 +10,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput, NotConverged
+from ...errors import InvalidInput, NotConverged, Undetermined
 from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..statistic import Value
@@ -150,9 +150,9 @@ class AnovaAnalysis(Comparison):
 
     def _comparable(self, n: Integers) -> Integers:
         if (n > 0).sum() < 2:
-            raise InvalidInput(f"all rows of the parties have one level of {self.by!r}: there is nothing to compare.")
+            raise Undetermined(f"all rows of the parties have one level of {self.by!r}: there is nothing to compare.")
         if n.sum() <= (n > 0).sum():
-            raise InvalidInput(
+            raise Undetermined(
                 f"no level of {self.by!r} has two of the parties' rows: nothing is known of their spread."
             )
         return n

@@ -17,7 +17,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged
+from ...errors import InvalidInput, NotConverged, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -126,7 +126,7 @@ class CohortAnalysis(Analysis, ABC):
         total = agreements.total(np.array([self.cells(part) for part in rows]), self.counting, of=of)
         n, level_counts = total[:G], total[G:].reshape(-1, G)
         if not n.any():
-            raise InvalidInput("no party has any rows.")
+            raise Undetermined("no party has any rows.")
         mean, sd, quartiles = np.full((d, G), np.nan), np.full((d, G), np.nan), np.full((d, G, 3), np.nan)
         if self._numeric:
             mean[self._numeric], sd[self._numeric] = self._moments(agreements, rows, n)

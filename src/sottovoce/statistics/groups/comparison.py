@@ -13,7 +13,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput
+from ...errors import Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -131,7 +131,7 @@ class Comparison(Analysis, ABC):
         own = np.array([self.grouped.counts(part) for part in rows])
         n = agreements.total(own, self.counting, of_rows=False, of=f"rows by {self.by}" if self.by else "rows")
         if not n.any():
-            raise InvalidInput("no party has any rows" + (f" of these levels of {self.by!r}." if self.by else "."))
+            raise Undetermined("no party has any rows" + (f" of these levels of {self.by!r}." if self.by else "."))
         return n
 
     def agreed_moments(self, agreements: Agreements, rows: Sequence[Rows], n: Integers) -> Moments:

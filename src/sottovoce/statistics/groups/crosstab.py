@@ -12,7 +12,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged
+from ...errors import InvalidInput, NotConverged, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -222,7 +222,7 @@ class CrosstabAnalysis(Analysis):
         except NotConverged:
             return Crosstab(*agreements.made)
         if not total.any():
-            raise InvalidInput("no party has any rows.")
+            raise Undetermined("no party has any rows.")
         (row, column), (row_levels, column_levels) = self.columns, self._levels
         return Crosstab(*agreements.made, row, column, row_levels, column_levels, total.reshape(self._shape))
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput
+from ...errors import Undetermined
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements
@@ -160,4 +160,4 @@ def check_varies(agreements: Agreements, spread: Array, unit: float, sentence: s
         flags, ModularMask(), of_rows=False, of="parties who find no variation in what is agreed"
     )
     if 2 * against[0] > agreements.parties:
-        raise InvalidInput(sentence)
+        raise Undetermined(sentence)

@@ -12,7 +12,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged, is_number
+from ...errors import InvalidInput, NotConverged, Undetermined, is_number
 from ..agreements import Agreements
 from ..statistic import Value
 from .columns import frame, level_column, levels_of, number_column
@@ -193,7 +193,7 @@ class TTestAnalysis(Comparison):
             names = self.levels or (self.column + (f" - {self.paired}" if self.paired else ""),)
             for level, count in zip(names, n.tolist(), strict=True):
                 if count < 2:
-                    raise InvalidInput(f"{level!r} has {count} of the parties' rows; a t-test needs two of each group.")
+                    raise Undetermined(f"{level!r} has {count} of the parties' rows; a t-test needs two of each group.")
             moments = self.agreed_moments(agreements, rows, n)
             spread, unit = within(n, moments.variance), self.frame[1]
             check_varies(agreements, spread, unit, f"column {self.column!r} does not vary within groups: no t-test.")

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput
+from ...errors import Undetermined
 from ..agreements import Agreements
 from ..least_squares import RIGHT
 from .equation import Equation
@@ -155,7 +155,7 @@ def _settled_fit(
     if (dependent := majority(agreements, said[:p])).any():
         raise _refusal(equation, dependent)
     if said[p + 1]:
-        raise InvalidInput(
+        raise Undetermined(
             f"robust: {robust} divides by what a row leaves of its leverage, and there is a row that a term fits alone "
             '(leverage 1), such as the only one at a level. Leave that term out, or use "HC1".'
         )
@@ -175,9 +175,9 @@ def _dependent(H: Array, error: Array) -> Flags:
     return np.asarray(share > 0.1 * share.max())
 
 
-def _refusal(equation: Equation, dependent: Flags) -> InvalidInput:
+def _refusal(equation: Equation, dependent: Flags) -> Undetermined:
     among = ", ".join(repr(name) for name, one in zip(equation.terms, dependent, strict=True) if one)
-    return InvalidInput(
+    return Undetermined(
         f"the columns {among} are linearly dependent over the rows of all parties, to the precision of the agreement "
         "(as where a reference level has no rows, or one column follows from others). Leave one of them out, or lower "
         "tol (and the mask) if they are only nearly so."

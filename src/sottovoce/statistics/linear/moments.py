@@ -18,7 +18,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows, Sides
-from ...errors import InvalidInput
+from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements, resolution
 from .equation import Columns
@@ -88,7 +88,7 @@ def agreed_moments(
     sizes = _agreed_sizes(agreements, rows, folds, seed)
     N = int(sizes.sum())
     if need > N:
-        raise InvalidInput(f"the parties have {N} rows in all; this needs {need} at least.")
+        raise Undetermined(f"the parties have {N} rows in all; this needs {need} at least.")
     centre, spread, weight = _rough(agreements, rows, columns, N, columns_are)
     found = Moments(N, sizes, centre, spread, weight, np.empty(0))
     return Moments(N, sizes, centre, spread, weight, _products(agreements, rows, columns, found, folds, seed))
@@ -102,10 +102,10 @@ def _agreed_sizes(agreements: Agreements, rows: Sequence[Rows], folds: int, seed
         counts = np.rint(own).astype(np.int64)
     sizes = agreements.total(counts, ModularMask(), of="the number of rows" + (", by fold" if folds > 1 else ""))
     if not sizes.sum():
-        raise InvalidInput("no party has any rows.")
+        raise Undetermined("no party has any rows.")
     if not sizes.all():
         empty = int(np.flatnonzero(sizes == 0)[0]) + 1
-        raise InvalidInput(f"folds: fold {empty} of {folds} has no rows, of {sizes.sum()} in all. Use fewer folds.")
+        raise Undetermined(f"folds: fold {empty} of {folds} has no rows, of {sizes.sum()} in all. Use fewer folds.")
     return sizes
 
 

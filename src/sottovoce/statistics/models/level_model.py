@@ -14,7 +14,7 @@ from ...data.formula import Formula
 from ...data.rows import Rows
 from ...data.schema import Schema
 from ...data.selection import ModelColumns
-from ...errors import InvalidInput
+from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -63,9 +63,9 @@ class LevelModel(Analysis):
         own = np.array([self.cells(part) for part in rows])
         counts = agreements.total(own, self.counting, of=f"rows at each level of {self.response}")
         if not counts.any():
-            raise InvalidInput("no party has any rows.")
+            raise Undetermined("no party has any rows.")
         if empty := [repr(level) for level, count in zip(self.in_order, counts.tolist(), strict=True) if not count]:
-            raise InvalidInput(
+            raise Undetermined(
                 f"no row of any party has {self.response!r} at the level {', '.join(empty)}: nothing tells how likely "
                 "it is. Merge it with another level, or take it out of the schema."
             )
@@ -126,4 +126,4 @@ def entropy(counts: Integers) -> float:
 def check_enough(observations: int, parameters: int) -> None:
     """An agreed number of rows against what is to be estimated from them."""
     if observations < parameters:
-        raise InvalidInput(f"{observations} observations do not determine {parameters} parameters. Drop columns.")
+        raise Undetermined(f"{observations} observations do not determine {parameters} parameters. Drop columns.")

@@ -19,7 +19,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import ModelColumns
-from ...errors import InvalidInput, NotConverged
+from ...errors import InvalidInput, NotConverged, Undetermined
 from ...pdmm.modular_mask import check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -105,12 +105,12 @@ class Mixed(Analysis):
             own, self.counting, of="the number of rows, and of parties that have any", votes=1
         ).tolist()
         if parties < 2:
-            raise InvalidInput(
+            raise Undetermined(
                 f"{parties} of the parties have rows: a variance between parties needs two or more. Ask for a linear "
                 "model instead."
             )
         if parties == N:
-            raise InvalidInput(
+            raise Undetermined(
                 "no party has two rows: the variance between parties cannot be told from that within them. Ask for a "
                 "linear model instead."
             )

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...costs.base import Array
-from ...errors import InvalidInput
+from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import ModularMask
 from ..likelihood.maximise import refuse
 from .ratio_point import TINY, Point, Task, visit
@@ -86,7 +86,7 @@ def _look(task: Task, points: Sequence[Point], pooled: Sequence[Point]) -> int:
         vote[-1 if exact else lowest + int(np.argmax(profile[lowest:]))] = 1
     best = int(np.argmax(agreements.total(votes, ModularMask(), of_rows=False, of="votes for the best ratio")))
     if best == GRID + 1:
-        raise InvalidInput(
+        raise Undetermined(
             f"within the parties nothing is left of {task.response!r} beside the columns, to the precision of the "
             "agreement: it is constant there, or made of them. There are no variances to tell apart."
         )
