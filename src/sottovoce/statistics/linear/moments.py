@@ -18,7 +18,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows, Sides
-from ...errors import InvalidInput, Undetermined
+from ...errors import Undetermined
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements, resolution
 from .equation import Columns
@@ -147,15 +147,15 @@ def _rough(
     return numbers[1 : 1 + k] * columns.unit, numbers[1 + k :] * columns.unit, float(numbers[0] * columns.weight_unit)
 
 
-def _zero(columns: Columns, which: Flags) -> InvalidInput:
-    return InvalidInput(
+def _zero(columns: Columns, which: Flags) -> Undetermined:
+    return Undetermined(
         f"{_named(columns, which)} 0 in all rows of all parties, to the precision of the agreement: no row has that "
         "level or value. Leave it out; or, if it is not 0 but small, give it a range or a scale of about its size."
     )
 
 
-def _flat(columns: Columns, which: Flags) -> InvalidInput:
-    return InvalidInput(
+def _flat(columns: Columns, which: Flags) -> Undetermined:
+    return Undetermined(
         f"{_named(columns, which)} constant over the rows of all parties, to the precision of the agreement. Leave it "
         "out (an intercept stands for it); or, if it varies a little, give it a range or a scale of about its size."
     )
