@@ -39,7 +39,7 @@ class Multinomial(LevelModel):
 
     type: ClassVar[str] = "multinomial"
     what: ClassVar[str] = "a multinomial model"
-    family: ClassVar[builtins.type[Statistic]] = MultinomialFit
+    gives: ClassVar[builtins.type[Statistic]] = MultinomialFit
 
     def __post_init__(self) -> None:
         _ = self.levels  # refused now, if it has none
