@@ -99,7 +99,7 @@ def cancer():
     """Thirty columns of very different sizes that separate the classes nearly."""
     X, y = datasets.load_breast_cancer(return_X_y=True)
     sizes = 10.0 ** np.ceil(np.log10([20, 20, 100, 1000, 0.1, 0.1, 0.1, 0.1, 0.2, 0.1]))
-    return X, np.where(y == 1, "benign", "malignant"), np.append(np.tile(sizes, 3), 1.0)
+    return X, np.where(y == 1, "benign", "malignant"), np.tile(sizes, 3)
 
 
 def two_wines():
@@ -137,6 +137,53 @@ def test_logistic_regression(data, C):
     assert private.score(X, y) == own.score(X, y)
 
 
+def irises():
+    X, y = datasets.load_iris(return_X_y=True)
+    return X, np.array(["setosa", "versicolor", "virginica"])[y], 10.0
+
+
+def three_wines():
+    X, y = datasets.load_wine(return_X_y=True)
+    return X, y, [10.0, 1.0, 1.0, 10.0, 100.0, 1.0, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1000.0]
+
+
+def four():
+    """Four classes, one of them rare, in which no column separates any."""
+    rng = np.random.default_rng(8)
+    X = rng.normal([0.0, 2.0, 0.0], size=(250, 3))
+    return X, np.digitize(X[:, 0] + rng.logistic(size=250), [-1.0, 0.5, 3.5]), 1.0
+
+
+@pytest.mark.parametrize("data", [irises, three_wines, four])
+@pytest.mark.parametrize(("C", "intercept"), [(0.05, True), (1.0, True), (1.0, False)])
+def test_logistic_regression_of_several_classes(data, C, intercept):
+    X, y, scale = data()
+    private = PrivateLogisticRegression(C, scale=scale, fit_intercept=intercept)
+    own = linear_model.LogisticRegression(
+        C=C, fit_intercept=intercept, solver="newton-cholesky", tol=EXACT, max_iter=1000
+    )
+    for given in (1.0 + np.arange(len(y)) % 3, None):
+        private.fit(X, y, groups=shared_out(len(y)), sample_weight=given)
+        own.fit(X, y, sample_weight=given)
+        equal(private, own, "coef_", "intercept_")
+    np.testing.assert_allclose(private.predict_proba(X), own.predict_proba(X), rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(private.decision_function(X), own.decision_function(X), rtol=1e-6, atol=1e-6)
+    assert (private.predict(X) == own.predict(X)).all()
+    assert private.classes_.tolist() == own.classes_.tolist()
+
+
+def test_several_classes_without_a_penalty_have_errors():
+    sm = pytest.importorskip("statsmodels.api")
+    X, y, _ = four()
+    private = PrivateLogisticRegression(np.inf).fit(X, y, groups=shared_out(len(y))).result_
+    own = sm.MNLogit(y, sm.add_constant(X)).fit(method="newton", tol=1e-14, maxiter=100, disp=False)
+    np.testing.assert_allclose(private.coefficients, own.params, rtol=CLOSE, atol=CLOSE)
+    np.testing.assert_allclose(private.bse, own.bse.T.ravel(), rtol=CLOSE)
+    assert private.llf == pytest.approx(own.llf, rel=CLOSE)
+    assert private.llnull == pytest.approx(own.llnull, rel=CLOSE)
+    assert private.counts.tolist() == np.bincount(y).tolist()
+
+
 def test_logistic_regression_without_a_penalty_has_errors():
     X, y, _ = rare()
     private = PrivateLogisticRegression(np.inf).fit(X[:, :3], y, groups=shared_out(len(y)))
@@ -156,7 +203,7 @@ def test_logistic_regression_without_an_intercept():
 def counts():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(200, 3)) * [1.0, 10.0, 0.1]
-    return X, rng.poisson(np.exp(X @ [0.4, -0.05, 2.0])).astype(float), None, [1.0, 10.0, 0.1, 1.0]
+    return X, rng.poisson(np.exp(X @ [0.4, -0.05, 2.0])).astype(float), None, [1.0, 10.0, 0.1]
 
 
 def rates():

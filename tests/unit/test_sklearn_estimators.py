@@ -133,6 +133,7 @@ def test_labels_are_sorted_in_the_order_of_the_nodes(table):
         ({"mask": sv.ModularMask()}, None, "mask must be a GaussianMask"),
         ({"scale": -1.0}, None, "scale must be a positive number"),
         ({"scale": [1.0, 1.0]}, None, "3 of them"),
+        ({"scale": {"x7": 2.0}}, None, "'x7', which is no column"),
     ],
 )
 def test_what_cannot_be_used_is_said(table, settings, groups, words):
@@ -162,13 +163,23 @@ def test_penalties_and_components_that_are_none(table, estimator, words):
 
 def test_classes(table):
     X, y, _ = table
-    with pytest.raises(InvalidInput, match=r"Only binary.*sv.Study.multinomial"):
-        PrivateLogisticRegression().fit(X, np.arange(60) % 3)
-    with pytest.raises(InvalidInput, match="y has 1 class in rows that count"):
+    with pytest.raises(InvalidInput, match="y has one class in the rows that count"):
         PrivateLogisticRegression().fit(X, y > 0, sample_weight=y > 0)
+    # A class without weight is none.
+    three = PrivateLogisticRegression().fit(X, np.arange(60) % 3, sample_weight=np.arange(60) % 3 > 0)
+    assert three.classes_.tolist() == [1, 2]
     with pytest.raises(InvalidInput, match=r"infinite.*separates"):
         PrivateLogisticRegression(C=np.inf).fit(X, X[:, 0] > 0)
     assert PrivateLogisticRegression(C=1.0).fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.9
+
+
+@pytest.mark.parametrize("estimator", [PrivateLogisticRegression, PrivatePoissonRegressor])
+def test_outcomes_and_counts_have_no_scale(table, estimator):
+    X, y, groups = table
+    model = estimator(scale=[2.0, 0.5]).fit(X, kinds(y, estimator), groups=groups)
+    np.testing.assert_allclose(model.coef_, estimator().fit(X, kinds(y, estimator)).coef_, rtol=1e-6)
+    with pytest.raises(InvalidInput, match="2 of them, one per column of X"):
+        estimator(scale=[2.0, 0.5, 1.0]).fit(X, kinds(y, estimator))
 
 
 def test_columns_that_hang_on_each_other_are_named(table):

@@ -32,8 +32,8 @@ class PrivateEstimator(BaseEstimator):
         Among how many simulated parties rows are dealt, one after the other, where ``fit`` gets no ``groups`` and there
         is no ``network``. Which rows are whose changes no estimate.
     scale : float, sequence or mapping, optional
-        Public numbers that bring the columns, and last the target, to size 1: one for all, one each, or by name. None
-        is 1. They must not be computed from the rows.
+        Public numbers that bring the columns, and last the target of a linear model, to size 1: one for all, one each,
+        or by name (``"y"`` for the target). None is 1. They must not be computed from the rows.
     mask : GaussianMask, optional
         That hides what the parties send. Default: ``sv.GaussianMask(variance=1e8)``.
     tol : float

@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..errors import InvalidInput
-from ..statistics import GLMFit, private_glm
+from ..statistics import GLMFit, MultinomialFit, private_glm, private_multinomial
+from ..statistics.shards import read_scale
 from .estimator import Floats, PrivateEstimator, check_penalty, weighed
 from .parties import Parties
 
@@ -23,15 +24,23 @@ class LikelihoodEstimator(PrivateEstimator):
     """A generalised linear model with a ridge penalty."""
 
     fit_intercept: bool
+    n_features_in_: int
 
-    def _fitted(
-        self, parties: Parties, X: Floats, y: Floats, weights: Floats | None, ridge: float, **model: Any
-    ) -> GLMFit:
-        return private_glm(
-            parties.network, list(zip(parties.of(X), parties.of(y), strict=True)),
-            weights=None if weights is None else parties.of(weights), ridge=ridge, intercept=self.fit_intercept,
-            names=self._names(), **model, **self._settings(),
-        )  # fmt: skip
+    def _arguments(
+        self, parties: Parties, X: Floats, y: Floats, weights: Floats | None, ridge: float
+    ) -> dict[str, Any]:
+        """Of a private function."""
+        names = self._names() or [f"x{k}" for k in range(self.n_features_in_)]
+        return {
+            **self._settings(), "network": parties.network, "names": names, "ridge": ridge,
+            "shards": list(zip(parties.of(X), parties.of(y), strict=True)), "intercept": self.fit_intercept,
+            "weights": None if weights is None else parties.of(weights),
+            "scale": read_scale(self.scale, names, "column of X"),
+        }  # fmt: skip
+
+    def _glm(self, arguments: dict[str, Any], **model: Any) -> GLMFit:
+        """Responses of these families have no unit."""
+        return private_glm(**{**arguments, "scale": np.append(arguments["scale"], 1.0)}, **model)
 
     def _split(self, result: GLMFit) -> tuple[Floats, float]:
         """Slopes and intercept."""
@@ -40,8 +49,8 @@ class LikelihoodEstimator(PrivateEstimator):
 
 
 class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):
-    """Logistic regression over the rows of all parties, of two classes: scikit-learn's ``LogisticRegression(C)``,
-    fitted by ``sv.private_glm``.
+    """Logistic regression over the rows of all parties: scikit-learn's ``LogisticRegression(C)``, fitted by
+    ``sv.private_glm``, or by ``sv.private_multinomial`` for more than two classes.
 
     Maximises the log-likelihood less ``||coef||^2 / 2C``.
 
@@ -59,8 +68,8 @@ class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):
         Among how many simulated parties rows are dealt, one after the other, where ``fit`` gets no ``groups`` and there
         is no ``network``. Which rows are whose changes no estimate.
     scale : float, sequence or mapping, optional
-        Public numbers that bring the columns, and last the target, to size 1: one for all, one each, or by name. None
-        is 1. They must not be computed from the rows.
+        Public numbers that bring the columns, and last the target of a linear model, to size 1: one for all, one each,
+        or by name (``"y"`` for the target). None is 1. They must not be computed from the rows.
     mask : GaussianMask, optional
         That hides what the parties send. Default: ``sv.GaussianMask(variance=1e8)``.
     tol : float
@@ -71,19 +80,19 @@ class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):
     Attributes
     ----------
     classes_ : ndarray
-        The two of them, sorted; coefficients are those of the second.
+        Sorted.
     coef_ : ndarray
-        ``(1, n_features_in_)``.
+        ``(1, n_features_in_)``, of the second of two classes; of more, ``(classes, n_features_in_)`` that sum to 0.
     intercept_ : ndarray
-        ``(1,)``; 0.0 without one.
+        ``(1,)`` or ``(classes,)``; 0.0 without one.
     n_iter_ : ndarray
         ``(1,)``, points at which sums were agreed on.
     n_features_in_ : int
         Columns of ``X``.
     feature_names_in_ : ndarray
         Their names, where ``X`` was a frame.
-    result_ : GLMFit
-        The private fit.
+    result_ : GLMFit or MultinomialFit
+        The private fit; of more than two classes the first is the reference.
 
     Examples
     --------
@@ -99,6 +108,7 @@ class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):
     classes_: npt.NDArray[Any]
     coef_: Floats
     intercept_: Floats
+    result_: GLMFit | MultinomialFit
 
     def __init__(
         self, C: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3, scale: Any = None,
@@ -113,53 +123,61 @@ class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit to the rows of all parties. ``groups``: the party of each row. ``sample_weight``: numbers >= 0, how often
         a row counts; rows of weight 0 are left out."""
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         parties, weights = weighed(self._parties(len(X), groups), X, sample_weight)
-        self.classes_ = np.unique(y)
-        present = len(np.unique(np.concatenate(parties.of(y))))
-        if len(self.classes_) > 2:
-            # scikit-learn looks for the words up to the full stop.
-            raise InvalidInput(
-                "Only binary classification is supported. The type of the target is multiclass: for more than two "
-                "classes use sv.Study.multinomial."
-            )
-        if present < 2:
-            raise InvalidInput(f"y has {present} class in rows that count; logistic regression needs two classes.")
+        self.classes_ = np.unique(np.concatenate(parties.of(y)))
+        if len(self.classes_) < 2:
+            raise InvalidInput("y has one class in the rows that count; logistic regression needs two classes or more.")
         ridge = 1 / check_penalty("C", self.C, infinite=True)
-        outcome = (y == self.classes_[1]).astype(np.float64)
-        self.result_ = self._fitted(parties, X, outcome, weights, ridge, family="binomial")
+        place = np.searchsorted(self.classes_, y).astype(np.float64)
+        asked = self._arguments(parties, X, place, weights, ridge)
+        return self._two(asked) if len(self.classes_) == 2 else self._several(asked)
+
+    def _two(self, asked: dict[str, Any]) -> Self:
+        self.result_ = self._glm(asked, family="binomial")
         coef, intercept = self._split(self.result_)
         self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
         self.n_iter_ = np.array([self.result_.steps], dtype=np.int32)
         return self
 
+    def _several(self, asked: dict[str, Any]) -> Self:
+        """Of all parameters that give the same probabilities those that sum to 0 over the classes."""
+        self.result_ = private_multinomial(**asked, levels=[str(name) for name in self.classes_])
+        params = np.vstack([np.zeros(len(self.result_.variables)), self.result_.coefficients.T])
+        params -= params.mean(axis=0)
+        first = int(self.fit_intercept)
+        self.coef_ = params[:, first:]
+        self.intercept_ = params[:, 0] if first else np.zeros(len(params))
+        steps = sum(shown.of.startswith("objective") for shown in self.result_.shown)
+        self.n_iter_ = np.array([steps], dtype=np.int32)
+        return self
+
     def decision_function(self, X: Any) -> Floats:
-        """The logarithm of the odds of the second class, ``(rows,)``."""
-        return np.asarray(self._new_rows(X) @ self.coef_[0] + self.intercept_[0])
+        """The logarithm of the odds of the second of two classes, ``(rows,)``; of more, ``(rows, classes)`` whose
+        differences are logarithms of odds."""
+        found = self._new_rows(X) @ self.coef_.T + self.intercept_
+        return np.asarray(found[:, 0] if len(self.coef_) == 1 else found)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The more probable class of each row."""
-        second = self.decision_function(X) > 0
-        return np.asarray(self.classes_[second.astype(np.int64)])
+        """The most probable class of each row."""
+        eta = self.decision_function(X)
+        place = (eta > 0).astype(np.int64) if eta.ndim == 1 else eta.argmax(axis=1)
+        return np.asarray(self.classes_[place])
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities ``(rows, 2)``, in the order of ``classes_``."""
-        eta = self.decision_function(X)
-        return np.column_stack([special.expit(-eta), special.expit(eta)])
+        """Probabilities ``(rows, classes)``, in the order of ``classes_``."""
+        return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Their logarithms."""
         eta = self.decision_function(X)
-        return np.column_stack([special.log_expit(-eta), special.log_expit(eta)])
+        if eta.ndim == 1:
+            return np.column_stack([special.log_expit(-eta), special.log_expit(eta)])
+        return np.asarray(special.log_softmax(eta, axis=1))
 
 
 class PrivatePoissonRegressor(RegressorMixin, LikelihoodEstimator):
@@ -227,7 +245,7 @@ class PrivatePoissonRegressor(RegressorMixin, LikelihoodEstimator):
         # The sum of all weights is agreed on in the fit, or the number of rows: everybody could multiply by it.
         ridge = alpha * (len(X) if weights is None else math.fsum(weights))
         model = {"family": "poisson", "dispersion": "pearson"}
-        self.result_ = self._fitted(parties, X, y.astype(np.float64), weights, ridge, **model)
+        self.result_ = self._glm(self._arguments(parties, X, y.astype(np.float64), weights, ridge), **model)
         self.coef_, self.intercept_ = self._split(self.result_)
         self.n_iter_ = int(self.result_.steps)
         return self

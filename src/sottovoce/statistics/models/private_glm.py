@@ -126,7 +126,7 @@ def private_glm(
     read, d, found, target = read_regression(network, shards, None, target)
     if found is not None and names is not None and tuple(names) != found:
         raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
-    columns = _names(found or names, d, bool(intercept))
+    columns = column_names(found or names, d, bool(intercept))
     response = target or ("y" if "y" not in columns else "target")
     unit = read_scale(scale, (*columns, response), "column of X and one for the target")
     check_mask(mask, GaussianMask)
@@ -177,7 +177,7 @@ def _per_row(who: str, name: str, given: Any, rows: int) -> npt.NDArray[np.float
     return values
 
 
-def _names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
+def column_names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
     if names is None:
         return tuple(f"x{k}" for k in range(d))
     columns = tuple(names)
