@@ -233,8 +233,7 @@ def test_differences_of_risk_sets_are_sums_over_departures():
     first = next(k for k, shown in enumerate(fit.shown) if shown.iterate)
     agreed = fit.runs[first].x[0] * fit.nobs
     leave = agreed[3 : 3 + 3 * 6].reshape(3, 6)
-    unit = 2.0 ** np.rint(np.log2(x.std(axis=0)))  # about the deviation
-    own = (x[time <= 5] - x.mean(axis=0)) / unit
+    own = (x[time <= 5] - x.mean(axis=0)) / x.std(axis=0)
     assert leave[0, 0] == pytest.approx(len(own))
     np.testing.assert_allclose(leave[0, 1:3], own.sum(axis=0), rtol=1e-4)  # about the mean
 

@@ -17,6 +17,7 @@ from sottovoce.statistics.agreements import Shown, SimulatedAgreements, Simulati
 from sottovoce.statistics.algorithmic_excess import determined_rows, step_numbers
 from sottovoce.statistics.disclosure import disclosure_of, smallest_group
 from sottovoce.statistics.mean_and_covariance import agreed_count
+from sottovoce.statistics.settled import settled, voted
 
 COMMON: dict[str, Any] = {"status": sv.Status.CONVERGED, "parties": 5, "runs": (), "problems": (), "masks": ()}
 PATH = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
@@ -24,7 +25,7 @@ PATH = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
 
 def newton(k=3, steps=6, nobs=400, terms=("Intercept", "age", "bmi"), **more):
     """A model as it is fitted: rows, a step after the other with votes that ride along, the last one the answer."""
-    shown = [Shown("the number of rows", 1, (int(nobs),)), Shown("votes on the signs", 2, (3, 0))]
+    shown = [Shown("the number of rows", 1, (int(nobs),)), Shown("votes on the signs", 0, (), votes=2)]
     for step in range(steps):
         last = step == steps - 1
         shown += [Shown("objective, score and information", step_numbers(k), None, iterate=not last, votes=8)]
@@ -185,13 +186,16 @@ def test_small_counts_and_votes():
 
 
 def test_what_is_known_already_is_no_cell():
-    for of in ("votes on the penalty", "parties who find no variation", "centres, which follow from these"):
-        known = Statistic(**COMMON, shown=(Shown(of, 2, (1, 3), True),))
-        assert known.small_cells() == {}
-        assert (known.disclosure.iterates, known.disclosure.excess) == (0, 0)
-        assert "1 agreement showed nothing, and 2 votes or known numbers that tell nothing more." in (
-            known.disclosure.summary()
-        )
+    agreements = SimulatedAgreements(Simulation(sv.Network.ring(3), "tree", None, None, 1e-9, None, None, None))
+    voted(agreements, np.array([[1, 0], [0, 0], [1, 1]]), of="votes on the penalty")
+    settled(agreements, np.array([[0.5], [0.5], [0.5]]), of="centres, which follow from these")
+    known = Statistic(*agreements.made)
+    assert [each.is_public for each in known.shown] == [True, True]
+    assert known.small_cells() == {}
+    assert (known.disclosure.iterates, known.disclosure.excess) == (0, 0)
+    assert known.disclosure.summary().startswith(
+        "2 agreements showed nothing, and 5 votes or known numbers that tell nothing more."
+    )
 
 
 def test_votes_that_ride_along_are_no_numbers_of_the_data():
@@ -267,7 +271,7 @@ def test_json_and_notebooks():
     assert set(told) == {field.name for field in dataclasses.fields(Disclosure)} | {"enough_rows", "words"}
     assert told["shown"][:2] == [
         {"of": "the number of rows", "numbers": 1, "exact": True, "iterate": False},
-        {"of": "votes on the signs", "numbers": 2, "exact": True, "iterate": False},
+        {"of": "votes on the signs", "numbers": 0, "exact": True, "iterate": False},
     ]
     assert told["shown"][2] == {
         "of": "objective, score and information",

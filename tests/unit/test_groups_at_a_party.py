@@ -16,15 +16,15 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.data.sources import open_source
-from sottovoce.errors import InvalidInput
+from sottovoce.errors import InvalidInput, Undetermined
 from sottovoce.statistics.agreements import Agreements
 from sottovoce.statistics.analyses import ANALYSES
-from sottovoce.statistics.groups.moments import ABOVE, check_varies
+from sottovoce.statistics.groups.moments import SMALLEST, check_varies
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
 
 N = 4
 NOISE = 1e-9
-EDGE = 200 * 2 ** -(3 + ABOVE)  # a deviation between two units: parties that hold a little more vote for the larger
+EDGE = 200 * SMALLEST  # a deviation that some parties find too small for a unit, and others do not
 SCHEMA = sv.Schema(
     {
         "arm": {"type": "category", "levels": ["a", "b", "c", "d"]},
@@ -59,16 +59,16 @@ class AtOneParty(Agreements):
         super().__init__(N, [f"clinic {i}"], 1e-9)
         self.meeting, self.i, self.rng = meeting, i, np.random.default_rng(i)
 
-    def mean(self, contributions, mask, degree=1, *, of="", iterate=False):
+    def mean(self, contributions, mask, degree=1, **told):
         if degree == 0:
             assert np.abs(contributions).max() <= N * (1 + 1e-6)
-        agreed = super().mean(contributions, mask, degree, of=of, iterate=iterate)
+        agreed = super().mean(contributions, mask, degree, **told)
         if degree == 0:
             assert np.abs(agreed).max() <= 1 + 1e-6
         return agreed
 
-    def total(self, counts, mask, *, of_rows=True, of=""):
-        total = super().total(counts, mask, of_rows=of_rows, of=of)
+    def total(self, counts, mask, **told):
+        total = super().total(counts, mask, **told)
         assert (total >= counts[0]).all()  # as the runtime checks
         return total
 
@@ -163,7 +163,7 @@ def test_the_majority_says_whether_anything_varies():
             votes = [threads.submit(check_varies, AtOneParty(meeting, i), np.array([own]), 1.0, "no") for i, own in of]
         return {type(each.exception()) for each in votes}
 
-    assert vote([1e-9, 1e-9, 1e-9, 1.0]) == {InvalidInput}
+    assert vote([1e-9, 1e-9, 1e-9, 1.0]) == {Undetermined}
     assert vote([1e-9, 1.0, 1.0, float("nan")]) == {type(None)}
 
 

@@ -118,7 +118,7 @@ def test_most_votes_win_and_the_larger_penalty_of_two():
     class Agreements:
         parties = 3
 
-        def total(self, counts, mask, of_rows, of):
+        def total(self, counts, mask, *, of_rows, of, votes):
             return counts.sum(axis=0)
 
     errors = np.array([[[3.0, 3.0], [1.0, 1.2], [1.0 + off, 1.2 + off]] for off in (1e-10, -1e-10, -1e-10)])

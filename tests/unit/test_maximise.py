@@ -12,7 +12,8 @@ from sottovoce.statistics.agreements import DEFAULT_MASK, carried
 from sottovoce.statistics.likelihood import columns as standard
 from sottovoce.statistics.likelihood.columns import agreed_columns
 from sottovoce.statistics.likelihood.maximise import MOST, maximise, numbers, packed, unpacked
-from sottovoce.statistics.likelihood.powers import agreed_powers, exponents
+from sottovoce.statistics.orders import exponents
+from sottovoce.statistics.settled import settled_powers
 
 
 def climb(parts, start, names=("a",), **options):
@@ -229,8 +230,8 @@ def test_columns_are_the_same_to_the_bit_however_parties_hold_their_means(rng):
         assert columns.terms == ("Intercept", "a", "b", "c")
         assert mean == pytest.approx(np.mean(array[:, 0] ** 2), rel=1e-7)
     z = columns.matrix(array)
-    assert np.abs(z[:, 1:3].mean(axis=0)).max() < 0.01
-    assert (np.abs(np.log2(z[:, 1:3].std(axis=0))) < 0.51).all()  # to a power of two
+    np.testing.assert_allclose(z[:, 1:3].mean(axis=0), 0, atol=1e-5)  # of b, 500 times what parties are apart
+    np.testing.assert_allclose(z[:, 1:3].std(axis=0), 1, rtol=1e-2)
     theta = rng.normal(size=4)
     np.testing.assert_allclose(z @ theta, np.column_stack([np.ones(41), array]) @ columns.back @ theta, rtol=1e-12)
     assert sum(len(rows[0]) - 1 for rows in meeting.sent[:2]) == standard.numbers(3, also=1)
@@ -241,7 +242,10 @@ def test_sizes_at_a_border_are_the_same_everywhere():
     border = np.sqrt(2.0)
     held = border * (1 + 1e-9 * np.array([-1, 1, 1, -1, 1]))
     assert len(set(exponents(held))) == 2
-    found, _ = together(lambda agreements, i: agreed_powers(agreements, held[i : i + 1, None], "it")[0], 5)
+    found, _ = together(lambda agreements, i: settled_powers(agreements, held[i : i + 1, None], of="it")[0], 5)
     assert len(set(found)) == 1
     assert found[0] in (1.0, 2.0)
+    odd = np.array([[0.0, np.nan, 1e-300, 3e250]])
+    ((one, two, *found), *_), _ = together(lambda agreements, i: settled_powers(agreements, odd, of="it"), 3)
+    assert (one, two, *np.log2(found)) == (1.0, 1.0, -997, 832)
     assert exponents(np.array([0.0, -1.0, np.nan, 1e-300, 8.0])).tolist() == [0, 0, 0, -997, 3]

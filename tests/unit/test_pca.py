@@ -48,7 +48,7 @@ def test_a_constant_column_has_no_part_unless_columns_are_standardised(study):
 
 def test_the_sign_is_what_most_parties_say():
     class Agreements:
-        def total(self, counts, mask, of_rows, of):
+        def total(self, counts, mask, *, of_rows, of, votes):
             return counts.sum(axis=0)
 
     one, two = [0.8, -0.6 - 1e-12], [0.6, -0.8]

@@ -37,8 +37,7 @@ class Shown:
     Attributes
     ----------
     of : str
-        What the sums are of. What begins with "votes" or "parties who" counts parties and no rows, and what ends with
-        "follow from these" was known from the sums before: neither tells anything of the rows.
+        What the sums are of.
     numbers : int
         How many sums, without votes.
     counts : tuple of int, optional
@@ -59,8 +58,7 @@ class Shown:
     @property
     def is_public(self) -> bool:
         """Whether it tells nothing of the rows that was not known before."""
-        known = self.of.startswith(("votes", "parties who")) or self.of.endswith("follow from these")
-        return known or not self.numbers
+        return not self.numbers
 
 
 Made = tuple[

@@ -142,12 +142,12 @@ def disclosure_of(statistic: Statistic, *, network: Network | None = None, min_c
     if network is None and statistic.problems:
         network = statistic.problems[0].network
     shown = statistic.shown
-    iterates = sum(each.numbers for each in shown if each.iterate and not each.is_public)
+    iterates = sum(each.numbers for each in shown if each.iterate)
     parameters = rows = determined = None
     excess, size = iterates, statistic._model_size()
     if size is not None:
         parameters, covariates, rows = map(int, size)
-        reals = sum(each.numbers for each in shown if each.counts is None and not each.is_public)
+        reals = sum(each.numbers for each in shown if each.counts is None)
         if covariates and reals:  # by counting: see algorithmic_excess
             determined, excess = reals // covariates, min(iterates, rows * covariates)
     group = None if network is None else smallest_group(network)
@@ -165,7 +165,7 @@ def small_cells(shown: Iterable[Shown], min_cell: int) -> dict[str, tuple[int, .
     found: dict[str, tuple[int, ...]] = {}
     for each in shown:
         small = tuple(count for count in each.counts or () if 0 < count < min_cell)
-        if small and not each.is_public:
+        if small:
             found[each.of] = found.get(each.of, ()) + small
     return found
 
@@ -182,10 +182,9 @@ def smallest_group(network: Network) -> int | None:
 
 
 def _sums(shown: tuple[Shown, ...]) -> str:
-    public = sum(each.votes + (each.numbers if each.is_public else 0) for each in shown)
-    telling = [each for each in shown if not each.is_public]
-    counts = sum(each.numbers for each in telling if each.counts is not None)
-    reals = sum(each.numbers for each in telling if each.counts is None)
+    public = sum(each.votes for each in shown)
+    counts = sum(each.numbers for each in shown if each.counts is not None)
+    reals = sum(each.numbers for each in shown if each.counts is None)
     kinds = [_many(reals, "real number")] * (reals > 0) + [_many(counts, "exact count")] * (counts > 0)
     rest = f", and {_many(public, 'vote or known number', 'votes or known numbers')} that tell nothing more"
     return f"{_many(len(shown), 'agreement')} showed {' and '.join(kinds) or 'nothing'}{rest if public else ''}."

@@ -22,18 +22,18 @@ from ...costs.base import Array
 from ...errors import NotConverged, Undetermined
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import ModularMask
-from ..groups.moments import MOMENT_STAGES, Powers, agreed_moments
+from ..groups.moments import MOMENT_COUNTS, MOMENT_STAGES, Powers, agreed_moments
+from ..orders import LOWEST, exponents, mean_power
 from .effects import Estimate
 from .meta_result import MetaAnalysis
 
 if TYPE_CHECKING:
     from ..agreements import Agreements
 
-EXPONENTS = 2**10  # added to logarithms of weights, as counts are not negative
 FRACTION = 2.0**8  # of the mean weight, the unit of their rounded sum
 STAGES = 3 + MOMENT_STAGES + 1
 NUMBERS = 2 + 4 + 2
-COUNTS = 2 + 1 + 2
+COUNTS = 2 + 1 + MOMENT_COUNTS
 
 
 def meta_program(
@@ -104,14 +104,13 @@ def _program(
 def _rough_total(agreements: Agreements, w: Array, nobody: str) -> tuple[int, float]:
     """How many have an estimate, and a number not far above ``sum w``, the same at all parties."""
     there = w > 0
-    exponents = np.where(there, np.rint(np.log2(np.where(there, w, 1.0))) + EXPONENTS, 0)
-    votes = np.column_stack([there, np.clip(exponents, 0, 2 * EXPONENTS)]).astype(np.int64)
-    k, exponent = agreements.total(
-        votes, ModularMask(), of_rows=False, of="parties with an estimate, and binary orders of their weights", votes=2
+    own = np.column_stack([there, there * (exponents(w) + LOWEST)]).astype(np.int64)
+    k, orders = agreements.total(
+        own, ModularMask(), of_rows=False, of="parties with an estimate, and binary orders of their weights", votes=2
     ).tolist()
     if not k:
         raise Undetermined(nobody)
-    unit = 2.0 ** (round(exponent / k) - EXPONENTS) / FRACTION
+    unit = mean_power(orders, k) / FRACTION
     most = (2**45 - 1) // agreements.parties
     rounded = np.minimum(np.ceil(w / unit), most).astype(np.int64)[:, None]
     return k, unit * int(agreements.total(rounded, ModularMask(), of_rows=False, of="weights, rounded")[0])

@@ -24,7 +24,7 @@ from ..analysis import Analysis
 from .cohort import Cohort
 from .columns import NUMBERS, column_of, frame, levels_of
 from .comparison import unbiased
-from .moments import MOMENT_STAGES, Grouped, agreed_moments, grouping, no_groups
+from .moments import MOMENT_COUNTS, MOMENT_STAGES, Grouped, agreed_moments, grouping, no_groups
 from .quantiles import check_ways, most_counts, values_of
 from .search import Grid, Series, agreed_quantiles
 
@@ -192,7 +192,7 @@ class CohortAnalysis(Analysis, ABC):
     def counts(self) -> int:
         levels = sum(len(levels) for _, levels in self._categories)
         searched = sum(most_counts(grid, self.ways, len(QUARTILES)) for grid in self._grids.values())
-        return len(self.groups) * (1 + levels + 2 * len(self._numeric) + searched)
+        return len(self.groups) * (1 + levels + MOMENT_COUNTS * len(self._numeric) + searched)
 
     @property
     def parameters(self) -> int:

@@ -20,7 +20,7 @@ from ..analysis import Analysis
 from ..statistic import Value
 from .columns import chosen_levels, frame, level_column, levels_of, number_column
 from .finding import Finding, numbers
-from .moments import MOMENT_STAGES, Grouped, Moments, agreed_moments, grouping
+from .moments import MOMENT_COUNTS, MOMENT_STAGES, Grouped, Moments, agreed_moments, grouping
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,7 +157,7 @@ class Comparison(Analysis, ABC):
 
     @property
     def counts(self) -> int:
-        return 3 * self.grouped.groups + 1
+        return (1 + MOMENT_COUNTS) * self.grouped.groups + 1
 
     @property
     def parameters(self) -> int:

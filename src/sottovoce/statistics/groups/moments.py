@@ -1,13 +1,13 @@
 """Counts, means and variances by group, with the digits of each group's own spread.
 
 A public range may be far wider than the data. So there are two rounds: the first gives a rough mean and deviation, in
-units of the range; the parties vote on a common centre and unit that are near them, as integers, the same everywhere;
+units of the range; the parties settle on a centre and a unit from them, the same everywhere;
 the second is about that centre, in that unit. What it shows follows from what the first has shown:
 
     n                                   agreement 1, integers
     sum (x - c)/u, sum ((x - c)/u)^2    agreement 2, with c and u of the schema
-    votes on c and u                    agreement 3, integers
-    the same sums                       agreement 4, with the c and u of the vote
+    c and u                             agreement 3, integers
+    the same sums                       agreement 4, with these c and u
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ from ...costs.base import Array
 from ...data.rows import Rows
 from ...errors import Undetermined
 from ...pdmm.masks import GaussianMask
-from ...pdmm.modular_mask import Integers, ModularMask
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
+from ..settled import integers, majority, settled, voted
 
 # Of groups (G, d): sums of (x - c)/u and of its squares, side by side (G, 2d).
 Powers = Callable[[Array, Array], Array]
 
-SMALLEST = -12  # 2^-12 of the first unit, the deviation below which a variance drowns in what tol leaves of its square
-LARGEST = 40
-PLACES = 20  # bits of a centre: its error is then small against the smallest unit
-ZERO = 2.0**32  # votes are not negative, as counts are not
-ABOVE = 0.05  # binary orders by which a unit is larger than the deviation, at least
+SMALLEST = 2.0**-12  # of the first unit, the deviation below which a variance drowns in what tol leaves of its square
+LARGER = 1.04  # a unit, than the deviation that it was made from
 CONSTANT = 1e-7  # in units of the range: no data have such a deviation, but tol may leave it of a constant
 MOMENT_STAGES = 3  # after the counts
+MOMENT_COUNTS = integers(2)  # for each group and column
 
 
 @dataclass(frozen=True)
@@ -130,34 +129,20 @@ def agreed_moments(
         return found[:, :, :d], found[:, :, d:]
 
     mean, square = agreed(0 if ranged else 2)
-    places, orders = _votes(agreements, mean, square - mean**2)
-    c, u = c + u * places, u * orders
+    deviation = LARGER * np.sqrt(np.maximum(square - mean**2, SMALLEST**2))
+    held = np.hstack([mean.reshape(len(mean), -1), deviation.reshape(len(mean), -1)])
+    about, _ = settled(agreements, held, of="centres and units that follow from these")
+    place, size = about.reshape(2, G, d)
+    c, u = c + u * place, u * size
     mean, square = agreed(0)
     empty = np.broadcast_to((weight <= 0)[..., None], mean.shape)
     variance = u**2 * np.maximum(square - mean**2, 0.0)
     return Moments(np.where(empty, np.nan, c + u * mean), np.where(empty, np.nan, variance), u)
 
 
-def _votes(agreements: Agreements, mean: Array, variance: Array) -> tuple[Array, Array]:
-    """A centre and a unit for each group and column, ``(G, d)``, the same at all parties: each rounds what it holds,
-    and the mean of the integers is taken."""
-    most = (2.0**45 - 1) // agreements.parties
-    place = np.clip(np.rint(mean * 2**PLACES) + ZERO, 0, most)
-    order = np.ceil(np.log2(np.maximum(variance, 4.0**SMALLEST)) / 2 + ABOVE)
-    order = np.clip(order, SMALLEST, LARGEST) - SMALLEST
-    votes = np.stack([place, order], axis=1).astype(np.int64)
-    total = agreements.total(
-        votes.reshape(len(votes), -1), ModularMask(), of_rows=False, of="votes on units that follow from agreed sums"
-    )
-    place, order = np.rint(total.reshape(2, *mean.shape[1:]) / agreements.parties)
-    return (place - ZERO) / 2.0**PLACES, 2.0 ** (order + SMALLEST)
-
-
 def check_varies(agreements: Agreements, spread: Array, unit: float, sentence: str) -> None:
     """Refuse a deviation of 0, ``(local,)`` as each holds it. Parties might differ about what is 0, so they vote."""
-    flags = (~(spread > CONSTANT * unit)).astype(np.int64)[:, None]
-    against = agreements.total(
-        flags, ModularMask(), of_rows=False, of="parties who find no variation in what is agreed"
-    )
-    if 2 * against[0] > agreements.parties:
+    flags = ~(spread > CONSTANT * unit)[:, None]
+    against = voted(agreements, flags, of="parties who find no variation in what is agreed")
+    if majority(agreements, against)[0]:
         raise Undetermined(sentence)

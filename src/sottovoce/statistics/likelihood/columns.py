@@ -16,13 +16,10 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...data.rows import Rows, Terms
 from ...pdmm.masks import GaussianMask
-from ...pdmm.modular_mask import ModularMask
 from ..agreements import Agreements, resolution
-from .powers import LOWEST, exponents, mean_exponents
+from ..settled import integers, majority, settled
 
 AGREEMENTS = 3  # that ``agreed_columns`` takes, at most: one of them on counts
-FINE = 2.0**20  # steps of a centre in a unit of scale
-MOST = 2.0**24  # of a centre in units of scale, divided by the parties: sums stay far below 2^45
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,18 +126,13 @@ def agreed_columns(
 
     sums = np.array([squares(*own) for own in zip(rows, centres, strict=True)])
     moments = agreements.mean(share * sums, mask, degree=2, of="squares of the columns about their means")
-    # A column that does not vary stays one of zeros, and is found by its information; it must not be divided by 0.
     least = 100 * resolution(mask)
-    flat = moments <= least
-    deviations = np.where(flat, 1.0, np.sqrt(np.maximum(moments, least)))
-    most = MOST / agreements.parties
-    steps = np.rint(FINE * (np.clip(centres, -most, most) + most))
-    votes = np.column_stack([exponents(deviations) + LOWEST, flat, *([steps] if intercept else [])]).astype(np.int64)
-    of = "what the columns are standardised by"
-    total = agreements.total(votes, ModularMask(), of_rows=False, of=of, votes=votes.shape[1])
-    deviation, still = 2.0 ** mean_exponents(agreements, total[:d]), total[d : 2 * d] * 2 > agreements.parties
-    centre = np.rint(total[2 * d :] / agreements.parties) / FINE - most if intercept else np.zeros(d)
-    columns = Columns(names, intercept, centre * unit, deviation * unit, still)
+    held = np.hstack([np.sqrt(np.maximum(moments, least)), *([centres] if intercept else [])])
+    about, votes = settled(agreements, held, moments <= least, of="what the columns are standardised by")
+    flat = majority(agreements, votes)
+    # A column that does not vary stays one of zeros, and is found by its information; it must not be divided by 0.
+    deviation, centre = np.where(flat, 1.0, about[:d]), about[d:] if intercept else np.zeros(d)
+    columns = Columns(names, intercept, centre * unit, deviation * unit, flat)
     return [columns] * len(rows), found[:, split:]
 
 
@@ -151,4 +143,4 @@ def numbers(d: int, also: int = 0) -> int:
 
 def counts(d: int) -> int:
     """How many integers of a party travel for ``d`` columns, at most."""
-    return 3 * d
+    return integers(2 * d, votes=d)

@@ -27,6 +27,7 @@ from ...costs.base import Array
 from ...errors import Undetermined
 from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements, carried, resolution
+from ..settled import majority
 from .climb import REACH, Climb, packed, unpacked
 
 __all__ = ["MOST", "REACH", "Maximum", "Sums", "maximise", "numbers", "packed", "refuse", "unpacked"]
@@ -160,10 +161,10 @@ def maximise(
         halve = votes[1]
         if 0 < halve < n:
             for climb in climbs:
-                climb.overrule(2 * halve > n)
+                climb.overrule(bool(majority(agreements, halve)))
             sums, votes = agree()
-        refuse(votes[2:-1] * 2 > n, names, begun=steps > 2, infinite=infinite)
-        if votes[0] * 2 > n and not votes[-1]:
+        refuse(majority(agreements, votes[2:-1]), names, begun=steps > 2, infinite=infinite)
+        if majority(agreements, votes[0]) and not votes[-1]:
             break
     ended = [unpacked(own, k) for own in packs()]
     agreements.shown[-1] = replace(agreements.shown[-1], iterate=False)

@@ -14,9 +14,10 @@ from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
 from ...errors import InvalidInput, NotConverged
-from ...pdmm.modular_mask import Integers, ModularMask
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..settled import integers, voted
 from ..statistic import Statistic
 from .equation import Columns
 from .moments import ANYTHING, VARIES, agreed_moments
@@ -60,10 +61,8 @@ def components_program(
 def _pivots(agreements: Agreements, components: Array) -> Integers:
     """By component its largest loading, in the eyes of most parties: the one that is to be positive."""
     largest = np.abs(components).argmax(axis=2)
-    votes = (largest[:, :, None] == np.arange(components.shape[2])).astype(np.int64)
-    said = agreements.total(
-        votes.reshape(len(votes), -1), ModularMask(), of_rows=False, of="votes on the signs of components"
-    )
+    votes = largest[:, :, None] == np.arange(components.shape[2])
+    said = voted(agreements, votes.reshape(len(votes), -1), of="votes on the signs of components")
     return np.asarray(said.reshape(votes.shape[1:]).argmax(axis=1))
 
 
@@ -130,7 +129,7 @@ class ComponentsModel(Analysis):
     @property
     def counts(self) -> int:
         k = len(self.columns)
-        return 1 + (2 * k + 3 * (2 * k + 1)) + k * self._count
+        return 1 + integers(2 * k + 1, votes=2 * k) + k * self._count
 
 
 def check_components(components: int | None, columns: int) -> None:

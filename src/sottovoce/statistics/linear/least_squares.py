@@ -23,9 +23,9 @@ from ...data.rows import Rows
 from ...errors import Undetermined
 from ..agreements import Agreements
 from ..least_squares import RIGHT
+from ..settled import Flags, majority, settled
 from .equation import Equation
 from .moments import NOT_ZERO, VARIES, Moments, agreed_moments, left_open
-from .settled import Flags, majority, settled
 
 ROBUST = ("HC0", "HC1", "HC2", "HC3")
 POWER = {"HC0": 0, "HC1": 0, "HC2": 1, "HC3": 2}  # of 1/(1 - h)

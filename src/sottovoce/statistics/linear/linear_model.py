@@ -17,6 +17,7 @@ from ...data.selection import INTERCEPT, ModelColumns
 from ...errors import InvalidInput
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..settled import integers
 from ..statistic import Statistic
 from .equation import Equation, check_weights
 from .least_squares import ROBUST
@@ -121,4 +122,4 @@ class LinearModel(Analysis):
     @property
     def counts(self) -> int:
         k, p = len(self.selection.slopes) + 1, self.parameters
-        return 1 + (2 * k + 3 * (2 * k + 1)) + (p + 2 + 3 * (p + 1))
+        return 1 + integers(2 * k + 1, votes=2 * k) + integers(p + 1, votes=p + 2)

@@ -21,9 +21,9 @@ from ...data.rows import Rows, Sides
 from ...errors import Undetermined
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements, resolution
+from ..settled import Flags, majority, settled
 from .equation import Columns
 from .folds import fold_of
-from .settled import Flags, majority, settled
 
 LARGER = 1.02  # a unit, than the deviation that it was made from
 FLAT = 4.0  # a variance, in units of what the agreement leaves open, that is none
@@ -136,7 +136,7 @@ def _rough(
     numbers, votes = settled(
         agreements,
         np.hstack([total, mean, spread]),
-        np.hstack([flat, nothing]).astype(np.int64),
+        np.hstack([flat, nothing]),
         of="centres and units of the columns, which follow from these",
     )
     said = majority(agreements, votes)

@@ -17,14 +17,14 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...errors import InvalidInput, NotConverged, is_number
-from ...pdmm.modular_mask import Integers, ModularMask
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
+from ..settled import majority, voted
 from .elastic_net import elastic_net_path
 from .equation import Equation
 from .folds import check_folds
 from .moments import NOT_ZERO, VARIES, Moments, agreed_moments
 from .penalty_path import LassoPath, PenaltyPath, RidgePath
-from .settled import majority
 
 RIDGE_PENALTIES = np.logspace(2, -4, 25)  # unless told, per row, in units of a column's variance
 LASSO_PENALTIES = np.logspace(0, -3, 50)  # unless told, in units of the least that leaves no column in
@@ -207,15 +207,15 @@ def _voted(agreements: Agreements, errors: Array) -> tuple[int, int]:
     within = (mean <= (mean[at, least] + se[at, least])[:, None]).argmax(axis=1)
     votes: Integers = np.zeros((len(errors), 2, mean.shape[1]), np.int64)
     votes[at, 0, least] = votes[at, 1, within] = 1
-    said = agreements.total(votes.reshape(len(errors), -1), ModularMask(), of_rows=False, of="votes on the penalty")
+    said = voted(agreements, votes.reshape(len(errors), -1), of="votes on the penalty")
     chosen = said.reshape(2, -1).argmax(axis=1)
     return int(chosen[0]), int(chosen[1])
 
 
 def _selected(agreements: Agreements, paths: Array, best: tuple[int, int]) -> Array:
     """Which columns are in at these penalties, ``(2, d)``, in the eyes of most parties."""
-    votes = (paths[:, best] != 0).astype(np.int64)
-    said = agreements.total(votes.reshape(len(paths), -1), ModularMask(), of_rows=False, of="votes on the columns")
+    votes = paths[:, best] != 0
+    said = voted(agreements, votes.reshape(len(paths), -1), of="votes on the columns")
     return np.asarray(majority(agreements, said).reshape(2, -1))
 
 

@@ -13,6 +13,7 @@ from ...data.selection import ModelColumns
 from ...errors import InvalidInput
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..settled import integers
 from ..statistic import Statistic
 from .linear_model import equation_of, model_columns
 from .new_rows import schema_text
@@ -79,7 +80,7 @@ class RidgeModel(Analysis):
     def counts(self) -> int:
         k = len(self.selection.slopes) + 1
         votes = 2 * self.penalty.count * (self.penalty.cut > 1) + 2 * (k - 1) * (self.penalty.l1_ratio is not None)
-        return self.penalty.cut + (2 * k + 3 * (2 * k + 1)) + votes
+        return self.penalty.cut + integers(2 * k + 1, votes=2 * k) + votes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,7 +8,7 @@ from ...costs.base import Array
 from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements
 from ..likelihood.maximise import Maximum
-from ..likelihood.powers import agreed_powers
+from ..settled import settled_powers
 from .glm_fit import GLMFit
 from .glm_model import Known
 from .glm_sums import Part
@@ -30,7 +30,7 @@ def closed(
     N, df, n = known.N, known.N - model.k, agreements.parties
     # Deviances of a good fit are small: they are agreed on in units of their own.
     held = -2 * np.column_stack([top.sums[:, 0], first]) * known.size  # without a penalty
-    fit, nothing = agreed_powers(agreements, held, "orders of magnitude of the deviances")
+    fit, nothing = settled_powers(agreements, held, of="orders of magnitude of the deviances")
     estimated = model.family.estimated
     unit = np.array([fit if estimated else N, fit, nothing, min(N, known.size * known.weight)])
     own_sums = [_residuals(part, eta) / unit for part, eta in zip(parts, null, strict=True)]

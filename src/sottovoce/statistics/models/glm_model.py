@@ -10,7 +10,7 @@ from ...costs.base import Array
 from ...data.rows import Rows
 from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers, ModularMask, check_size
-from ..likelihood.powers import LOWEST, exponents
+from ..orders import LOWEST, exponents, mean_power
 from .families import Family
 from .links import Link
 
@@ -205,7 +205,7 @@ class GLMModel:
             raise Undetermined("no party has any rows.")
         if self.k > N and not self.ridge:
             raise Undetermined(f"{N} observations do not determine {self.k} parameters.")
-        size, level, common = N, 0.0, False
+        size, level, common = N, 1.0, False
         if self.binary:
             events, others = next(left), next(left)
             if not (events and others):
@@ -219,10 +219,10 @@ class GLMModel:
             if size == 0:
                 raise Undetermined(f"all counts {self.response!r} of all parties are 0: the rate has no logarithm.")
         if self.positive:
-            level = float(np.rint(next(left) / N)) - LOWEST
-        weight = float(np.rint(next(left) / N)) - LOWEST if self.weights is not None else 0.0
+            level = mean_power(next(left), N)
+        weight = mean_power(next(left), N) if self.weights is not None else 1.0
         shift = float(np.rint(next(left) / N)) - OFFSET_LOWEST if self.moved else 0.0
-        return Known(N, self.brought(size, N), common, 2.0**level, 2.0**weight, shift)
+        return Known(N, self.brought(size, N), common, level, weight, shift)
 
     def brought(self, size: int, N: int) -> int:
         """What brings the information to size 1, from the events or the counts of all parties."""

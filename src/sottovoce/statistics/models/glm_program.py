@@ -24,7 +24,8 @@ from ..likelihood import columns as standard
 from ..likelihood import maximise as climbing
 from ..likelihood.columns import agreed_columns
 from ..likelihood.maximise import REACH, Maximum, maximise, packed
-from ..likelihood.powers import exponents
+from ..orders import exponents
+from ..settled import integers
 from . import glm_closing as closing
 from .glm_fit import GLMFit
 from .glm_model import GLMModel, Known
@@ -53,7 +54,7 @@ def numbers_of(model: GLMModel) -> int:
 
 def counts_of(model: GLMModel) -> int:
     """How many integers of a party travel, at most."""
-    return 6 + 2 + standard.counts(len(model.names) + 1) + 2
+    return 6 + 2 + standard.counts(len(model.names) + 1) + integers(2)
 
 
 def _fitted(agreements: Agreements, rows: Sequence[Rows], model: GLMModel, mask: GaussianMask) -> GLMFit:

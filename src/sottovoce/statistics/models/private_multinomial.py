@@ -21,7 +21,7 @@ from ...pdmm.shards import whose
 from ..agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import maximise, packed
-from ..likelihood.powers import LOWEST, exponents
+from ..orders import LOWEST, exponents, mean_power
 from ..shards import Shards, read_regression, read_scale
 from .level_model import check_enough
 from .multinomial import softmax_sums
@@ -175,7 +175,7 @@ def _fitted(agreements: Agreements, rows: Sequence[Rows], model: _Model) -> Mult
         raise Undetermined(f"no row of any party is at the level {', '.join(empty)}. Leave it out.")
     if not model.ridge:
         check_enough(N, others * p)
-    weight = 2.0 ** float(np.rint(sizes / N) - LOWEST)
+    weight = mean_power(int(sizes), N)
     found, shares = agreed_columns(
         agreements, rows, N, model.mask, model.names, model.unit, intercept=model.intercept,
         also=lambda block: model.at(block) * model.w(block)[:, None] / weight,

@@ -17,8 +17,8 @@ import numpy as np
 
 from ...costs.base import Array
 from ...errors import InvalidInput, Undetermined
-from ...pdmm.modular_mask import ModularMask
 from ..likelihood.maximise import refuse
+from ..settled import majority, voted
 from .ratio_point import TINY, Point, Task, visit
 from .ratio_point import numbers as numbers_of_visit
 
@@ -44,10 +44,10 @@ def grid(observations: int) -> Array:
 
 def best_ratio(task: Task) -> tuple[Point, Point]:
     """The maximum, and the point without variance between parties, as the first local party holds them."""
-    local, parties = len(task.own), task.agreements.parties
+    local = len(task.own)
     nothing = np.zeros((local, 2))
     pooled, _, votes = visit(task, np.zeros(local), 0.0, nothing, checked=True)
-    refuse(votes[1:] * 2 > parties, task.names, begun=False, infinite="")
+    refuse(majority(task.agreements, votes[1:]), task.names, begun=False, infinite="")
     points, at, ratios = pooled, 0, grid(task.observations)
     for _ in range(LOOKS):
         if (best := _look(task, points, pooled)) == at:
@@ -57,9 +57,9 @@ def best_ratio(task: Task) -> tuple[Point, Point]:
     if at == 0:
         return pooled[0], pooled[0]
     found = _climb(task, float(ratios[at]), points, pooled)
-    lower = np.array([[one.profile < two.profile] for one, two in zip(found, pooled, strict=True)], dtype=np.int64)
-    against = int(task.agreements.total(lower, ModularMask(), of_rows=False, of="votes for a ratio of 0")[0])
-    return (pooled[0] if against * 2 > parties else found[0]), pooled[0]
+    lower = np.array([[one.profile < two.profile] for one, two in zip(found, pooled, strict=True)])
+    against = voted(task.agreements, lower, of="votes for a ratio of 0")
+    return (pooled[0] if majority(task.agreements, against)[0] else found[0]), pooled[0]
 
 
 def _look(task: Task, points: Sequence[Point], pooled: Sequence[Point]) -> int:
@@ -84,7 +84,7 @@ def _look(task: Task, points: Sequence[Point], pooled: Sequence[Point]) -> int:
         lowest = int(none.slope > 0)
         exact = sums[-1] <= 100 * task.error(1.0)
         vote[-1 if exact else lowest + int(np.argmax(profile[lowest:]))] = 1
-    best = int(np.argmax(agreements.total(votes, ModularMask(), of_rows=False, of="votes for the best ratio")))
+    best = int(np.argmax(voted(agreements, votes, of="votes for the best ratio")))
     if best == GRID + 1:
         raise Undetermined(
             f"within the parties nothing is left of {task.response!r} beside the columns, to the precision of the "
@@ -95,19 +95,20 @@ def _look(task: Task, points: Sequence[Point], pooled: Sequence[Point]) -> int:
 
 def _climb(task: Task, near: float, points: list[Point], pooled: list[Point]) -> list[Point]:
     """Uphill in ``log theta`` from the points at a public ratio, the best on the grid."""
-    parties, floor = task.agreements.parties, 1e-6 / task.observations
+    floor = 1e-6 / task.observations
     good, places = points, np.log([point.theta for point in points])
     steps = np.array([_step(point.slope, point.information) for point in points])
     for _ in range(STEPS):
         trial = places + steps
         votes = np.column_stack([np.abs(steps) <= CLOSE, np.exp(trial) < floor]).astype(np.float64)
-        found, (last, none), (fell,) = visit(task, np.exp(trial), near, votes, good)
-        if none * 2 > parties:
+        found, *said = visit(task, np.exp(trial), near, votes, good)
+        last, none, fell = majority(task.agreements, np.concatenate(said))
+        if none:
             return pooled
-        if fell * 2 > parties:
+        if fell:
             steps = steps / 2
             continue
-        if last * 2 > parties:
+        if last:
             shown = task.agreements.shown
             shown[-2:] = [replace(each, iterate=False) for each in shown[-2:]]
             return found
