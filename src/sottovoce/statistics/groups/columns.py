@@ -99,8 +99,7 @@ def written(value: float, kind: str, resolution: float | None = None) -> str:
         return day(value).isoformat()
     if resolution is None or not resolution > 0:
         return f"{value:.4g}"
-    digits = math.floor(-math.log10(resolution))
-    return f"{round(value, digits):.{max(digits, 0)}f}"
+    return f"{value:.{max(0, math.floor(-math.log10(resolution)))}f}"
 
 
 def day(value: float) -> date:

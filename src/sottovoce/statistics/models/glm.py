@@ -157,7 +157,7 @@ def revealed_of(model: GLMModel) -> list[str]:
     found = [
         f"the numbers of {model.counted}",
         f"the sums of {len(model.names)} columns, of their squares about the means, and of {model.response}",
-        f"at every step of Newton's method the deviance, its score and its information: {1 + k + k * (k + 1) // 2} sums",
+        f"at every step of Newton's method deviance, score and information: {1 + k + k * (k + 1) // 2} sums",
         "the sums of squared residuals, and the log-likelihood",
     ]
     return found + (["the products of the scores of rows, for the errors"] if model.robust else [])
