@@ -4,7 +4,7 @@ The Python blocks of a page run in order, as one program, in a folder of their o
 
     <!-- printed -->
 
-or ``<!-- printed as Markdown -->``, the page has what was printed since the last such line, as it stands or as Markdown.
+or ``<!-- printed as Markdown -->``, the page has what was printed since the last such line.
 The source has no results, and reads well without them. Pictures that the program writes go to images/<page>.
 """
 

@@ -198,7 +198,7 @@ def test_unknown_and_missing_options(kind, tmp_path):
     with pytest.raises(InvalidFile, match="nonsense is not a known key"):
         read_asked(written(tmp_path, {"type": kind, **EXAMPLES[kind], "nonsense": 1}), SCHEMA, None)
     if kind != "describe":  # which takes all columns
-        with pytest.raises(InvalidFile, match="is missing|must|needs|has no"):
+        with pytest.raises(InvalidFile, match=r"is missing|must|needs|has no"):
             read_asked(written(tmp_path, {"type": kind}), SCHEMA, None)
 
 

@@ -13,7 +13,9 @@ from unit.test_programs import Meeting
 import sottovoce as sv
 from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput, Unsupported
+from sottovoce.statistics.models import variance_ratio
 from sottovoce.statistics.models.mixed import Mixed
+from sottovoce.statistics.models.ratio_point import visit
 from sottovoce.statistics.models.variance_ratio import best_ratio
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
 from sottovoce.statistics.tables import restored
@@ -91,6 +93,44 @@ def test_a_large_party_in_the_middle_does_not_hide_the_others(rng, monkeypatch):
     fit = study(shards).mixed("y ~ x", method="ml")
     assert pooled[0].slope < 0
     assert fit.tau2 > 0.5
+
+
+def climbed(shards, ratio, monkeypatch):
+    """The answer, where a climb from some ratio ends, the point without variance between parties, and the ratios on
+    the way."""
+    found, way = [], []
+
+    def recorded(task, theta, *arguments, **options):
+        way.append(float(theta[0]))
+        return visit(task, theta, *arguments, **options)
+
+    def from_there(task):
+        local = len(task.own)
+        pooled, start = (visit(task, np.full(local, at), at, np.zeros((local, 2)))[0] for at in (0.0, ratio))
+        found.extend([variance_ratio._climb(task, ratio, start, pooled)[0], pooled[0], np.array(way)])
+        return best_ratio(task)
+
+    monkeypatch.setattr("sottovoce.statistics.models.mixed.best_ratio", from_there)
+    monkeypatch.setattr(variance_ratio, "visit", recorded)
+    return study(shards).mixed("y ~ x"), *found
+
+
+def test_a_climb_that_goes_to_0_ends_there(rng, monkeypatch):
+    shards = tables(rng, (20, 20, 20), tau=0.0)
+    for shard in shards:
+        shard["y"] = shard["y"] - (shard["y"] - 1 - shard["x"]).mean()
+    _, found, pooled, way = climbed(shards, 0.1, monkeypatch)
+    assert found is pooled
+    assert (np.diff(way) < 0).all()
+    assert way[-1] < 1e-6 / 60 < way[-2]
+
+
+def test_a_step_that_goes_too_far_is_halved(rng, monkeypatch):
+    step, far = variance_ratio._step, [8.0] * 4  # the first of each party
+    monkeypatch.setattr(variance_ratio, "_step", lambda *of: far.pop() if far else step(*of))
+    fit, found, _, way = climbed(tables(rng), 1.0, monkeypatch)
+    np.testing.assert_allclose(np.log(way[:2]), [8.0, 4.0])
+    assert found.theta == pytest.approx(fit.tau2 / fit.scale, rel=1e-8)
 
 
 def test_parties_that_hold_numbers_a_little_differently_stay_together(rng):

@@ -79,7 +79,7 @@ def test_cuts_out_of_order_are_worse_than_no_columns(rng):
     """Such a point is left again: its objective is finite, and lower than that of the start."""
     rows = np.column_stack([rng.normal(size=40), rng.integers(0, 3, 40)])
     asked = Ordinal(schema=SCHEMA, formula="y ~ x")
-    sums = asked._sums(ArrayRows(rows), Columns(("x",), True, np.zeros(1), np.ones(1)))
+    sums = asked._sums(ArrayRows(rows), Columns(("x",), True, np.zeros(1), np.ones(1), np.zeros(1, dtype=bool)))
     low = sums(np.array([0.0, 1.0, -1.0]))
     assert low[0] == pytest.approx(-40 * (np.log(3) + 1))
     assert not low[1:].any()

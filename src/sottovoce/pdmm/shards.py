@@ -67,7 +67,7 @@ def read_pairs(network: Network, given: Any, target: str | None, kind: str = "no
         raise InvalidInput(f"{holders[0]}: its target must be one column; got {len(of_target)}.")
     if names is not None and of_target is not None and of_target[0] in names:
         raise InvalidInput(f"the target {of_target[0]!r} is among the columns that explain it. Drop it there.")
-    As = [A for A, _ in shards] if names is None else [A.reshape(len(A), -1) for A in in_order(left, names)]
+    As = [A for A, _ in shards] if names is None else [A.reshape(len(A), len(names)) for A in in_order(left, names)]
     bs = [b for _, b in shards] if of_target is None else [b.ravel() for b in in_order(right, of_target)]
     return Pairs(list(zip(As, bs, strict=True)), names, None if of_target is None else of_target[0])
 

@@ -56,9 +56,9 @@ class GLMFit(Fit):
     >>> shards = [([[0.0], [1.0], [2.0]], [0, 0, 1]), ([[0.0], [1.0]], [0, 1]), ([[2.0], [1.0], [2.0]], [1, 1, 0])]
     >>> fit = sv.private_glm(sv.Network.ring(3), shards, family="binomial", names=["dose"])
     >>> fit.terms, fit.params.round(4).tolist(), round(fit.deviance, 4), fit.df_resid
-    (('Intercept', 'dose'), [-1.4697, 1.2931], 9.2981, 6)
+    (('Intercept', 'dose'), [-1.6392, 1.4381], 9.103, 6)
     >>> fit.predict([[1.0]]).round(4).tolist()
-    [0.456]
+    [0.4499]
     """
 
     response: Value[str] = Value()

@@ -18,7 +18,7 @@ from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
-from ..likelihood.columns import AGREEMENTS
+from ..likelihood import columns as standardised
 from ..likelihood.maximise import MOST, numbers
 
 
@@ -83,7 +83,7 @@ class LevelModel(Analysis):
 
     @property
     def stages(self) -> int:
-        return 1 + AGREEMENTS + MOST
+        return 1 + standardised.AGREEMENTS + MOST
 
     @property
     def numbers(self) -> int:
@@ -91,7 +91,7 @@ class LevelModel(Analysis):
 
     @property
     def counts(self) -> int:
-        return len(self.in_order) + 2 * len(self.selection.slopes)
+        return len(self.in_order) + standardised.counts(len(self.selection.slopes))
 
     @property
     def parameters(self) -> int:

@@ -24,6 +24,7 @@ from ...pdmm.modular_mask import check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..likelihood.columns import AGREEMENTS, Columns, agreed_columns
+from ..likelihood.columns import counts as counts_of_columns
 from ..linear.new_rows import schema_text
 from ..statistic import Statistic
 from .level_model import check_enough, model_columns
@@ -139,7 +140,7 @@ class Mixed(Analysis):
 
     @property
     def counts(self) -> int:
-        return 2 + VOTES + 2 * (len(self.selection.slopes) + 1)
+        return 2 + VOTES + counts_of_columns(len(self.selection.slopes) + 1)
 
     @property
     def parameters(self) -> int:

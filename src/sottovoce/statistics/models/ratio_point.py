@@ -101,11 +101,17 @@ def numbers(p: int) -> int:
 
 
 def visit(
-    task: Task, theta: Array, votes: Array, good: Sequence[Point] | None = None, *, checked: bool = False
+    task: Task,
+    theta: Array,
+    near: float,
+    votes: Array,
+    good: Sequence[Point] | None = None,
+    *,
+    checked: bool = False,
 ) -> tuple[list[Point], Array, Array]:
-    """The points of the local parties at a ratio each. ``votes`` ride along with the first agreement; with the second,
-    whether the likelihood is lower than at ``good``, and if ``checked`` which terms are of no use. The sums of both
-    come back: integers."""
+    """The points of the local parties at a ratio each, and ``near`` a public one. ``votes`` ride along with the first
+    agreement; with the second, whether the likelihood is lower than at ``good``, and if ``checked`` which terms are of
+    no use. The sums of both come back: integers."""
     agreements, p = task.agreements, len(task.names)
     upper = np.triu_indices(p + 1)
     sums = []
@@ -118,7 +124,9 @@ def visit(
         np.column_stack([sums, votes]), task.mask, degree=0, of=of, iterate=True, votes=np.shape(votes)[1]
     )
     solved = [_Solved(task, float(ratio), own) for ratio, own in zip(theta, agreed, strict=True)]
-    told = np.array([_of_residuals(task, *both) for both in zip(task.own, solved, strict=True)])
+    # Of a response of variance 1 about 1 / (1 + near) lies within parties: squares of residuals are brought to size 1.
+    size = 1 / (1 + near)
+    told = np.array([_of_residuals(task, *both, size) for both in zip(task.own, solved, strict=True)])
     opinions = np.zeros((len(told), 1 + 2 * p * checked))
     for k, (opinion, at) in enumerate(zip(opinions, solved, strict=True)):
         opinion[0] = good is not None and at.profile < good[k].profile - 1e-8 * (task.df + abs(at.profile))
@@ -127,7 +135,7 @@ def visit(
     heard = agreements.mean(
         np.column_stack([told, opinions]), task.mask, degree=0, of=of, iterate=True, votes=np.shape(opinions)[1]
     )
-    points = [_point(task, *both) for both in zip(solved, heard, strict=True)]
+    points = [_point(task, *both, size) for both in zip(solved, heard, strict=True)]
     first, second = agreed[0, len(upper[0]) + 1 :], heard[0, told.shape[1] :]
     return points, np.rint(agreements.parties * first), np.rint(agreements.parties * second)
 
@@ -156,7 +164,7 @@ class _Solved:
         self.untold = np.concatenate(untold(A, task.agreements.tol, resolution(task.mask)))
 
 
-def _of_residuals(task: Task, own: Party, at: _Solved) -> Array:
+def _of_residuals(task: Task, own: Party, at: _Solved, size: float) -> Array:
     """A party's squared residuals, and what they say of the ratio: how its mean pulls it up, what pulls it down, and
     the expected information. The slope is that in ``log theta``; at 0 that in ``theta``, in units that leave it
     small."""
@@ -165,14 +173,13 @@ def _of_residuals(task: Task, own: Party, at: _Solved) -> Array:
     rss = contrast @ own.within @ contrast + c * residual**2
     per = theta or task.holders / task.observations**2
     leverage = per * c * c * float(x @ at.inverse @ x) if task.reml else 0.0
-    # Of a response of variance 1 some 1 / (1 + theta) lies within parties.
-    squares = (1 + theta) * np.array([task.agreements.parties / task.observations * rss, per * c * c * residual**2])
-    return np.append(squares, [per * c - leverage, (per * c) ** 2])
+    squares = np.array([task.agreements.parties / task.observations * rss, per * c * c * residual**2])
+    return np.append(squares / size, [per * c - leverage, (per * c) ** 2])
 
 
-def _point(task: Task, at: _Solved, heard: Array) -> Point:
+def _point(task: Task, at: _Solved, heard: Array, size: float) -> Point:
     squares, pull, down, curvature = heard[:4]
-    rss = max(task.observations * float(squares) / (1 + at.theta), TINY)
-    slope = task.agreements.parties * (pull / (1 + at.theta) * task.df / rss - down) / 2
+    rss = max(task.observations * float(squares) * size, TINY)
+    slope = task.agreements.parties * (pull * size * task.df / rss - down) / 2
     profile = -(task.df * np.log(rss) + at.determinants) / 2
     return Point(at.theta, at.beta, at.inverse, rss, profile, slope, task.agreements.parties * curvature / 2)

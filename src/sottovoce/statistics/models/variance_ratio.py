@@ -46,17 +46,17 @@ def best_ratio(task: Task) -> tuple[Point, Point]:
     """The maximum, and the point without variance between parties, as the first local party holds them."""
     local, parties = len(task.own), task.agreements.parties
     nothing = np.zeros((local, 2))
-    pooled, _, votes = visit(task, np.zeros(local), nothing, checked=True)
+    pooled, _, votes = visit(task, np.zeros(local), 0.0, nothing, checked=True)
     refuse(votes[1:] * 2 > parties, task.names, begun=False, infinite="")
     points, at, ratios = pooled, 0, grid(task.observations)
     for _ in range(LOOKS):
         if (best := _look(task, points, pooled)) == at:
             break
         at = best
-        points = pooled if at == 0 else visit(task, np.full(local, ratios[at]), nothing)[0]
+        points = pooled if at == 0 else visit(task, np.full(local, ratios[at]), float(ratios[at]), nothing)[0]
     if at == 0:
         return pooled[0], pooled[0]
-    found = _climb(task, points, pooled)
+    found = _climb(task, float(ratios[at]), points, pooled)
     lower = np.array([[one.profile < two.profile] for one, two in zip(found, pooled, strict=True)], dtype=np.int64)
     against = int(task.agreements.total(lower, ModularMask(), of_rows=False, of="votes for a ratio of 0")[0])
     return (pooled[0] if against * 2 > parties else found[0]), pooled[0]
@@ -93,15 +93,15 @@ def _look(task: Task, points: Sequence[Point], pooled: Sequence[Point]) -> int:
     return best
 
 
-def _climb(task: Task, points: list[Point], pooled: list[Point]) -> list[Point]:
-    """Uphill in ``log theta`` from a point that is best on the grid."""
+def _climb(task: Task, near: float, points: list[Point], pooled: list[Point]) -> list[Point]:
+    """Uphill in ``log theta`` from the points at a public ratio, the best on the grid."""
     parties, floor = task.agreements.parties, 1e-6 / task.observations
     good, places = points, np.log([point.theta for point in points])
     steps = np.array([_step(point.slope, point.information) for point in points])
     for _ in range(STEPS):
         trial = places + steps
         votes = np.column_stack([np.abs(steps) <= CLOSE, np.exp(trial) < floor]).astype(np.float64)
-        found, (last, none), (fell,) = visit(task, np.exp(trial), votes, good)
+        found, (last, none), (fell,) = visit(task, np.exp(trial), near, votes, good)
         if none * 2 > parties:
             return pooled
         if fell * 2 > parties:

@@ -1,0 +1,435 @@
+"""Generalised linear models: what is asked, what is refused and by whom, what is said of a fit."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+from lockstep import together
+from scipy import stats
+
+import sottovoce as sv
+from sottovoce.data.rows import ArrayRows
+from sottovoce.errors import InvalidInput, Undetermined
+from sottovoce.statistics.models.families import FAMILIES, family_of
+from sottovoce.statistics.models.glm import GLM
+from sottovoce.statistics.models.links import LINKS
+from sottovoce.statistics.statistic import Statistic
+
+SCHEMA = sv.Schema(
+    {
+        "age": {"type": "number", "range": (0, 100)},
+        "site": {"type": "category", "levels": ["a", "b", "c"], "reference": "b"},
+        "alive": {"type": "category", "levels": ["yes", "no"]},
+        "dead": {"type": "category", "levels": ["yes", "no"], "reference": "no"},
+        "death": "boolean",
+        "visits": {"type": "integer", "range": (0, 50)},
+        "cost": {"type": "number", "range": (-1000, 20000)},
+        "days": {"type": "number", "range": (1, 400)},
+        "w": {"type": "number", "range": (0, 10)},
+        "born": "date",
+    }
+)
+
+
+def table(n, seed, sites="abc"):
+    rng = np.random.default_rng(seed)
+    age, site = rng.uniform(20, 90, n), rng.choice(list(sites), n)
+    eta = 0.05 * (age - 60) + 0.5 * (site == "c")
+    death = rng.random(n) < 1 / (1 + np.exp(0.6 - eta))
+    return pd.DataFrame(
+        {
+            "age": age, "site": site, "death": death, "alive": np.where(death, "no", "yes"),
+            "dead": np.where(death, "yes", "no"), "visits": rng.poisson(np.exp(0.8 + eta / 3)),
+            "cost": rng.gamma(3, 500 * np.exp(eta / 3)), "days": rng.uniform(10, 400, n), "w": rng.uniform(0.5, 4, n),
+            "born": pd.to_datetime("1960-01-01"),
+        }
+    )  # fmt: skip
+
+
+TABLES = [table(3, 1), table(70, 2, "ab"), table(0, 3), table(150, 4)]
+POOLED = pd.concat(TABLES, ignore_index=True).assign(y=lambda frame: frame["death"].astype(float))
+RING = sv.Network.ring(4)
+
+
+@pytest.fixture
+def study():
+    return sv.Study(RING, TABLES, schema=SCHEMA, seed=1)
+
+
+def pooled(formula, family, **options):
+    data = POOLED.assign(site=pd.Categorical(POOLED["site"], ["b", "a", "c"]))
+    return smf.glm(formula, data, family=family, **options).fit(tol=1e-13, tol_criterion="params")
+
+
+# As tables
+
+
+@pytest.mark.parametrize("response", ["death", "alive", "dead"])
+def test_an_outcome_is_a_boolean_or_a_category_whose_reference_counts_as_0(study, response):
+    """One party has no rows, and one has no row at level c."""
+    fit = study.glm(f"{response} ~ age + site")
+    expected = pooled("y ~ age + site", sm.families.Binomial())
+    assert fit.terms == ("Intercept", "age", "site[T.a]", "site[T.c]")
+    assert (fit.response, fit.family, fit.link, fit.ratio) == (response, "binomial", "logit", "odds ratio")
+    order = ["Intercept", "age", "site[T.a]", "site[T.c]"]
+    np.testing.assert_allclose(fit.params, expected.params[order], rtol=1e-8)
+    np.testing.assert_allclose(fit.bse, expected.bse[order], rtol=1e-8)
+    np.testing.assert_allclose(fit.ratios()[:, 0], np.exp(expected.params[order]), rtol=1e-8)
+    assert fit.shown[0].counts == (223, POOLED["death"].sum(), (~POOLED["death"]).sum())
+
+
+def test_exposure_offset_and_weights_are_columns(study):
+    fit = study.glm("visits ~ age + offset(0.01 * w)", family="poisson", exposure="days", weights="w", robust="HC0")
+    expected = sm.GLM(
+        POOLED["visits"], sm.add_constant(POOLED[["age"]]), family=sm.families.Poisson(), exposure=POOLED["days"],
+        offset=0.01 * POOLED["w"], var_weights=POOLED["w"],
+    ).fit(tol=1e-13, tol_criterion="params", cov_type="HC0")  # fmt: skip
+    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-8)
+    np.testing.assert_allclose(fit.bse, expected.bse, rtol=1e-8)
+    assert (fit.weights, fit.exposure, fit.robust, fit.ratio) == ("w", "days", "HC0", "rate ratio")
+
+
+def test_of_arrays_and_of_tables_are_one(study):
+    shards = [(frame[["age"]], frame[["cost"]]) for frame in TABLES]
+    one = sv.private_glm(RING, shards, family="gamma", scale={"age": 100, "cost": 20000})
+    two = study.glm("cost ~ age", family="gamma")
+    assert (one.terms, one.response) == (two.terms, two.response)
+    np.testing.assert_allclose(one.params, two.params, rtol=1e-9)
+    target = sv.private_glm(RING, [frame[["age", "cost"]] for frame in TABLES], family="gamma", target="cost",
+                            scale=[100, 20000])  # fmt: skip
+    np.testing.assert_allclose(target.params, one.params, rtol=1e-9)
+
+
+def test_rows_with_missing_values_are_dropped_where_that_is_asked():
+    holes = [frame.assign(age=frame["age"].where(np.arange(len(frame)) % 5 != 1)) for frame in TABLES]
+    fit = sv.Study(RING, holes, schema=SCHEMA, missing="drop").glm("death ~ age")
+    kept = pd.concat(holes).dropna()
+    expected = sm.Logit(kept["death"].astype(float), sm.add_constant(kept[["age"]])).fit(disp=0)
+    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-8)
+    assert fit.dropped["age"] == len(POOLED) - len(kept)
+
+
+def test_an_intercept_alone(study):
+    fit = study.glm("visits ~ 1", family="poisson")
+    assert fit.params[0] == pytest.approx(np.log(POOLED["visits"].mean()), rel=1e-9)
+    assert (fit.deviance, fit.llf) == pytest.approx((fit.null_deviance, fit.llnull), rel=1e-9)
+
+
+# At a party
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"formula": "death ~ age + site", "robust": "HC1"},
+        {"formula": "visits ~ 0 + age + site", "family": "negative_binomial", "shape": 0.5, "exposure": "days"},
+        {"formula": "cost ~ age", "family": "gamma", "link": "inverse", "weights": "w"},
+        {"formula": "cost ~ age", "family": "inverse_gaussian"},
+    ],
+    ids=lambda options: options.get("family", "binomial"),
+)
+def test_parties_that_hold_only_their_own_rows_come_to_the_simulators_answer(study, options):
+    glm = GLM(schema=SCHEMA, **options)
+    expected = study.glm(**options)
+    values = [{name: column.to_numpy() for name, column in frame.items()} for frame in TABLES]
+    for part in values:
+        for name in ("site", "alive", "dead"):
+            levels = SCHEMA[name].levels
+            part[name] = np.array([levels.index(cell) for cell in part[name]], dtype=float)
+        part.update({name: part[name].astype(float) for name in ("death", "visits")})
+    rows = [ArrayRows(glm.selection.block(part, np.arange(len(part["age"])))) for part in values]
+    for part in rows:
+        glm.check(part, 4)
+    found, meeting = together(lambda agreements, i: glm.program(agreements, [rows[i]]), 4)
+    reals = [len(sent[0]) - 1 for sent, shown in zip(meeting.sent, found[0].shown, strict=True) if shown.counts is None]
+    counts = [
+        len(sent[0]) for sent, shown in zip(meeting.sent, found[0].shown, strict=True) if shown.counts is not None
+    ]
+    assert len(meeting.sent) <= glm.stages
+    assert sum(reals) <= glm.numbers
+    assert sum(counts) <= glm.counts
+    assert glm.parameters == len(expected.params)
+    for one in found:
+        assert (one.terms, one.nobs, one.family, one.formula) == (expected.terms, 223, expected.family, glm.formula)
+        for name in ("params", "bse", "deviance", "null_deviance", "pearson_chi2", "scale", "llf", "llnull"):
+            np.testing.assert_allclose(getattr(one, name), getattr(expected, name), rtol=1e-7, err_msg=name)
+
+
+# What is refused before anything is sent
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"family": "normal"}, "family must be one of binomial, poisson, negative_binomial, gamma, inverse_gaussian, "),
+        ({"link": "log"}, "link must be one of logit, probit, cloglog for family binomial; got 'log'"),
+        ({"family": "negative_binomial"}, "shape: family negative_binomial needs a shape"),
+        ({"shape": 1.0}, "shape: family binomial has no shape; got 1.0"),
+        ({"family": "negative_binomial", "shape": -1.0}, "shape must be a positive number; got -1.0"),
+        ({"dispersion": "deviance"}, "dispersion must be one of fixed, pearson; got 'deviance'"),
+        ({"family": "gamma", "dispersion": "fixed"}, "dispersion of family gamma is estimated; got 'fixed'"),
+        ({"robust": "HC3"}, "robust must be one of HC0, HC1, or left out; got 'HC3'"),
+        ({"exposure": "days"}, "exposure needs the link log; got 'logit'"),
+        ({"weights": "weight"}, "weights must be a column of the schema; got 'weight'"),
+        ({"weights": "site"}, "weights must be a column of numbers; 'site' is a category"),
+        ({"formula": "~ age"}, "formula: it needs one column before ~, which is to be explained; got 0"),
+        ({"formula": "site ~ age"}, "formula: 'site' has 3 levels; family binomial takes two"),
+        ({"formula": "alive ~ age", "family": "poisson"}, "formula: 'alive' is a category, and no response of family"),
+        ({"formula": "death ~ 0"}, "formula: there are no terms left"),
+        ({"formula": "death ~ death"}, "'death' is the response, and a term as well"),
+        (
+            {"formula": "cost ~ age + offset(w)", "family": "gamma", "link": "inverse"},
+            r"formula: offset\(\) has no use with the link inverse",
+        ),
+    ],
+)
+def test_questions_that_do_not_fit(study, options, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        study.glm(**{"formula": "death ~ age", **options})
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "sentence"),
+    [
+        (
+            {"cost": 2.5},
+            {"formula": "cost ~ age", "family": "poisson"},
+            "column 'cost' has responses in 3 rows that the",
+        ),
+        (
+            {"cost": -1.0},
+            {"formula": "cost ~ age", "family": "gamma"},
+            "family gamma does not take: it takes positive ",
+        ),
+        ({"cost": 0.0}, {"formula": "cost ~ age", "family": "inverse_gaussian"}, "takes positive numbers"),
+        (
+            {"cost": 0.5},
+            {"formula": "cost ~ age"},
+            "it takes outcomes 0 and 1, or proportions of the trials in weights",
+        ),
+        ({"cost": 1.5}, {"formula": "cost ~ age", "weights": "w"}, "column 'cost' has responses in 3 rows"),
+        (
+            {"w": 0.0},
+            {"formula": "death ~ age", "weights": "w"},
+            "weights: they must be positive, and 3 rows have others",
+        ),
+    ],
+)
+def test_a_partys_rows_are_refused_by_column_before_anything_is_sent(change, options, sentence):
+    tables = [TABLES[0].assign(**change), *TABLES[1:]]
+    with pytest.raises(InvalidInput, match=rf"^party 0: .*{sentence}"):
+        sv.Study(RING, tables, schema=SCHEMA).glm(**options)
+
+
+def test_exposures_are_positive():
+    schema = sv.Schema({"visits": "integer", "days": "number"})
+    tables = [{"visits": [1, 2], "days": [1.0, 0.0]}, {"visits": [0], "days": [2.0]}, {"visits": [], "days": []}]
+    with pytest.raises(InvalidInput, match="party 0: exposure: it must be positive, and 1 rows have others"):
+        sv.Study(sv.Network.ring(3), tables, schema=schema).glm("visits ~ 1", family="poisson", exposure="days")
+
+
+# What all parties find together, and say with one sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "sentence"),
+    [
+        (
+            lambda f: f.assign(death=False),
+            {"formula": "death ~ age"},
+            r"no row of any party has 'death' = 1 \(no events",
+        ),
+        (
+            lambda f: f.assign(death=True),
+            {"formula": "death ~ age"},
+            r"no row of any party has 'death' = 0 \(only even",
+        ),
+        (
+            lambda f: f.assign(visits=0),
+            {"formula": "visits ~ age", "family": "poisson"},
+            "all counts 'visits' of all p",
+        ),
+        (lambda f: f.iloc[:0], {"formula": "death ~ age"}, "no party has any rows"),
+        (lambda f: f.iloc[:1], {"formula": "visits ~ age * site", "family": "poisson"}, "3 observations do not determ"),
+        (
+            lambda f: f.assign(site="a"),
+            {"formula": "death ~ age + site"},
+            "column 'site\\[T.a\\]', 'site\\[T.c\\]' does ",
+        ),
+        (lambda f: f[f["site"] != "c"], {"formula": "death ~ age + site"}, r"column 'site\[T.c\]' does not vary over "),
+        (lambda f: f.assign(w=f["age"] / 50), {"formula": "death ~ age + w"}, "columns 'age', 'w' are linearly depend"),
+        (
+            lambda f: f.assign(death=f["death"] | (f["site"] == "c")),
+            {"formula": "death ~ age + site"},
+            r"the estimate of 'site\[T.c\]' is infinite, .*: the column separates the outcomes 'death', or a level",
+        ),
+        (
+            lambda f: f.assign(death=f["age"] > 50),
+            {"formula": "death ~ age", "link": "probit"},
+            "the estimate of 'age' is infinite",
+        ),
+        (
+            lambda f: f.assign(visits=f["visits"].where(f["site"] != "c", 0)),
+            {"formula": "visits ~ age + site", "family": "poisson"},
+            r"the estimate of 'site\[T.c\]' is infinite, .* all counts 'visits' are 0 where the column is not",
+        ),
+        (
+            lambda f: f.assign(cost=7.0),
+            {"formula": "cost ~ age", "family": "gaussian"},
+            "'cost' does not vary over the",
+        ),
+    ],
+)
+def test_what_the_rows_of_all_parties_do_not_tell(change, options, sentence):
+    with pytest.raises(Undetermined, match=sentence):
+        sv.Study(RING, [change(frame) for frame in TABLES], schema=SCHEMA).glm(**options)
+
+
+# What is said of a fit
+
+
+def test_predictions_from_columns_of_the_design_and_of_the_table(study):
+    fit = study.glm("visits ~ age * site + offset(0.1 * w)", family="poisson", exposure="days")
+    new = table(9, 8)
+    full = study.glm("visits ~ age * site", family="poisson", exposure="days")
+    x = np.column_stack(
+        [new["age"], new["site"] == "a", new["site"] == "c", *(new["age"] * (new["site"] == s) for s in "ac")]
+    )
+    eta = fit.params[0] + x @ fit.params[1:]
+    want = new["days"] * np.exp(eta + 0.1 * new["w"])
+    np.testing.assert_allclose(fit.predict(new, schema=SCHEMA), want, rtol=1e-12)
+    np.testing.assert_allclose(fit.predict(x, exposure=new["days"], offset=0.1 * new["w"].to_numpy()), want, rtol=1e-12)
+    np.testing.assert_allclose(fit.predict(pd.DataFrame(x[:, ::-1], columns=fit.terms[:0:-1]), linear=True), eta)
+    np.testing.assert_allclose(full.predict(new.drop(columns="visits"), schema=SCHEMA, exposure=np.ones(9)),
+                               full.predict(x), rtol=1e-12)  # fmt: skip
+    with pytest.raises(InvalidInput, match=r"rows must be \(rows, 5\): age, site\[T.a\]"):
+        fit.predict(x[:, 1:])
+    with pytest.raises(InvalidInput, match="rows: values are missing in 1 of 9"):
+        fit.predict(new.assign(age=new["age"].where(new.index != 3)), schema=SCHEMA)
+    with pytest.raises(InvalidInput, match="schema: it is another than that of the fit"):
+        fit.predict(new, schema=sv.Schema({**SCHEMA, "site": {"type": "category", "levels": ["a", "b", "c"]}}))
+    with pytest.raises(InvalidInput, match="exposure needs the link log; this model has logit"):
+        study.glm("death ~ age").predict([[50.0]], exposure=[2.0])
+    arrays = sv.private_glm(RING, [(frame[["age"]], frame["visits"]) for frame in TABLES], family="poisson", scale=100)
+    with pytest.raises(InvalidInput, match="fitted to arrays, and has no formula"):
+        arrays.predict(new, schema=SCHEMA)
+
+
+def test_likelihood_ratio_tests(study):
+    small, large = study.glm("death ~ age"), study.glm("death ~ site + age")
+    statistic, p, df = large.compare_lr(small)
+    assert statistic == pytest.approx(2 * (large.llf - small.llf), rel=1e-7)
+    assert (p, df) == (pytest.approx(stats.chi2.sf(statistic, 2), rel=1e-9), 2)
+    costs = [study.glm(f"cost ~ {terms}", family="gamma") for terms in ("age", "age + site")]
+    assert costs[1].compare_lr(costs[0])[0] == pytest.approx((costs[0].deviance - costs[1].deviance) / costs[1].scale)
+    for other, sentence in (
+        (large, "must have some of this model's terms and no others"),
+        (study.glm("death ~ w"), "must have some of this model's terms and no others"),
+        (study.glm("death ~ 1", link="probit"), "its link is another"),
+        (3, "other must be a GLMFit; got int"),
+    ):
+        with pytest.raises(InvalidInput, match=sentence):
+            small.compare_lr(other)
+    with pytest.raises(InvalidInput, match="kind must be 'mcf' or 'cs'"):
+        small.pseudo_rsquared("nagelkerke")
+
+
+def test_what_a_fit_tells(study):
+    fit = study.glm("visits ~ age", family="negative_binomial", shape=0.5)
+    told = json.loads(json.dumps(fit.to_dict()))
+    assert (told["family"], told["shape"], told["dispersion"], told["robust"]) == (
+        "negative_binomial",
+        0.5,
+        "fixed",
+        None,
+    )
+    assert told["steps"] == fit.steps <= 8
+    assert repr(fit) == "GLMFit(converged, negative_binomial model of visits, 2 terms: 223 observations of 4 parties)"
+    head = dict(fit._head())
+    assert (head["Dep. Variable"], head["Link Function"], head["Shape"]) == ("visits", "log", "0.5")
+    assert (head["No. Observations"], head["Df Residuals"], head["Covariance Type"]) == ("223", "221", "nonrobust")
+    assert list(fit.to_frame().columns[:5]) == ["term", "estimate", "std_error", "statistic", "p_value"]
+    assert "age" in fit.summary()
+    assert study.glm("cost ~ age", family="gaussian").ratio is None
+    assert [shown.iterate for shown in fit.shown].count(True) == fit.steps - 1  # the last one is the answer
+
+
+def test_a_run_that_does_not_converge_is_a_fit_without_values():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = sv.Study(RING, TABLES, schema=SCHEMA, max_iter=1).glm("death ~ age")
+    assert fit.status is sv.Status.MAX_ITER
+    assert isinstance(fit, Statistic)
+    assert fit.to_dict() == {"status": "max_iter"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"names": ["a"]}, "names must be 2 different strings, one per column of X"),
+        ({"names": ["Intercept", "b"]}, "a column is called 'Intercept'"),
+        ({"weights": [[1.0], [1.0], []]}, r"party 0: weights must be 2 finite numbers, one per row; got shape \(1,\)"),
+        ({"offset": [[1.0, np.nan], [1.0], []]}, "party 0: offset must be 2 finite numbers"),
+        (
+            {"family": "gamma", "link": "inverse", "offset": [[1.0, 1.0], [1.0], []]},
+            "offset has no use with the link in",
+        ),
+        ({"family": "gamma"}, "party 0: column 'y' has responses in 1 rows that the family gamma does not take"),
+    ],
+)
+def test_shards_that_do_not_fit(arguments, sentence):
+    shards = [([[1.0, 2.0], [3.0, 1.0]], [0, 1]), ([[2.0, 2.0]], [1]), (np.empty((0, 2)), [])]
+    with pytest.raises(InvalidInput, match=sentence):
+        sv.private_glm(sv.Network.ring(3), shards, **arguments)
+
+
+# Families and links
+
+
+ETA = np.array([-250.0, -30.0, -8.0, -1.3, 0.2, 1.9, 9.0, 40.0, 250.0])
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_derivatives_of_links(name):
+    link = LINKS[name]
+    eta = np.array([0.3, 0.9, 1.7]) if (link.power or 0) < 0 else np.array([-2.1, -0.4, 0.3, 1.1])
+    h = 1e-5
+    np.testing.assert_allclose(link.of(link.mean(eta)), eta, rtol=1e-12)
+    np.testing.assert_allclose(link.slope(eta), (link.mean(eta + h) - link.mean(eta - h)) / (2 * h), rtol=1e-8)
+    np.testing.assert_allclose(
+        link.curve(eta), (link.slope(eta + h) - link.slope(eta - h)) / (2 * h), rtol=1e-7, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(("name", "link"), [(name, link) for name, family in FAMILIES.items() for link in family.links])
+def test_score_and_information_are_derivatives_of_the_deviance_and_finite_everywhere(name, link):
+    family, link = family_of(name, 0.7 if name == "negative_binomial" else None), LINKS[link]
+    y = np.array([0.0, 1.0, 3.0, 1.0]) if name in ("poisson", "negative_binomial") else np.array([0.3, 0.9, 0.5, 0.1])
+    eta, h = np.array([0.4, 0.9, 1.3, 0.2]), 1e-5
+
+    def score(at):
+        s, r, _ = family.pieces(link, at, y)
+        return s * r
+
+    def deviance(at):
+        return family.pieces(link, at, y)[2]
+
+    np.testing.assert_allclose(score(eta), -(deviance(eta + h) - deviance(eta - h)) / (4 * h), rtol=1e-7, atol=1e-9)
+    observed = family.curvature(link, eta, y)
+    np.testing.assert_allclose(observed, -(score(eta + h) - score(eta - h)) / (2 * h), rtol=1e-7, atol=1e-9)
+    if family.is_concave(link):
+        assert (family.curvature(link, np.abs(ETA) if link.power else ETA, np.resize(y, len(ETA))) >= 0).all()
+    with np.errstate(all="raise", under="ignore"):
+        s, r, d = family.pieces(link, ETA, np.resize(y, len(ETA)))
+        assert np.isfinite([s * s, s * r, r * r, d]).all()
+
+
+def test_the_curvature_of_cloglog_joins_its_series():
+    p, _ = LINKS["cloglog"].curvatures(np.log(np.array([0.01 - 1e-15, 0.01])))
+    assert p[0] == pytest.approx(p[1], rel=1e-9)
