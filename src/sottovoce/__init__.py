@@ -29,6 +29,8 @@ The names in layers:
     what a run gives away.
 ``sv.baselines``, ``sv.compare``
     what else one could use: other methods on the same problem, and all of them in one table.
+``sv.sklearn``
+    private models as scikit-learn's estimators; needs the extra ``sklearn``, and is loaded when first used.
 ``sv.paper``
     the paper's experiments.
 ``sottovoce.runtime``
@@ -96,6 +98,7 @@ from .statistics import (
     private_linear,
     private_mean,
     private_meta_analysis,
+    private_multinomial,
     private_pca,
     private_ridge,
     private_variance,
@@ -113,7 +116,7 @@ def __getattr__(name: str) -> Any:
     """``sv.privacy`` and its like without an import of their own, loaded when first used; ``sv.compare`` likewise."""
     if name == "compare":
         return import_module(f"{__name__}.baselines").compare
-    if name in ("baselines", "paper", "privacy"):
+    if name in ("baselines", "paper", "privacy", "sklearn"):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -182,6 +185,7 @@ __all__ = [
     "private_linear",
     "private_mean",
     "private_meta_analysis",
+    "private_multinomial",
     "private_pca",
     "private_ridge",
     "private_variance",

@@ -23,6 +23,7 @@ MODULES = (
     "sottovoce.privacy",
     "sottovoce.privacy.research",
     "sottovoce.runtime",
+    "sottovoce.sklearn",
 )
 
 

@@ -22,7 +22,7 @@ COMMON = {field.name for field in dataclasses.fields(Statistic)}
 PLAIN = r"str|int|float|bool|None|tuple|\.\.\."
 every_analysis = pytest.mark.parametrize("analysis", ANALYSES.values(), ids=list(ANALYSES))
 every_family = pytest.mark.parametrize(
-    "family", sorted({each.answers() for each in ANALYSES.values()}, key=lambda family: family.__name__)
+    "family", sorted({each.gives for each in ANALYSES.values()}, key=lambda family: family.__name__)
 )
 
 
@@ -71,7 +71,7 @@ def test_a_study_can_be_asked_for_it(analysis):
         method
         for name, method in inspect.getmembers(sv.Study, inspect.isfunction)
         if not name.startswith("_")
-        and str(inspect.signature(method).return_annotation).split(".")[-1] == analysis.answers().__name__
+        and str(inspect.signature(method).return_annotation).split(".")[-1] == analysis.gives.__name__
     ]
     assert methods
     for method in methods:
@@ -130,5 +130,5 @@ def test_without_an_answer_there_is_a_sentence(family):
 @every_analysis
 def test_a_file_without_an_answer_is_read_as_one(analysis):
     again = restored(analysis.type, {"status": "max_iter"}, 3)
-    assert type(again) is analysis.answers()
+    assert type(again) is analysis.gives
     assert (again.status, again.parties, again.to_dict()) == (sv.Status.MAX_ITER, 3, {"status": "max_iter"})

@@ -31,6 +31,7 @@ from .models.multinomial_fit import MultinomialFit
 from .models.ordinal_fit import OrdinalFit
 from .models.private_cox import private_cox
 from .models.private_glm import private_glm
+from .models.private_multinomial import private_multinomial
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
 from .statistic import Statistic
@@ -82,6 +83,7 @@ __all__ = [
     "private_linear",
     "private_mean",
     "private_meta_analysis",
+    "private_multinomial",
     "private_pca",
     "private_ridge",
     "private_variance",

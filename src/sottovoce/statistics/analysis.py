@@ -41,13 +41,8 @@ class Analysis(ABC):
     bits: int = ModularMask().bits
 
     type: ClassVar[str]  # as files and policies call it
-    family: ClassVar[builtins.type[Statistic]]  # of its answers
+    gives: ClassVar[builtins.type[Statistic]]  # the class of its answers
     counts_only: ClassVar[bool] = False  # whether all that it shows are integers, under modular pads
-
-    @classmethod
-    def answers(cls) -> builtins.type[Statistic]:
-        """The class of its answers: ``family``, unless that is the name of an option."""
-        return cls.family
 
     @property
     @abstractmethod
@@ -56,7 +51,7 @@ class Analysis(ABC):
 
     @abstractmethod
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Statistic:
-        """The part of the local parties, from their rows to the answer; ``family(*agreements.made)`` where an agreement
+        """The part of the local parties, from their rows to the answer; ``gives(*agreements.made)`` where an agreement
         does not converge."""
 
     @property

@@ -62,7 +62,7 @@ class Asked:
     @property
     def family(self) -> type[Statistic]:
         """Of its answers."""
-        return self.spec.answers() if isinstance(self.spec, Analysis) else FAMILIES[self.spec.type]
+        return self.spec.gives if isinstance(self.spec, Analysis) else FAMILIES[self.spec.type]
 
     @property
     def revealed(self) -> list[str]:

@@ -30,7 +30,7 @@ Table = tuple[list[str], list[list[Any]]]
 
 def restored(kind: str, answer: dict[str, Any], parties: int) -> Statistic:
     """The statistic that a party wrote as ``to_dict`` to its result file; without runs, which it does not hold."""
-    family = ANALYSES[kind].answers() if kind in ANALYSES else FAMILIES[kind]
+    family = ANALYSES[kind].gives if kind in ANALYSES else FAMILIES[kind]
     names = [field.name for field in fields(family) if isinstance(getattr(family, field.name, None), Value)]
     values = {name: _unplain(answer[name]) for name in names if name in answer}
     if family is Histogram and "levels" in answer:

@@ -140,7 +140,7 @@ class CalibrationAnalysis(ScoreAnalysis):
     fitted: bool = True
 
     type: ClassVar[str] = "calibration"
-    family = Calibration
+    gives = Calibration
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -176,7 +176,7 @@ class MantelHaenszelAnalysis(Analysis):
     outcome: str = ""
 
     type: ClassVar[str] = "mantel_haenszel"
-    family = MantelHaenszel
+    gives = MantelHaenszel
 
     def __post_init__(self) -> None:
         check_columns(self.schema, self.exposure, self.outcome)

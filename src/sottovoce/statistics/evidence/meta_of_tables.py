@@ -47,7 +47,7 @@ class MetaAnalysisAnalysis(Analysis):
     continuity: float = 0.5
 
     type: ClassVar[str] = "meta_analysis"
-    family = MetaAnalysis
+    gives = MetaAnalysis
 
     def __post_init__(self) -> None:
         if self.effect not in OF_MEANS + OF_TABLES:

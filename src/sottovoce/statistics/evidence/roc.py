@@ -172,7 +172,7 @@ class RocAnalysis(ScoreAnalysis):
     bins: int = 100
 
     type: ClassVar[str] = "roc"
-    family = Roc
+    gives = Roc
     counts_only: ClassVar[bool] = True
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Roc:

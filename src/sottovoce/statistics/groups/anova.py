@@ -135,7 +135,7 @@ class AnovaAnalysis(Comparison):
     """``column`` by ``by``."""
 
     type: ClassVar[str] = "anova"
-    family = Anova
+    gives = Anova
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Anova:
         try:
@@ -169,7 +169,7 @@ class LeveneAnalysis(AnovaAnalysis):
     center: str = "mean"
 
     type: ClassVar[str] = "levene"
-    family = Levene
+    gives = Levene
 
     def __post_init__(self) -> None:
         if self.center != "mean":

@@ -118,7 +118,7 @@ class CohortAnalysis(Analysis, ABC):
         try:
             return self._program(agreements, rows)
         except NotConverged:
-            return self.family(*agreements.made)  # type: ignore[return-value]
+            return self.gives(*agreements.made)  # type: ignore[return-value]
 
     def _program(self, agreements: Agreements, rows: Sequence[Rows]) -> Cohort:
         d, G = len(self.described), len(self.groups)
@@ -144,7 +144,7 @@ class CohortAnalysis(Analysis, ABC):
         return self._answer(agreements, values)
 
     def _answer(self, agreements: Agreements, values: dict[str, Any]) -> Cohort:
-        return self.family(*agreements.made, **values)  # type: ignore[return-value]
+        return self.gives(*agreements.made, **values)  # type: ignore[return-value]
 
     def _moments(self, agreements: Agreements, rows: Sequence[Rows], n: Integers) -> tuple[Array, Array]:
         """Means and deviations, ``(columns, groups)``."""

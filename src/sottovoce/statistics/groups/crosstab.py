@@ -178,7 +178,7 @@ class CrosstabAnalysis(Analysis):
     columns: tuple[str, ...] = ()
 
     type: ClassVar[str] = "crosstab"
-    family = Crosstab
+    gives = Crosstab
     counts_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

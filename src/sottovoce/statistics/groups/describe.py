@@ -97,7 +97,7 @@ class DescribeAnalysis(CohortAnalysis):
     quartiles: bool = True
 
     type: ClassVar[str] = "describe"
-    family = Description
+    gives = Description
 
     def __post_init__(self) -> None:
         if self.by is not None:

@@ -135,7 +135,7 @@ class QuantilesAnalysis(Analysis):
     ways: int = 16
 
     type: ClassVar[str] = "quantiles"
-    family = Quantiles
+    gives = Quantiles
     counts_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

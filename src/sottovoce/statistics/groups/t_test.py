@@ -142,7 +142,7 @@ class TTestAnalysis(Comparison):
     paired: str | None = None
 
     type: ClassVar[str] = "t_test"
-    family = TTest
+    gives = TTest
 
     def __post_init__(self) -> None:
         if not isinstance(self.equal_var, bool):

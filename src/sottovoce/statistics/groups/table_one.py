@@ -171,7 +171,7 @@ class TableOneAnalysis(CohortAnalysis):
     nonnormal: tuple[str, ...] = ()
 
     type: ClassVar[str] = "table_one"
-    family = TableOne
+    gives = TableOne
 
     def __post_init__(self) -> None:
         level_column(self.schema, self.by, "by")

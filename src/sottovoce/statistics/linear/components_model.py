@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from ...errors import InvalidInput, NotConverged
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..statistic import Statistic
 from .equation import Columns
 from .moments import ANYTHING, VARIES, agreed_moments
 from .new_rows import schema_text
@@ -74,7 +76,7 @@ class ComponentsModel(Analysis):
     components: int | None = None
 
     type: ClassVar[str] = "pca"
-    family: ClassVar[type[PrincipalComponents]] = PrincipalComponents  # type: ignore[valid-type]
+    gives: ClassVar[builtins.type[Statistic]] = PrincipalComponents
 
     def __post_init__(self) -> None:
         names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from ...data.selection import INTERCEPT, ModelColumns
 from ...errors import InvalidInput
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..statistic import Statistic
 from .equation import Equation, check_weights
 from .least_squares import ROBUST
 from .linear_fit import LinearFit
@@ -63,7 +65,7 @@ class LinearModel(Analysis):
     robust: str | None = None
 
     type: ClassVar[str] = "linear"
-    family: ClassVar[type[LinearFit]] = LinearFit  # type: ignore[valid-type]
+    gives: ClassVar[builtins.type[Statistic]] = LinearFit
 
     def __post_init__(self) -> None:
         if self.robust is not None and self.robust not in ROBUST:

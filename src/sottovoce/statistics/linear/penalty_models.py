@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from ...data.selection import ModelColumns
 from ...errors import InvalidInput
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..statistic import Statistic
 from .linear_model import equation_of, model_columns
 from .new_rows import schema_text
 from .penalised import Penalty, penalised_program, read_penalties
@@ -29,7 +31,7 @@ class RidgeModel(Analysis):
     fold_seed: int = 0
 
     type: ClassVar[str] = "ridge"
-    family: ClassVar[type[PenaltyPath]] = RidgePath  # type: ignore[valid-type]
+    gives: ClassVar[builtins.type[Statistic]] = RidgePath
 
     def __post_init__(self) -> None:
         if self.penalties is not None:
@@ -87,7 +89,7 @@ class LassoModel(RidgeModel):
     l1_ratio: float = 1.0
 
     type: ClassVar[str] = "lasso"
-    family: ClassVar[type[PenaltyPath]] = LassoPath  # type: ignore[valid-type]
+    gives: ClassVar[builtins.type[Statistic]] = LassoPath
 
     @property
     def penalty(self) -> Penalty:

@@ -41,7 +41,7 @@ class CoxAnalysis(Analysis):
     min_departures: int | None = None
 
     type: ClassVar[str] = "cox"
-    family: ClassVar[builtins.type[Statistic]] = CoxFit
+    gives: ClassVar[builtins.type[Statistic]] = CoxFit
 
     def __post_init__(self) -> None:
         response = self.selection.design.response

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from . import special
-from .links import LINKS, Link, OfProbability
+from .links import Link, OfProbability
 
 OUTSIDE = 1e30  # a unit deviance where there is no mean: no agreement carries it, so the step is halved
 
@@ -36,6 +36,7 @@ class Family(ABC):
     canonical: ClassVar[str | None]
     takes: ClassVar[str]  # what a response is, for sentences
     estimated: ClassVar[bool] = False  # whether the dispersion is
+    concave: ClassVar[bool] = False  # whether the log-likelihood is with all links, and not the canonical one alone
     power: ClassVar[int | None] = None
 
     @abstractmethod
@@ -69,7 +70,7 @@ class Family(ABC):
 
     def is_concave(self, link: Link) -> bool:
         """Whether ``curvature`` is never negative, so that Newton's method climbs."""
-        return link.name == self.canonical
+        return self.concave or link.name == self.canonical
 
     def curvature(self, link: Link, eta: Array, y: Array) -> Array:
         """``h' q - (y - mu) q'`` for ``q = h' / V``."""
@@ -84,6 +85,7 @@ class Binomial(Family):
 
     name, links, canonical = "binomial", ("logit", "probit", "cloglog"), "logit"
     takes = "outcomes 0 and 1, or proportions of the trials in weights"
+    concave = True
 
     def wrong(self, y: Array) -> npt.NDArray[np.bool_]:
         return np.asarray((y < 0) | (y > 1))
@@ -103,9 +105,6 @@ class Binomial(Family):
         odds = np.exp((p - q) / 2)
         d = 2 * (special.xlogy(y, y) + special.xlogy(1 - y, 1 - y) - y * p - (1 - y) * q)
         return np.exp(slope - (p + q) / 2), y / odds - (1 - y) * odds, np.maximum(d, 0.0)
-
-    def is_concave(self, link: Link) -> bool:
-        return True
 
     def curvature(self, link: Link, eta: Array, y: Array) -> Array:
         assert isinstance(link, OfProbability)
@@ -147,7 +146,7 @@ class NegativeBinomial(Poisson):
 
     shape: float = 1.0
 
-    name = "negative_binomial"
+    name, concave = "negative_binomial", True
     canonical: ClassVar[str | None] = None
 
     def variance(self, mean: Array) -> Array:
@@ -160,9 +159,6 @@ class NegativeBinomial(Poisson):
         a = self.shape
         tail = (y + 1 / a) * (np.log1p(a * y) - np.log1p(a * mean))
         return np.asarray(2 * (special.xlogy(y, y) - y * np.log(mean) - tail))
-
-    def is_concave(self, link: Link) -> bool:
-        return True
 
     def curvature(self, link: Link, eta: Array, y: Array) -> Array:
         mean = link.mean(eta)
@@ -195,14 +191,11 @@ class Positive(Family):
 class Gamma(Positive):
     """Of variance ``phi mu^2``."""
 
-    name, links, canonical, power = "gamma", ("log", "inverse"), "inverse", 2
+    name, links, canonical, power, concave = "gamma", ("log", "inverse"), "inverse", 2, True
 
     def deviance(self, y: Array, mean: Array) -> Array:
         ratio = (y - mean) / mean
         return np.asarray(2 * (ratio - np.log(y / mean)))
-
-    def is_concave(self, link: Link) -> bool:
-        return True
 
     def curvature(self, link: Link, eta: Array, y: Array) -> Array:
         return np.asarray(y / link.mean(eta) if link.name == "log" else super().curvature(link, eta, y))
@@ -255,8 +248,3 @@ FAMILIES: dict[str, type[Family]] = {
 def family_of(name: str, shape: float | None) -> Family:
     """By its name in files."""
     return NegativeBinomial(shape) if shape is not None else FAMILIES[name]()
-
-
-def link_of(name: str) -> Link:
-    """By its name in files."""
-    return LINKS[name]

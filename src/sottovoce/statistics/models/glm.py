@@ -35,7 +35,7 @@ class GLM(Analysis):
     """``formula`` with a response of ``family``; see ``Study.glm``."""
 
     formula: str
-    family: str = "binomial"  # type: ignore[assignment,misc]  # the word of everybody for it; see ``answers``
+    family: str = "binomial"
     link: str | None = None
     weights: str | None = None
     exposure: str | None = None
@@ -44,10 +44,7 @@ class GLM(Analysis):
     robust: str | None = None
 
     type: ClassVar[str] = "glm"
-
-    @classmethod
-    def answers(cls) -> builtins.type[Statistic]:
-        return GLMFit
+    gives: ClassVar[builtins.type[Statistic]] = GLMFit
 
     def __post_init__(self) -> None:
         settled(self.family, self.link, self.shape, self.dispersion, self.robust, self.exposure is not None)

@@ -29,7 +29,7 @@ def closed(
     own, model = parts[0], parts[0].model
     N, df, n = known.N, known.N - model.k, agreements.parties
     # Deviances of a good fit are small: they are agreed on in units of their own.
-    held = -2 * np.column_stack([top.objective, first]) * known.size
+    held = -2 * np.column_stack([top.sums[:, 0], first]) * known.size  # without a penalty
     fit, nothing = agreed_powers(agreements, held, "orders of magnitude of the deviances")
     estimated = model.family.estimated
     unit = np.array([fit if estimated else N, fit, nothing, min(N, known.size * known.weight)])
@@ -50,10 +50,13 @@ def closed(
         at = np.column_stack([deviance / N if model.family.power == 0 else scale, scale])
         perfects = _perfects(agreements, parts, known, mask, at) if df else np.nan
         llf, llnull = (perfects - np.column_stack([deviance, null_deviance]) / (2 * at)).T
-    covariance = scale[0] * np.linalg.inv(information) / known.size
+    # Estimates with a penalty are biased on purpose: no information tells an error of them.
+    covariance = np.full((model.k, model.k), np.nan)
     if model.robust is not None:
         covariance = _sandwich(agreements, parts, known, mask, top, unit[0] if estimated else known.size)
-        covariance *= (N / df if df else np.nan) if model.robust == "HC1" else 1.0
+        covariance *= (N / df if df > 0 else np.nan) if model.robust == "HC1" else 1.0
+    elif not model.ridge:
+        covariance = scale[0] * np.linalg.inv(information) / known.size
     T = own.columns.back * own.factor
     params = T @ top.theta[0]
     if model.intercept:
@@ -70,6 +73,7 @@ def closed(
         shape=getattr(model.family, "shape", None),
         dispersion=model.dispersion,
         robust=model.robust,
+        ridge=model.ridge,
         scale=float(scale[0] * own.measure),
         deviance=float(deviance[0] * own.measure),
         null_deviance=float(null_deviance[0] * own.measure),
@@ -94,7 +98,7 @@ def _scale(parts: list[Part], chi2: Array, df: int) -> Array:
     """The dispersion, as each local party holds it; NaN where no row is left to tell it."""
     if parts[0].model.dispersion == "fixed":
         return np.full(len(parts), 1 / parts[0].measure)
-    return chi2 / df if df else np.full(len(parts), np.nan)
+    return chi2 / df if df > 0 else np.full(len(parts), np.nan)
 
 
 def _perfects(agreements: Agreements, parts: list[Part], known: Known, mask: GaussianMask, at: Array) -> Array:

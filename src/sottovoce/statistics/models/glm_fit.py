@@ -34,6 +34,8 @@ class GLMFit(Fit):
         Whether ``scale`` is 1, or the estimate ``pearson_chi2 / df_resid``.
     robust : str, optional
         ``"HC0"`` or ``"HC1"`` where errors are from the sandwich.
+    ridge : float
+        Of the penalty ``ridge ||slopes||^2 / 2``; where it is not 0, errors are NaN: estimates are biased on purpose.
     scale : float
         The dispersion.
     deviance, null_deviance : float
@@ -67,6 +69,7 @@ class GLMFit(Fit):
     shape: Value[float | None] = Value()
     dispersion: Value[str] = Value()
     robust: Value[str | None] = Value()
+    ridge: Value[float] = Value()
     scale: Value[float] = Value()
     deviance: Value[float] = Value()
     null_deviance: Value[float] = Value()
@@ -139,6 +142,8 @@ class GLMFit(Fit):
         for name in same:
             if getattr(self, name) != getattr(other, name):
                 raise InvalidInput(f"other must be of the same data and family: its {name} is another.")
+        if self.ridge or other.ridge:
+            raise InvalidInput("a likelihood-ratio test compares maxima of likelihoods; these have a ridge penalty.")
         df = len(self.terms) - len(other.terms)
         if df < 1 or not set(other.terms) < set(self.terms):
             raise InvalidInput(

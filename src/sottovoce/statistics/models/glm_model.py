@@ -41,6 +41,8 @@ class GLMModel:
         1, or estimated.
     robust : {"HC0", "HC1"}, optional
         Sandwich errors.
+    ridge : float
+        ``ridge ||slopes||^2 / 2``, in units of the data, is subtracted from half of the negative deviance.
     formula, weights_name, exposure_name : str
         As they were given.
     """
@@ -57,6 +59,7 @@ class GLMModel:
     turned: bool = False
     dispersion: str = "fixed"
     robust: str | None = None
+    ridge: float = 0.0
     formula: str = ""
     weights_name: str | None = None
     exposure_name: str | None = None
@@ -90,6 +93,11 @@ class GLMModel:
     def counting(self) -> bool:
         """Whether responses are counts."""
         return self.family.name in ("poisson", "negative_binomial")
+
+    @property
+    def rates(self) -> bool:
+        """Whether responses may be fractions of counts: with an estimated dispersion they need not be Poisson."""
+        return self.counting and self.dispersion == "pearson"
 
     @property
     def positive(self) -> bool:
@@ -148,7 +156,7 @@ class GLMModel:
             y, nothing = self.y(block), np.zeros(len(block))
             parts = self.binary and self.weights is None
             found = [
-                self.family.wrong(y) | (parts & (y != np.rint(y))),
+                (y < 0 if self.rates else self.family.wrong(y)) | (parts & (y != np.rint(y))),
                 nothing if self.weights is None else block[:, self.weights] <= 0,
                 nothing if self.exposure is None else block[:, self.exposure] <= 0,
             ]
@@ -175,7 +183,7 @@ class GLMModel:
             y, one = self.y(block), np.ones(len(block))
             found = [one]
             found += [(y > 0) * one, (y < 1) * one] if self.binary else []
-            found += [y] if self.counting else []
+            found += [np.ceil(y)] if self.counting else []
             found += [exponents(y) + LOWEST] if self.positive else []
             found += [exponents(self.w(block)) + LOWEST] if self.weights is not None else []
             found += [np.clip(np.rint(self.o(block)) + OFFSET_LOWEST, 0, 2 * OFFSET_LOWEST)] if self.moved else []
@@ -195,7 +203,7 @@ class GLMModel:
         N = next(left)
         if N == 0:
             raise Undetermined("no party has any rows.")
-        if self.k > N:
+        if self.k > N and not self.ridge:
             raise Undetermined(f"{N} observations do not determine {self.k} parameters.")
         size, level, common = N, 0.0, False
         if self.binary:

@@ -23,7 +23,8 @@ from ..agreements import Agreements
 from ..likelihood import columns as standard
 from ..likelihood import maximise as climbing
 from ..likelihood.columns import agreed_columns
-from ..likelihood.maximise import REACH, Maximum, maximise
+from ..likelihood.maximise import REACH, Maximum, maximise, packed
+from ..likelihood.powers import exponents
 from . import glm_closing as closing
 from .glm_fit import GLMFit
 from .glm_model import GLMModel, Known
@@ -109,6 +110,9 @@ def _standardised(
             )
         centre, level = float(columns.centre[d]), float(columns.deviation[d])
         columns = replace(columns, names=model.names, centre=columns.centre[:d], deviation=columns.deviation[:d])
+    if model.ridge:  # where the penalty is larger than a column's information, it sets the unit
+        least = 2.0 ** exponents(np.sqrt(model.ridge / known.weight / known.size))
+        columns = replace(columns, deviation=np.maximum(columns.deviation, least))
     return [Part(part, model, columns, centre, level, known.weight) for part in rows], (mean - centre) / level
 
 
@@ -145,5 +149,13 @@ def _start(
 
 def _top(agreements: Agreements, parts: list[Part], start: Array, known: Known, mask: GaussianMask) -> Maximum:
     model, terms = parts[0].model, parts[0].columns.terms
-    reach = REACH if model.link.power is None else np.inf
-    return maximise(agreements, parts, start, terms, mask, known.size, reach=reach, infinite=model.infinite)
+    reach, P = REACH if model.link.power is None else np.inf, parts[0].penalty / known.size
+
+    def penalised(sums: Array, theta: Array) -> Array:
+        """The penalty is public: everybody adds it to what was agreed on."""
+        return sums + packed(-float(P @ theta**2) / 2, -P * theta, np.diag(P))
+
+    return maximise(
+        agreements, parts, start, terms, mask, known.size, reach=reach, infinite=model.infinite,
+        of_sums=[penalised] * len(parts),
+    )  # fmt: skip

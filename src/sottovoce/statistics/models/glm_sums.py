@@ -55,6 +55,12 @@ class Part:
         power = self.model.family.power
         return self.weight * (1.0 if power is None else self.level ** (2 - power))
 
+    @property
+    def penalty(self) -> Array:
+        """Of every parameter, what half of its square is multiplied by in the objective: 0 for an intercept."""
+        slopes = self.model.ridge / self.weight / self.columns.deviation**2
+        return np.append(np.zeros(int(self.columns.intercept)), slopes)
+
     def offset(self, offset: Array | float) -> Array:
         """In the linear predictor of these units."""
         return np.asarray(offset / self.factor + self.shift)

@@ -43,7 +43,7 @@ class Mixed(Analysis):
     method: str = "reml"
 
     type: ClassVar[str] = "mixed"
-    family: ClassVar[builtins.type[Statistic]] = MixedFit
+    gives: ClassVar[builtins.type[Statistic]] = MixedFit
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...costs.base import Array
-from ...data.rows import Rows
+from ...data.rows import Rows, Terms
 from ...errors import NotConverged
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
@@ -39,7 +39,7 @@ class Multinomial(LevelModel):
 
     type: ClassVar[str] = "multinomial"
     what: ClassVar[str] = "a multinomial model"
-    family: ClassVar[builtins.type[Statistic]] = MultinomialFit
+    gives: ClassVar[builtins.type[Statistic]] = MultinomialFit
 
     def __post_init__(self) -> None:
         _ = self.levels  # refused now, if it has none
@@ -69,7 +69,7 @@ class Multinomial(LevelModel):
             columns, _ = agreed_columns(
                 agreements, rows, N, self.mask, self.selection.slopes, self.unit[:d], intercept=self.selection.intercept
             )
-            parts = [self._sums(part, own, order[1:]) for part, own in zip(rows, columns, strict=True)]
+            parts = [softmax_sums(part, own, self.place, order[1:]) for part, own in zip(rows, columns, strict=True)]
             start = np.zeros((len(rows), others, p))
             if self.selection.intercept:
                 start[:, :, 0] = np.log(counts[1:] / counts[0])
@@ -96,32 +96,33 @@ class Multinomial(LevelModel):
             llnull=entropy(counts),
         )
 
-    def _sums(self, rows: Rows, columns: Columns, order: Sequence[int]) -> Sums:
-        """Objective, score and information of one party's rows, in one pass; ``order``: the places of the levels that
-        are compared with the reference."""
-        p, others, place, places = len(columns), len(order), self.place, np.array(order)
-        pairs = list(combinations_with_replacement(range(others), 2))
 
-        def sums(theta: Array) -> Array:
-            beta = theta.reshape(others, p)
+def softmax_sums(rows: Rows, columns: Columns, place: int, order: Sequence[int], weigh: Terms | None = None) -> Sums:
+    """Objective, score and information of one party's rows, in one pass. ``place``: where the level is in a row;
+    ``order``: the places of the levels that are compared with the reference; ``weigh``: weights of some rows."""
+    p, others, places = len(columns), len(order), np.array(order)
+    pairs = list(combinations_with_replacement(range(others), 2))
 
-            def sides(block: Array) -> tuple[Array, Array]:
-                x, y = columns.matrix(block), block[:, place] == places[:, None]
-                eta = np.array([rows.linear(x, own) for own in beta])
-                largest = eta.max(axis=0, initial=0.0)
-                odds = np.exp(eta - largest)
-                total = np.exp(-largest) + sum(odds)  # level by level, whatever rows are beside
-                share = odds / total
-                value = sum(own * at for own, at in zip(eta, y, strict=True)) - largest - np.log(total)
-                weights = [share[a] * ((a == b) - share[b]) for a, b in pairs]
-                left = [value[:, None], (y - share).T, *(weight[:, None] * x for weight in weights)]
-                return np.column_stack(left), np.column_stack([np.ones(len(x)), x])
+    def sums(theta: Array) -> Array:
+        beta = theta.reshape(others, p)
 
-            found = rows.products(sides)
-            information = np.empty((others, p, others, p))
-            for (a, b), block in zip(pairs, found[1 + others :, 1:].reshape(-1, p, p), strict=True):
-                information[a, :, b] = information[b, :, a] = (block + block.T) / 2
-            k = others * p
-            return packed(float(found[0, 0]), found[1 : 1 + others, 1:].reshape(k), information.reshape(k, k))
+        def sides(block: Array) -> tuple[Array, Array]:
+            x, y = columns.matrix(block), block[:, place] == places[:, None]
+            eta = np.array([rows.linear(x, own) for own in beta])
+            largest = eta.max(axis=0, initial=0.0)
+            odds = np.exp(eta - largest)
+            total = np.exp(-largest) + sum(odds)  # level by level, whatever rows are beside
+            share = odds / total
+            value = sum(own * at for own, at in zip(eta, y, strict=True)) - largest - np.log(total)
+            weights = [share[a] * ((a == b) - share[b]) for a, b in pairs]
+            left = np.column_stack([value, (y - share).T, *(weight[:, None] * x for weight in weights)])
+            return left if weigh is None else left * weigh(block)[:, None], np.column_stack([np.ones(len(x)), x])
 
-        return sums
+        found = rows.products(sides)
+        information = np.empty((others, p, others, p))
+        for (a, b), block in zip(pairs, found[1 + others :, 1:].reshape(-1, p, p), strict=True):
+            information[a, :, b] = information[b, :, a] = (block + block.T) / 2
+        k = others * p
+        return packed(float(found[0, 0]), found[1 : 1 + others, 1:].reshape(k), information.reshape(k, k))
+
+    return sums

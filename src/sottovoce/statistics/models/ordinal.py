@@ -36,7 +36,7 @@ class Ordinal(LevelModel):
 
     type: ClassVar[str] = "ordinal"
     what: ClassVar[str] = "an ordinal model"
-    family: ClassVar[builtins.type[Statistic]] = OrdinalFit
+    gives: ClassVar[builtins.type[Statistic]] = OrdinalFit
 
     def __post_init__(self) -> None:
         if self.link not in LINKS:

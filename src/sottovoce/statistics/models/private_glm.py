@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from ...costs.base import as_floats
 from ...data.rows import ArrayRows, Rows
-from ...errors import InvalidCost, InvalidInput
+from ...errors import InvalidCost, InvalidInput, is_number
 from ...files.frames import read_columns
 from ...network import Network
 from ...pdmm.masks import GaussianMask
@@ -19,6 +20,7 @@ from ...pdmm.schedules import Schedule
 from ...pdmm.shards import whose
 from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
 from ..shards import Shards, _one_per_party, read_regression, read_scale
+from .families import Family
 from .glm import settled
 from .glm_fit import GLMFit
 from .glm_model import GLMModel
@@ -34,6 +36,7 @@ def private_glm(
     shape: float | None = None,
     dispersion: str | None = None,
     robust: str | None = None,
+    ridge: float = 0.0,
     target: str | None = None,
     weights: Shards | None = None,
     offset: Shards | None = None,
@@ -71,9 +74,15 @@ def private_glm(
     shape : float, optional
         Of the negative binomial family, whose variance is ``mu + shape mu^2``.
     dispersion : {"fixed", "pearson"}, optional
-        1, which binomial and count families have unless told otherwise, or estimated from Pearson's residuals.
+        1, which binomial and count families have unless told otherwise, or estimated from Pearson's residuals. Counts
+        may then be fractions, such as rates with their exposures in ``weights`` (quasi-likelihood).
     robust : {"HC0", "HC1"}, optional
         Errors from the sandwich, which hold where the variance is another than the family's.
+    ridge : float
+        ``ridge ||slopes||^2 / 2`` is added to half of the deviance, slopes in the units of the data: scikit-learn's
+        ``LogisticRegression(C=1 / ridge)``, and ``PoissonRegressor(alpha)`` with ``ridge = alpha`` times the sum of
+        weights. Of binomial and count families. Estimates are finite where columns separate the outcomes, or hang on
+        each other; they have no errors then.
     target : str, optional
         Shards are frames, and this one of their columns is ``y``; the others are ``X``.
     weights : sequence, optional
@@ -111,12 +120,13 @@ def private_glm(
     (('Intercept', 'age'), [-0.052, 0.5739], [0.4739, 0.1554])
     """
     chosen, by, phi = settled(family, link, shape, dispersion, robust, exposure is not None)
+    _check_ridge(ridge, chosen, robust)
     if offset is not None and (by.power or 0) < 0:
         raise InvalidInput(f"offset has no use with the link {by.name}. Leave it out.")
     read, d, found, target = read_regression(network, shards, None, target)
     if found is not None and names is not None and tuple(names) != found:
         raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
-    columns = _names(found or names, d, bool(intercept))
+    columns = column_names(found or names, d, bool(intercept))
     response = target or ("y" if "y" not in columns else "target")
     unit = read_scale(scale, (*columns, response), "column of X and one for the target")
     check_mask(mask, GaussianMask)
@@ -124,7 +134,8 @@ def private_glm(
     given = {name: _one_per_party(network, values, name) for name, values in further.items() if values is not None}
     places: dict[str, Any] = {name: d + 1 + place for place, name in enumerate(given)}
     model = GLMModel(
-        columns, response, chosen, by, bool(intercept), unit, **places, dispersion=phi, robust=robust
+        columns, response, chosen, by, bool(intercept), unit, **places,
+        dispersion=phi, robust=robust, ridge=float(ridge),
     )  # fmt: skip
     if not model.k:
         raise InvalidInput("shards: X has no columns, and there is no intercept. There is nothing to fit.")
@@ -142,6 +153,18 @@ def private_glm(
     return glm_program(SimulatedAgreements(simulation), rows, model, mask)
 
 
+def _check_ridge(ridge: float, family: Family, robust: str | None) -> None:
+    if not (is_number(ridge) and math.isfinite(ridge) and ridge >= 0):
+        raise InvalidInput(f"ridge must be a number >= 0; got {ridge!r}.")
+    if ridge and family.estimated:
+        raise InvalidInput(
+            f"ridge: family {family.name} has a dispersion, against which a penalty has no size. Take binomial, "
+            "poisson or negative_binomial; for a Gaussian response use private_ridge."
+        )
+    if ridge and robust is not None:
+        raise InvalidInput(f"robust: estimates with a ridge penalty have no standard errors; got {robust!r}.")
+
+
 def _per_row(who: str, name: str, given: Any, rows: int) -> npt.NDArray[np.float64]:
     columns = read_columns(given, f"{who}, {name}")
     try:
@@ -154,7 +177,7 @@ def _per_row(who: str, name: str, given: Any, rows: int) -> npt.NDArray[np.float
     return values
 
 
-def _names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
+def column_names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
     if names is None:
         return tuple(f"x{k}" for k in range(d))
     columns = tuple(names)

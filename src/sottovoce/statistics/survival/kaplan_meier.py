@@ -180,4 +180,4 @@ class KaplanMeierAnalysis(OfCurves):
     """``Study.kaplan_meier``."""
 
     type: ClassVar[str] = "kaplan_meier"
-    family: ClassVar[builtins.type[Statistic]] = KaplanMeier
+    gives: ClassVar[builtins.type[Statistic]] = KaplanMeier

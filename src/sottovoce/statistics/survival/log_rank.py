@@ -130,7 +130,7 @@ class LogRankAnalysis(TimeToEvent):
     gamma: float | None = None
 
     type: ClassVar[str] = "log_rank"
-    family: ClassVar[builtins.type[Statistic]] = LogRank
+    gives: ClassVar[builtins.type[Statistic]] = LogRank
 
     def __post_init__(self) -> None:
         if self.by is None:

@@ -110,7 +110,7 @@ class NelsonAalenAnalysis(OfCurves):
     smooth: bool = False
 
     type: ClassVar[str] = "nelson_aalen"
-    family: ClassVar[builtins.type[Statistic]] = NelsonAalen
+    gives: ClassVar[builtins.type[Statistic]] = NelsonAalen
 
     def __post_init__(self) -> None:
         super().__post_init__()

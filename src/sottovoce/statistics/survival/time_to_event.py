@@ -109,9 +109,9 @@ class TimeToEvent(Analysis):
         try:
             total = agreements.total(own, self.counting, of="events and censorings by point in time and group")
         except NotConverged:
-            return self.family(*agreements.made)
+            return self.gives(*agreements.made)
         shape = (*(self._sizes or (1,)), len(self.points), 2)
-        return self.family(*agreements.made, **self.answer(total.reshape(shape)))
+        return self.gives(*agreements.made, **self.answer(total.reshape(shape)))
 
     @abstractmethod
     def answer(self, counts: Integers) -> dict[str, Any]:

@@ -1,0 +1,211 @@
+"""Linear models as scikit-learn has them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from ..statistics import LassoPath, LinearFit, RidgePath, private_lasso, private_linear, private_ridge
+from .estimator import Floats, PrivateEstimator, check_penalty, weighed
+
+
+class LinearEstimator(RegressorMixin, PrivateEstimator):
+    """``y = X @ coef_ + intercept_``."""
+
+    fit_intercept: bool
+    coef_: Floats
+    intercept_: float
+
+    def _read(self, X: Any, y: Any) -> tuple[Floats, Floats]:
+        return validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)  # type: ignore[no-any-return]
+
+    def _take(self, result: LinearFit | RidgePath | LassoPath) -> Self:
+        """The estimates of a private fit."""
+        params, first = result.params, int(self.fit_intercept)
+        self.result_ = result
+        self.coef_, self.intercept_ = params[first:].copy(), float(params[0]) if first else 0.0
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Expected responses of rows."""
+        return np.asarray(self._new_rows(X) @ self.coef_ + self.intercept_)
+
+
+class PrivateLinearRegression(LinearEstimator):
+    """Least squares over the rows of all parties: scikit-learn's ``LinearRegression``, fitted by ``sv.private_linear``.
+
+    Columns must determine the estimates: where they hang on each other, or are as many as the rows, it says so, and
+    gives none of many solutions. See ``PrivateRidge`` for such.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether to fit one.
+    network, parties, scale, mask, tol, random_state
+        As for every estimator here: see ``PrivateLogisticRegression``.
+
+    Attributes
+    ----------
+    coef_ : ndarray
+        ``(n_features_in_,)``.
+    intercept_ : float
+        0.0 without one.
+    n_features_in_ : int
+        Columns of ``X``.
+    feature_names_in_ : ndarray
+        Their names, where ``X`` was a frame.
+    result_ : LinearFit
+        The private fit, with standard errors, tests and ``summary()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sottovoce.sklearn import PrivateLinearRegression
+    >>> X = np.linspace(0, 1, 8).reshape(-1, 1)
+    >>> y = 2 * X[:, 0] + 1 + np.array([0.1, -0.1] * 4)
+    >>> model = PrivateLinearRegression().fit(X, y, groups=["Ada", "Bob", "Eve", "Eve"] * 2)
+    >>> model.coef_.round(4).tolist(), round(model.intercept_, 4), model.result_.bse.round(4).tolist()
+    ([1.9333], 1.0333, [0.0727, 0.1217])
+    """
+
+    def __init__(
+        self, *, fit_intercept: bool = True, network: Any = None, parties: int = 3, scale: Any = None, mask: Any = None,
+        tol: float = 1e-9, random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.fit_intercept = fit_intercept
+        self.network = network
+        self.parties = parties
+        self.scale = scale
+        self.mask = mask
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to the rows of all parties. ``groups``: the party of each row. ``sample_weight``: numbers >= 0,
+        proportional to the inverse variance of a row's error; rows of weight 0 are left out."""
+        X, y = self._read(X, y)
+        parties, weights = weighed(self._parties(len(X), groups), X, sample_weight)
+        return self._take(
+            private_linear(
+                parties.network, list(zip(parties.of(X), parties.of(y), strict=True)),
+                weights=None if weights is None else parties.of(weights), intercept=self.fit_intercept,
+                names=self._names(), **self._settings(),
+            )
+        )  # fmt: skip
+
+
+class PrivateRidge(LinearEstimator):
+    """Ridge regression over the rows of all parties: scikit-learn's ``Ridge(alpha)``, fitted by ``sv.private_ridge``.
+
+    Minimises ``sum (y - intercept - x'b)^2 + alpha ||b||^2``. For a path of penalties and the best of them by exact
+    cross-validation ask ``sv.private_ridge``.
+
+    Parameters
+    ----------
+    alpha : float
+        The penalty, in the units of the data; positive.
+    fit_intercept : bool
+        Whether to fit one; it is not penalised.
+    network, parties, scale, mask, tol, random_state
+        As for every estimator here: see ``PrivateLogisticRegression``.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_features_in_, feature_names_in_
+        As of ``PrivateLinearRegression``.
+    result_ : RidgePath
+        The private fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sottovoce.sklearn import PrivateRidge
+    >>> X = np.linspace(0, 1, 8).reshape(-1, 1)
+    >>> PrivateRidge(alpha=1.0).fit(X, 2 * X[:, 0] + 1, groups=[1, 1, 1, 2, 2, 2, 2, 3]).coef_.round(4).tolist()
+    [0.9231]
+    """
+
+    def __init__(
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3,
+        scale: Any = None, mask: Any = None, tol: float = 1e-9, random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.network = network
+        self.parties = parties
+        self.scale = scale
+        self.mask = mask
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit to the rows of all parties. ``groups``: the party of each row."""
+        X, y = self._read(X, y)
+        parties = self._parties(len(X), groups)
+        return self._take(
+            private_ridge(
+                parties.network, list(zip(parties.of(X), parties.of(y), strict=True)),
+                penalties=check_penalty("alpha", self.alpha), standardize=False, intercept=self.fit_intercept,
+                names=self._names(), **self._settings(),
+            )
+        )  # fmt: skip
+
+
+class PrivateLasso(LinearEstimator):
+    """The lasso over the rows of all parties: scikit-learn's ``Lasso(alpha)``, fitted by ``sv.private_lasso``.
+
+    Minimises ``sum (y - intercept - x'b)^2 / 2N + alpha sum |b_j|`` over ``N`` rows. For a path of penalties and the
+    best of them by exact cross-validation ask ``sv.private_lasso``.
+
+    Parameters
+    ----------
+    alpha : float
+        The penalty, in the units of the data; positive.
+    fit_intercept : bool
+        Whether to fit one; it is not penalised.
+    network, parties, scale, mask, tol, random_state
+        As for every estimator here: see ``PrivateLogisticRegression``.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_features_in_, feature_names_in_
+        As of ``PrivateLinearRegression``.
+    result_ : LassoPath
+        The private fit; ``result_.selected`` are the columns that are in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sottovoce.sklearn import PrivateLasso
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> PrivateLasso(alpha=1.0).fit(X, 3 * X[:, 1], groups=np.arange(60) % 4).coef_.round(2).tolist()
+    [0.0, 1.51, 0.0]
+    """
+
+    def __init__(
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3,
+        scale: Any = None, mask: Any = None, tol: float = 1e-9, random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.network = network
+        self.parties = parties
+        self.scale = scale
+        self.mask = mask
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit to the rows of all parties. ``groups``: the party of each row."""
+        X, y = self._read(X, y)
+        parties = self._parties(len(X), groups)
+        return self._take(
+            private_lasso(
+                parties.network, list(zip(parties.of(X), parties.of(y), strict=True)),
+                penalties=check_penalty("alpha", self.alpha), standardize=False, intercept=self.fit_intercept,
+                names=self._names(), **self._settings(),
+            )
+        )  # fmt: skip
