@@ -18,6 +18,7 @@ from ...data.selection import ModelColumns
 from ...errors import InvalidInput, is_number
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..likelihood.maximise import of_objective
 from ..statistic import Statistic
 from .families import FAMILIES, Family, family_of
 from .glm_fit import GLMFit
@@ -116,6 +117,9 @@ class GLM(Analysis):
     @property
     def counts(self) -> int:
         return counts_of(self.model)
+
+    def spread(self, prior: float) -> float:
+        return super().spread(prior) + of_objective(self.parameters)
 
     @property
     def parameters(self) -> int:
