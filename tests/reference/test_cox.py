@@ -150,9 +150,9 @@ def test_lifelines(case):
         one = CoxPHFitter().fit(moved, "time", "event", fit_options={"precision": 1e-12})
         fit = study.cox(formula, baseline="grid", grid=grid)
         survival = one.predict_survival_function(x.iloc[:4], times=grid).to_numpy().T
-    np.testing.assert_allclose(fit.survival(x.iloc[:4].to_numpy(), grid), survival, rtol=1e-6)
+    np.testing.assert_allclose(fit.survival(frame.iloc[:4], grid), survival, rtol=1e-6)
     np.testing.assert_allclose(
-        fit.predict(x.iloc[:4].to_numpy() - fit.means), one.predict_partial_hazard(x.iloc[:4]), rtol=1e-6
+        fit.predict(frame.iloc[:4]) / np.exp(fit.means @ fit.params), one.predict_partial_hazard(x.iloc[:4]), rtol=1e-6
     )
 
 

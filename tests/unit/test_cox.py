@@ -299,16 +299,20 @@ def test_faces(tmp_path):
     assert faults(fit.plot(tmp_path / "cox.png")) == []
     assert json.loads(json.dumps(fit.to_dict()))["events"] == fit.events
     assert list(fit.to_frame()["term"]) == list(fit.terms)
-    np.testing.assert_allclose(fit.predict([[1.0, 0.0], [0.0, 1.0]]), np.exp(fit.params))
+    new = {"age": [50, 70], "sex": ["f", "m"]}
+    np.testing.assert_allclose(fit.predict(new), np.exp([[50, 0], [70, 1]] @ fit.params))
     with pytest.raises(Unsupported, match="every party has a baseline of its own"):
-        fit.survival([50.0, 1.0], [3])
-    with pytest.raises(InvalidInput, match="x must have 2 columns"):
-        fit.predict([1.0])
+        fit.survival(new, [3])
+    arrays = sv.private_cox(NETWORK, shards())
+    np.testing.assert_allclose(arrays.predict([[1.0, 0.0], [0.0, 1.0]]), np.exp(arrays.params))
+    with pytest.raises(InvalidInput, match="the table must have 2 columns, as in the fit: x0, x1"):
+        arrays.predict([[1.0]])
     grid = study.cox("days, death ~ age + C(sex)", baseline="grid", grid=[20, 30, 40, 60])
-    curve = grid.survival(grid.means, [0, 20, 60])
-    np.testing.assert_allclose(curve[0], np.exp(-np.append(0, grid.baseline_cumulative_hazard)[[0, 1, -1]]))
+    hazard = np.append(0, grid.baseline_cumulative_hazard)[[0, 1, -1]]
+    ratio = np.exp(([[50, 0], [70, 1]] - grid.means) @ grid.params)
+    np.testing.assert_allclose(grid.survival(new, [0, 20, 60]), np.exp(-np.outer(ratio, hazard)))
     with pytest.raises(InvalidInput, match="times must be numbers from 0 on"):
-        grid.survival(grid.means, [-1])
+        grid.survival(new, [-1])
 
 
 def test_not_converged():

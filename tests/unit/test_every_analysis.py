@@ -198,6 +198,11 @@ def test_a_file_says_it_and_reads_it_again(kind, asked, tmp_path):
     back = restored(kind, json.loads(json.dumps(found.to_dict())), found.parties)
     assert str(table(back, ())) == str(table(found, ()))  # where NaN is NaN
     assert text(back, ()) == text(found, ())
+    for new in ("predict", "transform"):  # of rows, by a model that remembers its columns
+        if hasattr(found, new) and kind not in ("kaplan_meier", "nelson_aalen"):
+            rows = getattr(found, new)(SHARDS[0])
+            assert len(rows) == SIZES[0]
+            np.testing.assert_array_equal(getattr(back, new)(SHARDS[0]), rows)
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)

@@ -294,31 +294,44 @@ def test_what_the_rows_of_all_parties_do_not_tell(change, options, sentence):
 # What is said of a fit
 
 
-def test_predictions_from_columns_of_the_design_and_of_the_table(study):
+def test_predictions_from_a_table(study):
     fit = study.glm("visits ~ age * site + offset(0.1 * w)", family="poisson", exposure="days")
     new = table(9, 8)
-    full = study.glm("visits ~ age * site", family="poisson", exposure="days")
     x = np.column_stack(
         [new["age"], new["site"] == "a", new["site"] == "c", *(new["age"] * (new["site"] == s) for s in "ac")]
     )
     eta = fit.params[0] + x @ fit.params[1:]
     want = new["days"] * np.exp(eta + 0.1 * new["w"])
-    np.testing.assert_allclose(fit.predict(new, schema=SCHEMA), want, rtol=1e-12)
-    np.testing.assert_allclose(fit.predict(x, exposure=new["days"], offset=0.1 * new["w"].to_numpy()), want, rtol=1e-12)
-    np.testing.assert_allclose(fit.predict(pd.DataFrame(x[:, ::-1], columns=fit.terms[:0:-1]), linear=True), eta)
-    np.testing.assert_allclose(full.predict(new.drop(columns="visits"), schema=SCHEMA, exposure=np.ones(9)),
-                               full.predict(x), rtol=1e-12)  # fmt: skip
-    with pytest.raises(InvalidInput, match=r"rows must be \(rows, 5\): age, site\[T.a\]"):
-        fit.predict(x[:, 1:])
-    with pytest.raises(InvalidInput, match="rows: values are missing in 1 of 9"):
-        fit.predict(new.assign(age=new["age"].where(new.index != 3)), schema=SCHEMA)
-    with pytest.raises(InvalidInput, match="schema: it is another than that of the fit"):
-        fit.predict(new, schema=sv.Schema({**SCHEMA, "site": {"type": "category", "levels": ["a", "b", "c"]}}))
+    np.testing.assert_allclose(fit.predict(new.drop(columns="visits")), want, rtol=1e-12)
+    np.testing.assert_allclose(fit.predict(new.assign(days=1), linear=True), eta + 0.1 * new["w"])
+    with pytest.raises(InvalidInput, match="values are missing in new rows, by column: 'age' 1"):
+        fit.predict(new.assign(age=new["age"].where(new.index != 3)))
+    with pytest.raises(InvalidInput, match="exposure: this model reads all that it needs from the table"):
+        fit.predict(new, exposure=np.ones(9))
+    alone = study.glm("visits ~ 1", family="poisson")
+    assert alone.predict({"note": ["x", "y", "z"]}) == pytest.approx([np.exp(alone.params[0])] * 3)
+
+
+def test_predictions_of_models_of_arrays():
+    columns = ["age", "w"]
+    fit = sv.private_glm(
+        RING, [(frame[columns], frame["visits"]) for frame in TABLES], family="poisson", scale=100,
+        exposure=[frame["days"] for frame in TABLES],
+    )  # fmt: skip
+    new = table(9, 8)
+    eta = fit.params[0] + new[columns].to_numpy() @ fit.params[1:]
+    np.testing.assert_allclose(fit.predict(new[["w", "visits", "age"]], linear=True), eta)  # by name
+    want = new["days"] * np.exp(eta + 0.1 * new["w"])
+    np.testing.assert_allclose(
+        fit.predict(new[columns].to_numpy(), exposure=new["days"], offset=0.1 * new["w"].to_numpy()), want, rtol=1e-12
+    )
+    with pytest.raises(InvalidInput, match="the table must have 2 columns, as in the fit: age, w"):
+        fit.predict(new[["age"]].to_numpy())
+    with pytest.raises(InvalidInput, match="exposure: it must be positive, and 9 of the new rows"):
+        fit.predict(new[columns], exposure=np.zeros(9))
+    plain = sv.private_glm(RING, [(frame[["age"]], frame["death"]) for frame in TABLES], scale=100)
     with pytest.raises(InvalidInput, match="exposure needs the link log; this model has logit"):
-        study.glm("death ~ age").predict([[50.0]], exposure=[2.0])
-    arrays = sv.private_glm(RING, [(frame[["age"]], frame["visits"]) for frame in TABLES], family="poisson", scale=100)
-    with pytest.raises(InvalidInput, match="fitted to arrays, and has no formula"):
-        arrays.predict(new, schema=SCHEMA)
+        plain.predict([[50.0]], exposure=[2.0])
 
 
 def test_likelihood_ratio_tests(study):

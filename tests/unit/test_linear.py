@@ -16,7 +16,6 @@ from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput, NotConverged
 from sottovoce.statistics.agreements import SimulatedAgreements, Simulation
 from sottovoce.statistics.linear.linear_model import LinearModel
-from sottovoce.statistics.linear.new_rows import right_side
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
 from sottovoce.statistics.settled import settled
 
@@ -257,7 +256,3 @@ def test_new_rows(fit):
         fit.predict(pd.DataFrame({"g": ["c", "a"], "x": [1.0, None]}))
     with pytest.raises(InvalidInput, match="no column 'g'"):
         fit.predict(new[["x"]])
-
-
-def test_the_right_side_of_a_formula():
-    assert right_side("`a ~ b` ~ x + `c ~ d`") == "x + `c ~ d`"

@@ -89,7 +89,7 @@ class Formula:
     def __hash__(self) -> int:
         return hash(self.canonical)
 
-    def design(self, schema: Schema, *, categories: bool = False) -> Design:
+    def design(self, schema: Schema, *, categories: bool = False, response: bool = True) -> Design:
         """The columns that it has under a schema.
 
         Parameters
@@ -98,6 +98,8 @@ class Formula:
             What the columns of the table are.
         categories : bool
             Whether a response may be a category, whose numbers are then the places of its levels.
+        response : bool
+            Whether there is one, as of the formula; of new rows it is not known.
 
         Returns
         -------
@@ -114,8 +116,9 @@ class Formula:
         for name in self._places:
             if name not in schema:
                 raise self._refused(name, _unknown(name, schema))
-        for factor in (*self._responses, *self._offsets, *self._factors):
-            self._check_types(factor, schema, factor in self._factors, categories and factor in self._responses)
+        responses = self._responses if response else ()
+        for factor in (*responses, *self._offsets, *self._factors):
+            self._check_types(factor, schema, factor in self._factors, categories and factor in responses)
         coded = tuple(Coded.of(factor, schema) for factor in self._factors)
         try:
             by_term = list(parts(self._terms, coded))
@@ -123,7 +126,7 @@ class Formula:
             raise InvalidInput(f"formula: {much}") from None
         made = [(part, term) for term, each in zip(self._terms, by_term, strict=True) for part in each]
         of_terms = [tuple(self._factors[k].label for k in term) for _, term in made]
-        design = Design(coded, [part for part, _ in made], self._responses, self._offsets, schema, of_terms)
+        design = Design(coded, [part for part, _ in made], responses, self._offsets, schema, of_terms)
         if len(set(design.columns)) < len(design.columns):
             twice = next(name for k, name in enumerate(design.columns) if name in design.columns[:k])
             raise InvalidInput(f"formula: two columns of the design would be called {shown(twice)}. Rename one.")

@@ -17,11 +17,11 @@ from ...errors import InvalidInput, NotConverged
 from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..new_rows import schema_text
 from ..settled import integers, voted
 from ..statistic import Statistic
 from .equation import Columns
 from .moments import ANYTHING, VARIES, agreed_moments
-from .new_rows import schema_text
 from .principal_components import PrincipalComponents
 
 

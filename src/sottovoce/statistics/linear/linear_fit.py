@@ -15,9 +15,9 @@ from ...files.frames import to_frame
 from ...numerics.unquoted import kind_of
 from ...pdmm.result import Status
 from ..fit import Fit
+from ..new_rows import linear_prediction
 from ..statistic import Value, plain
 from .hypothesis import Test, chi_squared, f_ratio
-from .new_rows import linear_prediction
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,13 +17,13 @@ from ...data.selection import INTERCEPT, ModelColumns
 from ...errors import InvalidInput
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..new_rows import schema_text
 from ..settled import integers
 from ..statistic import Statistic
 from .equation import Equation, check_weights
 from .least_squares import ROBUST
 from .linear_fit import LinearFit
 from .linear_program import linear_program
-from .new_rows import schema_text
 
 
 def model_columns(formula: str, schema: Schema, weights: str | None = None) -> ModelColumns:

@@ -13,10 +13,10 @@ from ...data.selection import ModelColumns
 from ...errors import InvalidInput
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..new_rows import schema_text
 from ..settled import integers
 from ..statistic import Statistic
 from .linear_model import equation_of, model_columns
-from .new_rows import schema_text
 from .penalised import Penalty, penalised_program, read_penalties
 from .penalty_path import LassoPath, PenaltyPath, RidgePath
 

@@ -12,8 +12,8 @@ from ...costs.base import Array
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
 from ..covariates import covariates
+from ..new_rows import linear_prediction
 from ..statistic import Statistic, Value, plain
-from .new_rows import linear_prediction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ import numpy as np
 from ...costs.base import Array
 from ...data.selection import PlainColumns
 from ...pdmm.result import Status
+from ..new_rows import matrix_of, table_rows
 from ..statistic import Statistic, Value, plain
-from .new_rows import matrix_of, table_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,6 +20,7 @@ from ..agreements import Agreements
 from ..analysis import Analysis
 from ..likelihood import columns as likelihood_columns
 from ..likelihood.maximise import MOST, numbers, of_objective
+from ..new_rows import schema_text
 from ..statistic import Statistic
 from ..survival.grid import check_times, departures, read_event, read_grid, read_time
 from .cox_fit import CoxFit
@@ -149,6 +150,8 @@ class CoxAnalysis(Analysis):
             offset_unit=self.scale[-1] if self.selection.offset is not None else 1.0,
             mask=self.mask,
             counting=self.counting,
+            formula=self.formula,
+            schema=schema_text(self.schema, self.selection.needs),
         )
         return cox_program(agreements, rows, model)
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ...costs.base import Array, as_floats
 from ...errors import InvalidInput, Unsupported
-from ...files.frames import chosen, read_columns
 from ..fit import Fit
+from ..new_rows import linear_prediction
 from ..statistic import Value
 
 
@@ -23,6 +23,8 @@ class CoxFit(Fit):
     ----------
     time, event : str
         The columns that are explained.
+    formula, schema : str
+        Of the design, the schema as JSON; empty where columns came as arrays.
     events : int
         Of all parties.
     ties, baseline : str
@@ -33,9 +35,12 @@ class CoxFit(Fit):
         Of the test that all are 0, from score and information there: of one 0/1 column without ties, the log-rank test.
     means : ndarray
         Of the columns, over all rows.
+    offset : float
+        Likewise, of the offset; 0 without.
     times, baseline_cumulative_hazard : ndarray or None
         With one baseline for all parties: the points of its grid that have events, and the hazard summed up to there
-        for a row that has the means (Breslow's estimate). With a baseline for each party nobody sees those of others.
+        for a row that has the means, of the offset too (Breslow's estimate). With a baseline for each party nobody sees
+        those of others.
     steps : int
         Points at which score and information were agreed on.
 
@@ -52,6 +57,8 @@ class CoxFit(Fit):
 
     time: Value[str] = Value()
     event: Value[str] = Value()
+    formula: Value[str] = Value()
+    schema: Value[str] = Value()
     events: Value[int] = Value()
     ties: Value[str] = Value()
     baseline: Value[str] = Value()
@@ -59,6 +66,7 @@ class CoxFit(Fit):
     llf_null: Value[float] = Value()
     score_statistic: Value[float] = Value()
     means: Value[Array] = Value()
+    offset: Value[float] = Value()
     times: Value[Array | None] = Value()
     baseline_cumulative_hazard: Value[Array | None] = Value()
     steps: Value[int] = Value()
@@ -106,13 +114,17 @@ class CoxFit(Fit):
 
         return float(chdtrc(self.df_model, statistic))
 
-    def predict(self, x: npt.ArrayLike) -> Array:
-        """Hazard ratios ``exp(x'params)`` of rows ``(k, terms)``, or of one row, to one of zeros; of a frame by the
-        names of the terms."""
-        return np.exp(self._rows(x) @ self.params)
+    def predict(self, table: Any) -> Array:
+        """Hazard ratios ``exp(x'params)`` of new rows to one of zeros: of a table with the columns that the formula
+        reads, in any form that a party's table may have, or an array or a frame of the columns, where the model was
+        made from arrays; offsets are added to ``x'params``."""
+        return np.exp(self._eta(table))
 
-    def survival(self, x: npt.ArrayLike, times: npt.ArrayLike) -> Array:
-        """How likely rows like these are to be free of the event, ``(k, times)``; with one baseline for all parties.
+    def _eta(self, table: Any) -> Array:
+        return linear_prediction(self.formula, self.schema, self.terms, self.params, table)
+
+    def survival(self, table: Any, times: npt.ArrayLike) -> Array:
+        """How likely rows like these are to be free of the event, ``(rows, times)``; with one baseline for all parties.
 
         Raises
         ------
@@ -129,15 +141,8 @@ class CoxFit(Fit):
         if at.ndim != 1 or not (at >= 0).all():
             raise InvalidInput(f"times must be numbers from 0 on; got {times!r}.")
         hazard = np.append(0.0, self.baseline_cumulative_hazard)[np.searchsorted(self.times, at, side="right")]
-        ratio = np.exp((np.atleast_2d(self._rows(x)) - self.means) @ self.params)
+        ratio = np.exp(self._eta(table) - self.means @ self.params - self.offset)
         return np.exp(-np.outer(ratio, hazard))
-
-    def _rows(self, x: npt.ArrayLike) -> Array:
-        columns = read_columns(x, "x")
-        rows = as_floats(x if columns is None else chosen(columns, self.terms, "x"), "x")
-        if rows.ndim not in (1, 2) or rows.shape[-1] != len(self.terms):
-            raise InvalidInput(f"x must have {len(self.terms)} columns, those of the terms; got shape {rows.shape}.")
-        return rows
 
     def _facts(self) -> str:
         return (

@@ -44,7 +44,7 @@ class CoxModel:
     """What is fitted, the same at all parties. Rows are columns, time, event, and an offset where there is one.
 
     ``unit`` brings the columns to size 1, ``offset_unit`` the offset; ``points`` are those of the grid of one baseline
-    for all, or None.
+    for all, or None; ``formula`` and ``schema`` as they were given, the schema as JSON.
     """
 
     names: tuple[str, ...]
@@ -57,6 +57,8 @@ class CoxModel:
     offset_unit: float
     mask: GaussianMask
     counting: ModularMask
+    formula: str = ""
+    schema: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,7 @@ def _by_party(agreements: Agreements, parts: Sequence[Rows], held: Sequence[Held
             f"no event ({model.event!r}) happened while another row of the same party was at risk. Use "
             'baseline="grid", which compares rows of all parties.'
         )
-    columns, means, _ = _columns(agreements, parts, model, rows)
+    columns, means, offsets = _columns(agreements, parts, model, rows)
     strata = [Stratum.of(_standard(own, columns), own.time, own.event, own.offset) for own in held]
 
     def part(stratum: Stratum) -> Any:
@@ -110,7 +112,7 @@ def _by_party(agreements: Agreements, parts: Sequence[Rows], held: Sequence[Held
     except Undetermined as error:
         told = str(error)
         raise Undetermined(told + WITHIN if told.startswith(("column ", "the columns ")) else told) from None
-    return _fit(agreements, model, columns, means[0], found, rows, events)
+    return _fit(agreements, model, columns, means[0], offsets[0], found, rows, events)
 
 
 def _on_grid(
@@ -136,7 +138,7 @@ def _on_grid(
         f"{len(leaving.shown)} risk sets", of_sums=[own.packed for own in local],
     )  # fmt: skip
     return _fit(
-        agreements, model, columns, means[0], found, rows, events,
+        agreements, model, columns, means[0], offsets[0], found, rows, events,
         times=np.asarray(points)[leaving.shown],
         hazard=pooled.cumulative_hazard(found.sums[0], len(model.names), local[0].shift),
     )  # fmt: skip
@@ -186,6 +188,7 @@ def _fit(
     model: CoxModel,
     columns: Columns,
     means: Array,
+    offset: float,
     found: Maximum,
     rows: int,
     events: int,
@@ -203,6 +206,8 @@ def _fit(
         nobs=rows,
         time=model.time,
         event=model.event,
+        formula=model.formula,
+        schema=model.schema,
         events=events,
         ties=model.ties,
         baseline="party" if model.points is None else "grid",
@@ -210,6 +215,7 @@ def _fit(
         llf_null=float(events * found.first[0]),
         score_statistic=float(events * (g @ np.linalg.solve(H, g))),
         means=means,
+        offset=float(offset),
         times=times,
         baseline_cumulative_hazard=None if hazard is None else hazard * np.exp((means - columns.centre) @ params),
         steps=found.steps,

@@ -19,13 +19,13 @@ from ...errors import InvalidInput, is_number
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..likelihood.maximise import of_objective
+from ..new_rows import schema_text
 from ..statistic import Statistic
 from .families import FAMILIES, Family, family_of
 from .glm_fit import GLMFit
 from .glm_model import GLMModel
 from .glm_program import agreements_of, counts_of, glm_program, numbers_of
 from .links import LINKS, Link
-from .new_rows import design_schema
 
 DISPERSIONS = ("fixed", "pearson")
 ROBUST = ("HC0", "HC1")
@@ -73,8 +73,7 @@ class GLM(Analysis):
 
     @cached_property
     def selection(self) -> ModelColumns:
-        formula = Formula(self.formula)
-        design = formula.design(design_schema(self.schema, formula))
+        design = Formula(self.formula).design(self.schema, categories=True)
         return ModelColumns(design, tuple(dict.fromkeys(name for name in (self.weights, self.exposure) if name)))
 
     @cached_property
@@ -92,8 +91,8 @@ class GLM(Analysis):
             exposure=None if self.exposure is None else taken.place(self.exposure),
             weights=None if self.weights is None else taken.place(self.weights),
             turned=column is not None and column.type == "category" and column.reference != column.levels[0],
-            dispersion=dispersion, robust=self.robust, formula=self.formula, weights_name=self.weights,
-            exposure_name=self.exposure,
+            dispersion=dispersion, robust=self.robust, formula=self.formula,
+            schema=schema_text(self.schema, taken.needs), weights_name=self.weights, exposure_name=self.exposure,
         )  # fmt: skip
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Statistic:

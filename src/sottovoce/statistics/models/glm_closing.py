@@ -82,6 +82,7 @@ def closed(
         llnull=float(llnull[0]),
         steps=top.steps,
         formula=model.formula,
+        schema=model.schema,
         weights=model.weights_name,
         exposure=model.exposure_name,
     )

@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array, as_floats
-from ...data.schema import Schema
 from ...errors import InvalidInput
-from ...files.frames import chosen, read_columns
 from ..fit import Fit
+from ..new_rows import design_rows, log_exposure
 from ..statistic import Value
 from .links import LINKS
-from .new_rows import model_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,8 +45,8 @@ class GLMFit(Fit):
         are those at 1 also where it was estimated (quasi-likelihood).
     steps : int
         Of Newton's method: points at which sums were agreed on.
-    formula : str
-        As it was given; empty for arrays.
+    formula, schema : str
+        Of the design, the schema as JSON; empty where columns came as arrays.
     weights, exposure : str, optional
         The columns of the table that were used so.
 
@@ -78,6 +76,7 @@ class GLMFit(Fit):
     llnull: Value[float] = Value()
     steps: Value[int] = Value()
     formula: Value[str] = Value()
+    schema: Value[str] = Value()
     weights: Value[str | None] = Value()
     exposure: Value[str | None] = Value()
 
@@ -155,35 +154,26 @@ class GLMFit(Fit):
 
     def predict(
         self,
-        rows: Any,
+        table: Any,
         *,
-        schema: Schema | None = None,
         offset: npt.ArrayLike | None = None,
         exposure: npt.ArrayLike | None = None,
         linear: bool = False,
     ) -> Array:
-        """The mean response of new rows; with ``linear`` the linear predictor.
-
-        ``rows``: ``(rows, terms less the intercept)`` numbers, or a frame that has them by name. With the ``schema`` of
-        the study a table that has the columns of the formula, and that of the exposure. ``offset`` and ``exposure``,
-        one per row, go into the linear predictor, besides ``offset()`` in the formula.
-        """
-        names = self.terms[int(self.intercept) :]
-        if schema is not None:
-            X, fixed = model_rows(rows, schema, self.formula, names, None if exposure is not None else self.exposure)
-        else:
-            columns = read_columns(rows, "rows")
-            X = as_floats(rows if columns is None else chosen(columns, names, "rows"), "rows")
-            if X.ndim != 2 or X.shape[1] != len(names):
-                raise InvalidInput(f"rows must be (rows, {len(names)}): {', '.join(names)}; got shape {X.shape}.")
-            fixed = np.zeros(len(X))
-        eta = X @ self.params[int(self.intercept) :] + fixed + (self.params[0] if self.intercept else 0.0)
+        """The mean response of new rows; with ``linear`` the linear predictor. ``table``: with the columns that the
+        formula and the exposure read, in any form that a party's table may have; or an array or a frame of the columns,
+        where the model was made from arrays, with ``offset`` and ``exposure`` for each row, if it has some."""
+        given = {"offset": offset, "exposure": exposure}
+        if self.formula and (named := [name for name, value in given.items() if value is not None]):
+            raise InvalidInput(f"{named[0]}: this model reads all that it needs from the table. Leave it out.")
+        X, fixed = design_rows(self.formula, self.schema, self.terms, table, self.exposure)
+        eta = X @ self.params + fixed
         if offset is not None:
             eta = eta + as_floats(offset, "offset")
         if exposure is not None:
             if self.link != "log":
                 raise InvalidInput(f"exposure needs the link log; this model has {self.link}.")
-            eta = eta + np.log(as_floats(exposure, "exposure"))
+            eta = eta + log_exposure(as_floats(exposure, "exposure"))
         return np.asarray(eta if linear else LINKS[self.link].mean(eta))
 
     def _facts(self) -> str:

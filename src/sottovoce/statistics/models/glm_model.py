@@ -43,8 +43,8 @@ class GLMModel:
         Sandwich errors.
     ridge : float
         ``ridge ||slopes||^2 / 2``, in units of the data, is subtracted from half of the negative deviance.
-    formula, weights_name, exposure_name : str
-        As they were given.
+    formula, schema, weights_name, exposure_name : str
+        As they were given; the schema of the columns that are read, as JSON.
     """
 
     names: tuple[str, ...]
@@ -61,6 +61,7 @@ class GLMModel:
     robust: str | None = None
     ridge: float = 0.0
     formula: str = ""
+    schema: str = ""
     weights_name: str | None = None
     exposure_name: str | None = None
 

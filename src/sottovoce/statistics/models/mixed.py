@@ -26,7 +26,7 @@ from ..analysis import Analysis
 from ..likelihood.columns import AGREEMENTS, Columns, agreed_columns
 from ..likelihood.columns import counts as counts_of_columns
 from ..likelihood.maximise import of_objective
-from ..linear.new_rows import schema_text
+from ..new_rows import schema_text
 from ..statistic import Statistic
 from .level_model import check_enough, model_columns
 from .mixed_fit import MixedFit

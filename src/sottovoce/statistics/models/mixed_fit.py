@@ -10,7 +10,7 @@ import numpy as np
 from ...costs.base import Array
 from ...errors import Unsupported
 from ..fit import Fit
-from ..linear.new_rows import linear_prediction
+from ..new_rows import linear_prediction
 from ..statistic import Value
 
 

@@ -26,7 +26,7 @@ from ...errors import NotConverged
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Sums, maximise, packed
-from ..linear.new_rows import schema_text
+from ..new_rows import schema_text
 from ..statistic import Statistic
 from .level_model import LevelModel, entropy
 from .multinomial_fit import MultinomialFit

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...costs.base import Array
-from ..linear.new_rows import linear_prediction
+from ..new_rows import design_rows
 from ..statistic import Value
 from .level_fit import LevelFit
 
@@ -51,8 +51,8 @@ class MultinomialFit(LevelFit):
     def predict(self, table: Any) -> Array:
         """The probability of every level in new rows, ``(rows, levels)``, in the order of ``levels``: of a table with
         the columns that the formula reads, in any form that a party's table may have."""
-        made = [linear_prediction(self.formula, self.schema, self.variables, own, table) for own in self.coefficients.T]
-        eta = np.column_stack([np.zeros(len(made[0])), *made])
+        X, _ = design_rows(self.formula, self.schema, self.variables, table)
+        eta = np.column_stack([np.zeros(len(X)), X @ self.coefficients])
         odds = np.exp(eta - eta.max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 

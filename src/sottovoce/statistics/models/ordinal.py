@@ -20,7 +20,7 @@ from ...errors import InvalidInput, NotConverged
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Sums, maximise, packed
-from ..linear.new_rows import schema_text
+from ..new_rows import schema_text
 from ..statistic import Statistic
 from .level_model import LevelModel, entropy
 from .ordinal_fit import OrdinalFit

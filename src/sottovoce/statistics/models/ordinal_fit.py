@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...costs.base import Array
-from ..linear.new_rows import linear_prediction
+from ..new_rows import linear_prediction
 from ..statistic import Value
 from .level_fit import LevelFit
 from .ordinal_links import LINKS
@@ -63,8 +63,7 @@ class OrdinalFit(LevelFit):
     def predict(self, table: Any) -> Array:
         """The probability of every level in new rows, ``(rows, levels)``: of a table with the columns that the formula
         reads, in any form that a party's table may have."""
-        terms, params = ("Intercept", *self.terms[: len(self.slopes)]), np.append(0.0, self.slopes)
-        eta = linear_prediction(self.formula, self.schema, terms, params, table)
+        eta = linear_prediction(self.formula, self.schema, self.terms[: len(self.slopes)], self.slopes, table)
         below = LINKS[self.link].distribution(self.cuts - eta[:, None])
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
