@@ -17,8 +17,8 @@ from sottovoce.errors import InvalidInput, NotConverged
 from sottovoce.statistics.agreements import SimulatedAgreements, Simulation
 from sottovoce.statistics.linear.linear_model import LinearModel
 from sottovoce.statistics.linear.new_rows import right_side
-from sottovoce.statistics.linear.settled import settled
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
+from sottovoce.statistics.settled import settled
 
 SCHEMA = sv.Schema(
     {

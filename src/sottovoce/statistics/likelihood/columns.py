@@ -16,13 +16,14 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...data.rows import Rows, Terms
 from ...pdmm.masks import GaussianMask
-from ...pdmm.modular_mask import ModularMask
 from ..agreements import Agreements, resolution
+from ..settled import majority, settled
 from .powers import LOWEST, exponents, mean_exponents
 
-AGREEMENTS = 3  # that ``agreed_columns`` takes, at most: one of them on counts
-FINE = 2.0**20  # steps of a centre in a unit of scale
-MOST = 2.0**24  # of a centre in units of scale, divided by the parties: sums stay far below 2^45
+LOOKS = 3  # at a column that does not seem to vary, each in units that are some 5,000 times smaller
+AGREEMENTS = 1 + 2 * LOOKS  # that ``agreed_columns`` takes, at most: half of them on counts
+ROUGH = 100.0  # of tol: what may be open of a variance, in units of the largest
+SAME = "what the columns are standardised by, which follow from these"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,35 +121,73 @@ def agreed_columns(
         sums = np.array([part.sums(values) for part in rows])
         found = agreements.mean(share * sums, mask, degree=1 if also is None else 0, of="values of the columns")
     split = d if intercept else 0
-    centres = found[:, :d] if intercept else np.zeros((len(rows), d))
+    means = found[:, :d] if intercept else np.zeros((len(rows), d))
     if not d:
-        return [Columns(names, intercept, own, np.ones(0), np.zeros(0, bool)) for own in centres], found[:, split:]
+        return [Columns(names, intercept, np.zeros(0), np.ones(0), np.zeros(0, bool))] * len(rows), found[:, split:]
 
-    def squares(part: Rows, centre: Array) -> Array:
-        return part.sums(lambda block: (block[:, :d] / unit - centre) ** 2)
+    def squares(part: Rows, mean: Array) -> Array:
+        return part.sums(lambda block: (block[:, :d] / unit - mean) ** 2)
 
-    sums = np.array([squares(*own) for own in zip(rows, centres, strict=True)])
+    sums = np.array([squares(*own) for own in zip(rows, means, strict=True)])
     moments = agreements.mean(share * sums, mask, degree=2, of="squares of the columns about their means")
+    centre, deviation, at = np.zeros(d), unit.copy(), np.arange(d)
+    for looks in range(1, LOOKS + 1):
+        shift, step, still = _steps(agreements, means, moments, mask, intercept=intercept)
+        centre[at] += shift * deviation[at]
+        deviation[at] *= step
+        at = at[still]
+        if not len(at) or looks == LOOKS:
+            break
+        means, moments = _looked_again(agreements, rows, share, mask, at, centre, deviation, intercept=intercept)
     # A column that does not vary stays one of zeros, and is found by its information; it must not be divided by 0.
-    least = 100 * resolution(mask)
-    flat = moments <= least
-    deviations = np.where(flat, 1.0, np.sqrt(np.maximum(moments, least)))
-    most = MOST / agreements.parties
-    steps = np.rint(FINE * (np.clip(centres, -most, most) + most))
-    votes = np.column_stack([exponents(deviations) + LOWEST, flat, *([steps] if intercept else [])]).astype(np.int64)
-    of = "what the columns are standardised by"
-    total = agreements.total(votes, ModularMask(), of_rows=False, of=of, votes=votes.shape[1])
-    deviation, still = 2.0 ** mean_exponents(agreements, total[:d]), total[d : 2 * d] * 2 > agreements.parties
-    centre = np.rint(total[2 * d :] / agreements.parties) / FINE - most if intercept else np.zeros(d)
-    columns = Columns(names, intercept, centre * unit, deviation * unit, still)
+    flat = np.isin(np.arange(d), at)
+    columns = Columns(names, intercept, centre, np.where(flat, unit, deviation), flat)
     return [columns] * len(rows), found[:, split:]
+
+
+def _steps(
+    agreements: Agreements, means: Array, moments: Array, mask: GaussianMask, *, intercept: bool
+) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """Of columns as each local party holds their means and variances, the same at all: what is to be subtracted, what
+    the rest is to be divided by, and which of them do not vary, to the precision of the agreement."""
+    d, largest = moments.shape[1], np.abs(moments).max(axis=1, keepdims=True)
+    least = np.maximum(100 * resolution(mask), ROUGH * agreements.tol * largest)
+    flat = moments <= least
+    deviations = np.sqrt(np.where(flat, least, moments))
+    votes = np.column_stack([exponents(deviations) + LOWEST, flat]).astype(np.int64)
+    shift, total = settled(agreements, means[:, : d * intercept], votes, of=SAME)
+    step, still = 2.0 ** mean_exponents(agreements, total[:d]), majority(agreements, total[d:])
+    return shift if intercept else np.zeros(d), step, still
+
+
+def _looked_again(
+    agreements: Agreements,
+    rows: Sequence[Rows],
+    share: float,
+    mask: GaussianMask,
+    at: npt.NDArray[np.int64],
+    centre: Array,
+    deviation: Array,
+    *,
+    intercept: bool,
+) -> tuple[Array, Array]:
+    """Means and variances, about the centres, of the columns that did not seem to vary: what was open before is 1."""
+
+    def terms(block: Array) -> Array:
+        z = (block[:, at] - centre[at]) / deviation[at]
+        return np.hstack([z, z**2])
+
+    sums = np.array([part.sums(terms) for part in rows])
+    of = "values and squares of columns that hardly vary, in smaller units"
+    means, squares = np.hsplit(agreements.mean(share * sums, mask, degree=0, of=of), 2)
+    return (means, squares - means**2) if intercept else (np.zeros_like(means), squares)
 
 
 def numbers(d: int, also: int = 0) -> int:
     """How many real numbers of a party travel for ``d`` columns, at most."""
-    return 2 * d + also
+    return 2 * d * LOOKS + also
 
 
 def counts(d: int) -> int:
     """How many integers of a party travel for ``d`` columns, at most."""
-    return 3 * d
+    return 5 * d * LOOKS

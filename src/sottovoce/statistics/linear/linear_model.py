@@ -22,6 +22,7 @@ from .equation import Equation, check_weights
 from .least_squares import ROBUST
 from .linear_fit import LinearFit
 from .linear_program import linear_program
+from .moments import AGREEMENTS, counts_of_moments, numbers_of_moments
 from .new_rows import schema_text
 
 
@@ -110,15 +111,15 @@ class LinearModel(Analysis):
 
     @property
     def stages(self) -> int:
-        return 6
+        return AGREEMENTS + 2
 
     @property
     def numbers(self) -> int:
         k = len(self.selection.slopes) + 1
         robust = k * (k + 1) // 2 if self.robust else 0
-        return 2 * k + 1 + (k + 1) * (k + 2) // 2 + k + 2 + robust
+        return numbers_of_moments(k) + k + 2 + robust
 
     @property
     def counts(self) -> int:
         k, p = len(self.selection.slopes) + 1, self.parameters
-        return 1 + (2 * k + 3 * (2 * k + 1)) + (p + 2 + 3 * (p + 1))
+        return counts_of_moments(k) + (p + 2 + 3 * (p + 1))

@@ -19,12 +19,12 @@ from ...data.rows import Rows
 from ...errors import InvalidInput, NotConverged, is_number
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements
+from ..settled import majority
 from .elastic_net import elastic_net_path
 from .equation import Equation
 from .folds import check_folds
 from .moments import NOT_ZERO, VARIES, Moments, agreed_moments
 from .penalty_path import LassoPath, PenaltyPath, RidgePath
-from .settled import majority
 
 RIDGE_PENALTIES = np.logspace(2, -4, 25)  # unless told, per row, in units of a column's variance
 LASSO_PENALTIES = np.logspace(0, -3, 50)  # unless told, in units of the least that leaves no column in

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ...costs.base import Array
-from ...pdmm.modular_mask import Integers, ModularMask
-from ..agreements import Agreements
+from ..costs.base import Array
+from ..pdmm.modular_mask import Integers, ModularMask
+from .agreements import Agreements
 
 Flags = npt.NDArray[np.bool_]
 
@@ -22,7 +22,7 @@ UNITS, REACH = (2.0**10, 2.0**-20, 2.0**-50), 2**29
 
 def settled(agreements: Agreements, values: Array, votes: Integers, *, of: str) -> tuple[Array, Integers]:
     """Of ``(local, k)`` numbers, about the same at every party, the mean ``(k,)``, the same at every party to the bit
-    and right to ``2^-50``; and the sums ``(f,)`` of ``(local, f)`` votes, 0 or 1 each."""
+    and right to ``2^-50``; and the sums ``(f,)`` of ``(local, f)`` votes, small counts."""
     left, limbs, f = values, [], votes.shape[1]
     for unit in UNITS:
         limbs.append(np.clip(np.rint(left / unit), -REACH, REACH))
