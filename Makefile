@@ -48,4 +48,4 @@ bench: setup
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results benchmarks/build dist \
-		docs/_build docs/images/gallery docs/reference/api/generated docs/reference/commands
+		docs/_build docs/images/gallery docs/images/multi-centre-study docs/reference/api/generated docs/reference/commands

@@ -11,6 +11,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import command_line  # beside this file
+import computed
 import numpy.typing
 from sphinx.ext import autosummary
 
@@ -90,3 +91,4 @@ def setup(app: object) -> None:
     app.connect("autodoc-process-docstring", restore, priority=600)
     app.connect("builder-inited", run_gallery)
     app.connect("builder-inited", command_line.write)
+    app.connect("source-read", computed.fill)

@@ -373,7 +373,7 @@ def test_the_size_is_published(tmp_path, kind, mask, size):
     (tmp_path / "plan.toml").write_text(PLAN.replace("covariance", kind).replace("variance = 1e6", mask))
     made = read_plan(tmp_path / "plan.toml")
     assert made.prospect.question.size == size
-    write_plan(made, tmp_path / "out", generate_keys=True)
+    write_plan(made, str(tmp_path / "out"), generate_keys=True)
     written = tomllib.loads((tmp_path / "out" / "west" / "node.toml").read_text())["run"]["statistic"]
     assert (written["size"], written["least_rows"]) == (size, 1)
     assert "values, in units of scale, at most" in (tmp_path / "out" / "statement.html").read_text()

@@ -70,7 +70,10 @@ def pooled() -> pd.DataFrame:
                     np.nan if cell is None else float(cell.replace(",", ".")) for cell in frame[column].to_list()
                 ]
             frame["smoker"] = frame["smoker"].map({"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0})
-        frames.append(frame[[*USED, "admitted"]].astype({"sex": object, "treatment": object}).assign(hospital=name))
+        frame["death"] = frame["death"].map({True: 1.0, False: 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0})
+        frame["days"] = frame["days"].astype(float)
+        used = frame[[*USED, "admitted", "death", "days"]]
+        frames.append(used.astype({"sex": object, "treatment": object}).assign(hospital=name))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -121,6 +124,23 @@ def test_the_regression_is_that_of_the_pooled_rows(pooled: pd.DataFrame) -> None
     assert answer["dropped"] == {"rows": int(gaps.any(axis=1).sum()), **{name: int(gaps[name].sum()) for name in USED}}
     assert (found["statistic"]["formula"], found["statistic"]["missing"]) == (FORMULA, "drop")
     assert found["check"]["max_error"] < 1e-7
+
+
+def test_the_models_of_death_are_those_of_the_pooled_rows(pooled: pd.DataFrame) -> None:
+    api = pytest.importorskip("statsmodels.api")
+    complete = pooled.dropna(subset=["age", "crp", "sex", "death", "days"])
+    design = np.column_stack([complete["age"] / 10, np.log(complete["crp"]), complete["sex"] == "m"]).astype(float)
+    binomial = api.GLM(complete["death"], api.add_constant(design), family=api.families.Binomial()).fit(tol=1e-14)
+    hazard = api.PHReg(
+        complete["days"], design, complete["death"], strata=complete["hospital"], ties="efron"
+    ).fit(tol=1e-12)  # fmt: skip
+    terms = ["I(age / 10)", "log(crp)", "sex[T.m]"]
+    for file, first, theirs in (("logistic.toml", ["Intercept"], binomial), ("cox.toml", [], hazard)):
+        answer = solved(COHORT / file)["answer"]
+        assert answer["terms"] == first + terms
+        assert answer["nobs"] == len(complete)
+        np.testing.assert_allclose(answer["params"], np.asarray(theirs.params), rtol=1e-7)
+        np.testing.assert_allclose(answer["bse"], np.asarray(theirs.bse), rtol=1e-7)
 
 
 def test_the_plan_asks_the_same() -> None:

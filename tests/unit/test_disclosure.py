@@ -208,7 +208,9 @@ def test_votes_that_ride_along_are_no_numbers_of_the_data():
     ]
     assert [each.is_public for each in agreements.shown] == [False, False, True]
     assert Statistic(*agreements.made).small_cells() == {}
-    told = Statistic(*agreements.made).disclosure.summary()
+    found = Statistic(*agreements.made).disclosure
+    assert (found.reals, found.counts) == (3, 1)
+    told = found.summary()
     assert told.startswith("3 agreements showed 3 real numbers and 1 exact count, and 5 votes or known numbers that")
 
 

@@ -163,6 +163,13 @@ def test_parties_stay_together_and_come_to_the_answer(kind, asked):
     assert reals <= asked.spec.numbers
     assert counts <= asked.spec.counts
     assert (reals == 0) is asked.spec.counts_only
+    sent = [
+        np.ravel(problem.quadratic.q[:, :-1] / 2)
+        for problem, mask in zip(expected.problems, expected.masks, strict=True)
+        if isinstance(mask, sv.GaussianMask)
+    ]
+    if sent:  # what an audit of the plan counts on
+        assert np.square(np.concatenate(sent)).mean() <= asked.spec.spread(1 / 3)
     assert all(shown.of for shown in expected.shown)
     assert expected.disclosure.to_dict()
 

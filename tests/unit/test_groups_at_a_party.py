@@ -16,7 +16,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.data.sources import open_source
-from sottovoce.errors import InvalidInput
+from sottovoce.errors import Undetermined
 from sottovoce.statistics.agreements import Agreements
 from sottovoce.statistics.analyses import ANALYSES
 from sottovoce.statistics.groups.moments import ABOVE, check_varies
@@ -59,16 +59,16 @@ class AtOneParty(Agreements):
         super().__init__(N, [f"clinic {i}"], 1e-9)
         self.meeting, self.i, self.rng = meeting, i, np.random.default_rng(i)
 
-    def mean(self, contributions, mask, degree=1, *, of="", iterate=False):
+    def mean(self, contributions, mask, degree=1, **told):
         if degree == 0:
             assert np.abs(contributions).max() <= N * (1 + 1e-6)
-        agreed = super().mean(contributions, mask, degree, of=of, iterate=iterate)
+        agreed = super().mean(contributions, mask, degree, **told)
         if degree == 0:
             assert np.abs(agreed).max() <= 1 + 1e-6
         return agreed
 
-    def total(self, counts, mask, *, of_rows=True, of=""):
-        total = super().total(counts, mask, of_rows=of_rows, of=of)
+    def total(self, counts, mask, **told):
+        total = super().total(counts, mask, **told)
         assert (total >= counts[0]).all()  # as the runtime checks
         return total
 
@@ -163,13 +163,13 @@ def test_the_majority_says_whether_anything_varies():
             votes = [threads.submit(check_varies, AtOneParty(meeting, i), np.array([own]), 1.0, "no") for i, own in of]
         return {type(each.exception()) for each in votes}
 
-    assert vote([1e-9, 1e-9, 1e-9, 1.0]) == {InvalidInput}
+    assert vote([1e-9, 1e-9, 1e-9, 1.0]) == {Undetermined}
     assert vote([1e-9, 1.0, 1.0, float("nan")]) == {type(None)}
 
 
 def test_a_sentence_is_the_same_everywhere():
     futures = in_lockstep("t_test", {"column": "x", "by": "arm", "levels": ("a", "d")})
-    assert all(isinstance(future.exception(), InvalidInput) for future in futures)
+    assert all(isinstance(future.exception(), Undetermined) for future in futures)
     assert {str(future.exception()) for future in futures} == {
         "'d' has 0 of the parties' rows; a t-test needs two of each group."
     }

@@ -145,7 +145,7 @@ def test_what_is_recorded(tmp_path: Path) -> None:
     ledger.record(of_run("a"), words(1, 2, 3, 3))
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
     assert "release 1 of the ledger, which has it already" in ledger.record(of_run("a"), words(3, 2, 1, 3))
-    assert "release 2 of the ledger, on rows of which others" in ledger.record(
+    assert "release 2 of the ledger, on the same rows as an earlier one" in ledger.record(
         of_run("b", "variance"), words(1, 2, 3, 3)
     )
     said = ledger.record(of_run("c"), words(11, 12, 13))

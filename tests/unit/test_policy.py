@@ -193,6 +193,16 @@ def test_a_missing_value_is_a_row_less(tmp_path: Path) -> None:
         study(policy, tables, missing="drop").mean("dose")
 
 
+def test_ledgers_that_say_the_same_say_it_once(tmp_path: Path) -> None:
+    policy = {name: sv.Policy(ledger=tmp_path / name) for name in ("ann", "bob")}
+    study({"ann": policy["ann"]}).mean("age")
+    told = study(policy).variance("age").ledger or ""
+    assert told.startswith("party ann: It is release 2 of the ledger, on the same rows as an earlier one.")
+    assert "party bob: It is release 1 of the ledger; no combination" in told
+    both = {name: sv.Policy(ledger=tmp_path / f"{name}-2") for name in ("ann", "bob")}
+    assert (study(both).mean("age").ledger or "").startswith("party ann, party bob: It is release 1 of the ledger;")
+
+
 def test_nobody_records_what_another_one_refuses(tmp_path: Path) -> None:
     policy = {"ann": sv.Policy(ledger=tmp_path / "ann"), "bob": sv.Policy(min_rows=7, ledger=tmp_path / "bob")}
     with pytest.raises(PolicyError, match=r"^party bob: min_rows"):

@@ -257,6 +257,19 @@ def test_faces(tmp_path):
         assert "<table" in found._repr_html_()
 
 
+@pytest.mark.parametrize(
+    ("grid", "ticks"), [([3, 6, 9], [0, 3, 6, 9]), ([1, 2, 9], [0, 2, 4, 6, 8]), (None, [0, 2, 4, 6, 8])]
+)
+def test_who_is_at_risk_is_told_at_points_of_a_grid_in_equal_steps(grid, ticks):
+    """Of another grid at the ticks of the axis, which lie apart."""
+    rows = [(k % 10, k % 2, "a") for k in range(40)]
+    figure = study(rows, rows, rows).kaplan_meier("days", "death", grid=grid).plot()
+    below = figure.axes[1]
+    assert below.get_xticks().tolist() == ticks
+    assert below.texts[0].get_text() == "120"
+    assert faults(figure) == []
+
+
 def test_not_converged():
     names = {"days": [1], "death": [1], "arm": ["a"]}
     found = sv.Study(sv.Network.ring(5), [names] * 5, schema=SCHEMA.restricted(names), max_iter=1).kaplan_meier(

@@ -75,6 +75,16 @@ class Disclosure:
     ledger: str | None = None
 
     @property
+    def reals(self) -> int:
+        """How many real numbers were shown; none that were known before."""
+        return sum(each.numbers for each in self.shown if each.counts is None and not each.is_public)
+
+    @property
+    def counts(self) -> int:
+        """How many exact counts were shown; no votes, and none that were known before."""
+        return sum(each.numbers for each in self.shown if each.counts is not None and not each.is_public)
+
+    @property
     def enough_rows(self) -> bool | None:
         """Whether a model has ten rows per parameter, of all parties together; a group's own are a matter of policy."""
         if self.parameters is None or self.rows is None:
@@ -85,13 +95,21 @@ class Disclosure:
         """One paragraph in plain words."""
         if not self.shown:
             return "What was shown is not known here: no agreement is recorded."
-        told = [_sums(self.shown), _groups(self.group, self.parties), self._on_the_way(), self._of_a_model()]
+        told = [self._sums(), _groups(self.group, self.parties), self._on_the_way(), self._of_a_model()]
         if self.small_cells:
             small = "; ".join(f"{of}: {_listed(counts)}" for of, counts in self.small_cells.items())
             told.append(f"Counts below {self.min_cell} ({small}): {BEFORE_ANYBODY}.")
         if self.ledger is not None:
             told.append(f"The ledger: {self.ledger.rstrip('.')}.")
         return " ".join(filter(None, told))
+
+    def _sums(self) -> str:
+        public = sum(each.votes + (each.numbers if each.is_public else 0) for each in self.shown)
+        kinds = [_many(self.reals, "real number")] * (self.reals > 0)
+        kinds += [_many(self.counts, "exact count")] * (self.counts > 0)
+        rest = f", and {_many(public, 'vote or known number', 'votes or known numbers')} that tell nothing more"
+        told = f"{_many(len(self.shown), 'agreement')} showed {' and '.join(kinds) or 'nothing'}"
+        return f"{told}{rest if public else ''}."
 
     def _on_the_way(self) -> str:
         if not self.iterates:
@@ -179,16 +197,6 @@ def smallest_group(network: Network) -> int | None:
     except Unsupported:
         return None
     return min((size for size in found.group if size is not None), default=network.n - 1)
-
-
-def _sums(shown: tuple[Shown, ...]) -> str:
-    public = sum(each.votes + (each.numbers if each.is_public else 0) for each in shown)
-    telling = [each for each in shown if not each.is_public]
-    counts = sum(each.numbers for each in telling if each.counts is not None)
-    reals = sum(each.numbers for each in telling if each.counts is None)
-    kinds = [_many(reals, "real number")] * (reals > 0) + [_many(counts, "exact count")] * (counts > 0)
-    rest = f", and {_many(public, 'vote or known number', 'votes or known numbers')} that tell nothing more"
-    return f"{_many(len(shown), 'agreement')} showed {' and '.join(kinds) or 'nothing'}{rest if public else ''}."
 
 
 def _groups(group: int | None, parties: int) -> str:

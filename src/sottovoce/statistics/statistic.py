@@ -126,8 +126,13 @@ class Statistic:
         if len(given) != len(self.runs):
             raise InvalidInput(f"priors must have one for each of {len(self.runs)} agreements; got {len(given)}.")
         own = [arguments if prior is None else {**arguments, "prior": prior} for prior in given]
-        played = zip(self.runs, self.problems, self.masks, own, strict=True)
-        return tuple(audit(_secrets_of(problem, mask), mask=mask, **_as(run, of)) for run, problem, mask, of in played)
+        votes = [shown.is_public for shown in self.shown] or [False] * len(self.runs)
+        own = [{**of, "prior": 1.0} if public else of for of, public in zip(own, votes, strict=True)]
+        played = zip(self.runs, self.problems, self.masks, votes, own, strict=True)
+        return tuple(
+            audit(_secrets_of(problem, mask, public), mask=mask, **_as(run, of))
+            for run, problem, mask, public, of in played
+        )
 
     def audit_total(self, **arguments: Any) -> Report:
         """What all agreements together gave away, at most: ``privacy.total`` of this statistic alone."""
@@ -227,10 +232,13 @@ def _as(run: Result, arguments: dict[str, Any]) -> dict[str, Any]:
     return arguments if "overlay" in arguments else own | arguments
 
 
-def _secrets_of(problem: Problem, mask: GaussianMask | ModularMask) -> Problem:
-    """What was agreed on, without the public number that rides along behind Gaussian pads (``Agreements.mean``)."""
+def _secrets_of(problem: Problem, mask: GaussianMask | ModularMask, public: bool) -> Problem:
+    """What was agreed on, without the public number that rides along behind Gaussian pads (``Agreements.mean``). Votes
+    follow from what everybody knows: there is nothing to hide in them, however large their numbers are."""
     form = problem.quadratic
     assert form is not None
+    if public:
+        return averaging(problem.network, np.zeros_like(form.q))
     return averaging(problem.network, -form.q[:, :-1] / 2) if isinstance(mask, GaussianMask) else problem
 
 

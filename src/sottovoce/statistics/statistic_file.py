@@ -140,15 +140,12 @@ class TablesFile(StatisticFile):
     def priors(self, found: Statistic) -> list[float | None] | None:
         """From the ranges of the schema, as a plan has it: of a value its mean square, of squares and products twice
         the square of that. Counts hide behind modular pads, at any prior."""
-        if self.spec.counts_only:
+        if self.spec.counts_only or isinstance(self.spec, Analysis):  # whose sums are in units of deviations
             return None
         scale = np.broadcast_to(self.spec.scale, len(self.spec.columns)).tolist()
         prior = prior_of(self.asked.selection, self.asked.schema, scale)
         if prior is None:
             return None
-        if isinstance(self.spec, Analysis):
-            spread = self.spec.spread(prior)
-            return [spread if isinstance(mask, GaussianMask) else None for mask in found.masks]
         real = [k for k, mask in enumerate(found.masks) if isinstance(mask, GaussianMask)]
         values = real[:1] if self.spec.intercept else []  # a regression without one begins with products
         return [prior if k in values else 2 * prior**2 if k in real else None for k in range(len(found.masks))]

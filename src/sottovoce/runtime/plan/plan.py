@@ -218,14 +218,14 @@ def _read_network(file: TomlFile, names: list[str]) -> Network:
 # Writing
 
 
-def write_plan(plan: Plan, out: Path, *, generate_keys: bool) -> None:
+def write_plan(plan: Plan, out: str | Path, *, generate_keys: bool) -> None:
     """A folder for each party, with its node file, and a statement on the run: all of them, or nothing.
 
     Parameters
     ----------
     plan : Plan
         As ``read_plan`` gives it.
-    out : Path
+    out : str or Path
         A new folder.
     generate_keys : bool
         Make everybody's keys here, for a trial on one machine. Otherwise the plan names the certificates.
@@ -253,6 +253,7 @@ def write_plan(plan: Plan, out: Path, *, generate_keys: bool) -> None:
     ...     sorted(path.name for path in out.iterdir())
     ['ann', 'bob', 'statement.html']
     """
+    out = Path(out)
     if any(party.name.lower() == STATEMENT for party in plan.parties):
         raise InvalidInput(f"a party is called {STATEMENT}, as the statement on the run is. Give it another name.")
     if out.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
@@ -86,11 +87,19 @@ def frame(column: Column) -> tuple[float, float]:
     return (low + high) / 2, (high - low) / 2
 
 
-def written(value: float, kind: str) -> str:
-    """For people; of a date the day that it falls on."""
+def written(value: float, kind: str, resolution: float | None = None) -> str:
+    """For people; of a date the day that it falls on. With a ``resolution`` no digits beyond it.
+
+    >>> written(10.8478, "number"), written(10.8478, "number", 0.5), written(10.8478, "number", 0.0076)
+    ('10.85', '11', '10.85')
+    """
     if value != value:
         return ""
-    return day(value).isoformat() if kind == "date" else f"{value:.4g}"
+    if kind == "date":
+        return day(value).isoformat()
+    if resolution is None or not resolution > 0:
+        return f"{value:.4g}"
+    return f"{value:.{max(0, math.floor(-math.log10(resolution)))}f}"
 
 
 def day(value: float) -> date:

@@ -19,7 +19,7 @@ from .anova import squares
 from .cohort import Cohort
 from .cohort_program import CohortAnalysis
 from .columns import NUMBERS, level_column, ranged_column, written
-from .finding import p_words
+from .finding import numbers, p_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,7 +146,8 @@ class TableOne(Cohort):
     def _number_cells(self, name: str, kind: str) -> list[str]:
         mean, sd, quartiles = self._numbers(name)
         if name in tuple(self.nonnormal):
-            told = [[written(float(value), kind) for value in own] for own in quartiles]
+            fine = float(numbers(self.resolution)[self.names.index(name)])
+            told = [[written(float(value), kind, fine) for value in own] for own in quartiles]
             return [f"{median} [{low}, {high}]" if median else "" for low, median, high in told]
         spread = [f" ({s:.3g})" if s == s else "" for s in sd]
         return [written(float(m), kind) + (s if m == m else "") for m, s in zip(mean, spread, strict=True)]

@@ -73,6 +73,12 @@ def numbers(k: int) -> int:
     return 1 + k + k * (k + 1) // 2 + 2 + 2 * k + 1
 
 
+def of_objective(k: int) -> float:
+    """What the objective adds to the mean square of the numbers of an agreement: score and information are of size 1,
+    but an objective per event is some 10 or 20 where parties are few and events rare."""
+    return 20.0**2 / numbers(k)
+
+
 def maximise(
     agreements: Agreements,
     parts: Sequence[Sums],

@@ -19,7 +19,7 @@ from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..likelihood import columns as likelihood_columns
-from ..likelihood.maximise import MOST, numbers
+from ..likelihood.maximise import MOST, numbers, of_objective
 from ..statistic import Statistic
 from ..survival.grid import check_times, departures, read_event, read_grid, read_time
 from .cox_fit import CoxFit
@@ -114,6 +114,9 @@ class CoxAnalysis(Analysis):
     def counts(self) -> int:
         own = 3 if self.points is None else 2 * len(self.points)
         return own + likelihood_columns.counts(len(self.selection.slopes))
+
+    def spread(self, prior: float) -> float:
+        return super().spread(prior) + of_objective(self.parameters)
 
     @property
     def parameters(self) -> int:

@@ -18,6 +18,7 @@ from ...data.selection import ModelColumns
 from ...errors import InvalidInput, is_number
 from ..agreements import Agreements
 from ..analysis import Analysis
+from ..likelihood.maximise import of_objective
 from ..statistic import Statistic
 from .families import FAMILIES, Family, family_of
 from .glm_fit import GLMFit
@@ -117,6 +118,9 @@ class GLM(Analysis):
     def counts(self) -> int:
         return counts_of(self.model)
 
+    def spread(self, prior: float) -> float:
+        return super().spread(prior) + of_objective(self.parameters)
+
     @property
     def parameters(self) -> int:
         return self.model.k
@@ -154,7 +158,7 @@ def revealed_of(model: GLMModel) -> list[str]:
     found = [
         f"the numbers of {model.counted}",
         f"the sums of {len(model.names)} columns, of their squares about the means, and of {model.response}",
-        f"at every step of Fisher scoring the deviance, its score and its information: {1 + k + k * (k + 1) // 2} sums",
+        f"at every step of Newton's method deviance, score and information: {1 + k + k * (k + 1) // 2} sums",
         "the sums of squared residuals, and the log-likelihood",
     ]
     return found + (["the products of the scores of rows, for the errors"] if model.robust else [])

@@ -46,7 +46,7 @@ class GLMFit(Fit):
         Log-likelihoods, with all constants; for an estimated dispersion at that. Of the families with dispersion 1 they
         are those at 1 also where it was estimated (quasi-likelihood).
     steps : int
-        Of Fisher scoring: points at which sums were agreed on.
+        Of Newton's method: points at which sums were agreed on.
     formula : str
         As it was given; empty for arrays.
     weights, exposure : str, optional

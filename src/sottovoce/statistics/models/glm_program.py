@@ -1,4 +1,4 @@
-"""Generalised linear models on private sums: Fisher scoring (see ``families``) by agreements.
+"""Generalised linear models on private sums: Newton's method (see ``families``) by agreements.
 
 N, events or counts, sizes            integers: zero events are refused here, and sums brought to size 1
 columns standardised, mean of y       2 on real numbers, 1 on integers

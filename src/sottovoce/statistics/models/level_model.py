@@ -19,7 +19,7 @@ from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..likelihood import columns as standardised
-from ..likelihood.maximise import MOST, numbers
+from ..likelihood.maximise import MOST, numbers, of_objective
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,6 +92,9 @@ class LevelModel(Analysis):
     @property
     def counts(self) -> int:
         return len(self.in_order) + standardised.counts(len(self.selection.slopes))
+
+    def spread(self, prior: float) -> float:
+        return super().spread(prior) + of_objective(self.parameters)
 
     @property
     def parameters(self) -> int:

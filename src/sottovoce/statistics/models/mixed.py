@@ -25,6 +25,7 @@ from ..agreements import Agreements
 from ..analysis import Analysis
 from ..likelihood.columns import AGREEMENTS, Columns, agreed_columns
 from ..likelihood.columns import counts as counts_of_columns
+from ..likelihood.maximise import of_objective
 from ..linear.new_rows import schema_text
 from ..statistic import Statistic
 from .level_model import check_enough, model_columns
@@ -141,6 +142,9 @@ class Mixed(Analysis):
     @property
     def counts(self) -> int:
         return 2 + VOTES + counts_of_columns(len(self.selection.slopes) + 1)
+
+    def spread(self, prior: float) -> float:
+        return super().spread(prior) + of_objective(self.parameters)
 
     @property
     def parameters(self) -> int:

@@ -56,7 +56,7 @@ def private_glm(
     """A generalised linear model of ``y`` on the columns of ``X``, over the pooled rows of shards ``(X_i, y_i)``.
 
     Revealed, of each honest component: its number of rows, events or counts, the sums of its columns and of their
-    squares, and at every step of Fisher scoring its deviance, score and information.
+    squares, and at every step of Newton's method its deviance, score and information.
 
     Parameters
     ----------

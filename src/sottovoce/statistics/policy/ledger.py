@@ -88,7 +88,7 @@ class Ledger:
             )
         number = len(before) + 1
         if digest in contents.sets:
-            return f"It is release {number} of the ledger, on rows of which others were released before. {CANNOT}"
+            return f"It is release {number} of the ledger, on the same rows as an earlier one. {CANNOT}"
         places, bits = contents.with_(own)
         answer = atoms(places, [*contents.sets.values(), packed(bits)]).isolates(self.least)
         if answer is not Isolates.NO:

@@ -51,8 +51,11 @@ def admitted(
     ]
     for who, policy, release, rows in own:
         _said(who, policy.foresee, release, rows)
-    told = [(who, _said(who, policy.admit, release, rows)) for who, policy, release, rows in own]
-    return " ".join(f"{who}: {text}" for who, text in told if text is not None) or None
+    told: dict[str, list[str]] = {}  # most ledgers say the same
+    for who, policy, release, rows in own:
+        if (text := _said(who, policy.admit, release, rows)) is not None:
+            told.setdefault(text, []).append(who)
+    return " ".join(f"{', '.join(whose)}: {text}" for text, whose in told.items()) or None
 
 
 def _of(asked: Asked, table: Table) -> tuple[Release, OwnRows]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .curves import Curves
 
 COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK, "#F0E442")  # Okabe and Ito
+COARSE = 26  # points in equal steps, at which the axis has its ticks
 LONGEST = 18  # letters of the name of a group
 
 
@@ -47,7 +48,9 @@ def plot_curves(path: str | Path | None, curves: Curves) -> Figure:
 def _write_at_risk(axes: Any, curves: Curves, names: list[str]) -> None:
     """A line of figures per group, at the ticks of the axis of times."""
     last = float(curves.times[-1])
-    ticks = [float(tick) for tick in axes.get_xticks() if 0 <= tick <= last]
+    points = np.unique([0.0, *curves.times])
+    own = len(points) <= COARSE and np.allclose(np.diff(points), points[1])  # in between nobody leaves
+    ticks = [float(tick) for tick in (points if own else axes.get_xticks()) if 0 <= tick <= last]
     ticks = ticks[:: 1 + len(ticks) // 8]
     axes.set_xticks(ticks)
     axes.set_ylim(len(names) - 0.4, -0.6)
