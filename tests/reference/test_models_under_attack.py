@@ -101,3 +101,15 @@ def test_years_without_an_intercept_are_no_constant():
         assert (fit.df_model, fit.df_resid) == (oracle.df_model, oracle.df_resid)
         np.testing.assert_allclose(fit.rsquared, oracle.rsquared, rtol=TIGHT)
         np.testing.assert_allclose(fit.fvalue, oracle.fvalue, rtol=TIGHT)
+
+
+def test_a_steep_curve_is_not_infinite():
+    """43 per deviation, with an error of 13: outcomes overlap in a few rows, and nothing is separated."""
+    rng = np.random.default_rng(9)
+    x = rng.normal(size=400)
+    y = (x + 0.05 * rng.normal(size=400) > 0).astype(int)
+    shards = [(x[:399, None], y[:399]), (x[:0, None], y[:0]), (x[399:, None], y[399:])]
+    fit = sv.private_glm(NETWORK, shards, scale=[5.0, 1.0], seed=1)
+    oracle = sm.GLM(y, sm.add_constant(x), family=sm.families.Binomial()).fit(tol=1e-14, maxiter=200)
+    np.testing.assert_allclose(fit.params[1], oracle.params[1], rtol=TIGHT)
+    np.testing.assert_allclose(fit.bse, oracle.bse, rtol=TIGHT)
