@@ -260,7 +260,7 @@ def test_exposures_are_positive():
         (
             lambda f: f.assign(site="a"),
             {"formula": "death ~ age + site"},
-            "column 'site\\[T.a\\]', 'site\\[T.c\\]' does ",
+            "the columns 'site\\[T.a\\]', 'site\\[T.c\\]' do ",
         ),
         (lambda f: f[f["site"] != "c"], {"formula": "death ~ age + site"}, r"column 'site\[T.c\]' does not vary over "),
         (lambda f: f.assign(w=f["age"] / 50), {"formula": "death ~ age + w"}, "columns 'age', 'w' are linearly depend"),

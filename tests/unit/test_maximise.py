@@ -234,8 +234,10 @@ def test_columns_are_the_same_to_the_bit_however_parties_hold_their_means(rng):
     np.testing.assert_allclose(z[:, 1:3].std(axis=0), 1, rtol=1e-2)
     theta = rng.normal(size=4)
     np.testing.assert_allclose(z @ theta, np.column_stack([np.ones(41), array]) @ columns.back @ theta, rtol=1e-12)
-    assert sum(len(rows[0]) - 1 for rows in meeting.sent[:2]) == standard.numbers(3, also=1)
-    assert len(meeting.sent[2][0]) == standard.counts(3)
+    sent = [len(rows[0]) for rows in meeting.sent]
+    assert sent == [5, 4, 21, 3, 7, 3, 7]  # a public number rides along with reals; only c is looked at again
+    assert sum(sent[k] - 1 for k in (0, 1, 3, 5)) <= standard.numbers(3, also=1)
+    assert sum(sent[2::2]) <= standard.counts(3)
 
 
 def test_sizes_at_a_border_are_the_same_everywhere():

@@ -83,9 +83,9 @@ def test_plans_know_what_it_takes(rng):
         ("y ~ x + offset(same)", "formula: a multinomial model takes no offset"),
         ("y ~ y", "formula: 'y' is the response, and a term as well"),
         ("y ~ x:y", "formula: 'y' is the response, and a term as well"),
-        ("y ~ x + same", "column 'a: same', 'c: same' does not vary over the rows of all parties"),
+        ("y ~ x + same", "the columns 'a: same', 'c: same' do not vary over the rows of all parties"),
         ("y ~ x + twice", "the columns '[ac]: x', '[ac]: twice'.* are linearly dependent"),
-        ("y ~ z", r"column 'a: z\[T.w\]', 'c: z\[T.w\]' does not vary"),
+        ("y ~ z", r"the columns 'a: z\[T.w\]', 'c: z\[T.w\]' do not vary"),
     ],
 )
 def test_models_that_cannot_be_fitted(rng, formula, sentence):

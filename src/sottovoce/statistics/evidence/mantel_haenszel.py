@@ -12,7 +12,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import NotConverged, Undetermined
+from ...errors import InvalidInput, NotConverged, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -124,6 +124,7 @@ class MantelHaenszel(Finding):
 
         ratios = numbers([self.odds_ratio, self.risk_ratio])
         reach = ndtri(1 - check_alpha(alpha) / 2) * numbers([self.log_odds_ratio_se, self.log_risk_ratio_se])
+        reach = np.where(np.isfinite(reach), reach, np.nan)  # of a ratio of 0, or an infinite one, nothing is known
         return np.column_stack([ratios * np.exp(-reach), ratios * np.exp(reach)])
 
     @property
@@ -161,9 +162,15 @@ class MantelHaenszel(Finding):
     def _picture(self, path: str | Path | None) -> Figure:
         from ..pictures import plot_rows
 
-        logs = np.log(np.column_stack([numbers([self.odds_ratio, self.risk_ratio]), self.conf_int()]))
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.column_stack([numbers([self.odds_ratio, self.risk_ratio]), self.conf_int()]))
         names = ["log odds ratio", "log risk ratio"]
         there = np.isfinite(logs.sum(axis=1))
+        if not there.any():
+            raise InvalidInput(
+                f"there is nothing to plot: a group of {self.exposure!r} has {self.outcome!r} in no row, or in all, so "
+                "no ratio has an interval."
+            )
         shown = [name for name, own in zip(names, there, strict=True) if own]
         return plot_rows(path, shown, logs[there, 0], logs[there, 1:], self._facts(), "common ratio, 95 % interval")
 

@@ -9,8 +9,8 @@ from ...costs.base import Array
 SMALL = 1e-12  # Newton's decrement per unit of information, after which one step may be the last: it squares the error
 FINE = 1e-20  # what the decrement shall be after it: Fisher scoring only divides the error
 SLOW = 0.5  # what the decrement is multiplied by in a step that gains nothing
-REACH = 50.0  # of a parameter, per deviation of its column, on a logarithmic scale: beyond it counts as infinite
-STRIDE = 0.1  # of the reach, what a step may move a parameter: exp stays finite
+REACH = 200.0  # of a parameter, per deviation of its column, on a logarithmic scale: beyond it counts as infinite
+STRIDE = 0.025  # of the reach, what a step may move a parameter: exp stays finite
 RIGHT = 1e-2  # refuse information that is not known to two digits
 HALVINGS = 30
 

@@ -19,7 +19,10 @@ from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements, resolution
 from ..settled import integers, majority, settled
 
-AGREEMENTS = 3  # that ``agreed_columns`` takes, at most: one of them on counts
+LOOKS = 3  # at a column that does not seem to vary, each in units that are some 5,000 times smaller
+AGREEMENTS = 1 + 2 * LOOKS  # that ``agreed_columns`` takes, at most: half of them on counts
+ROUGH = 100.0  # of tol: what may be open of a variance, in units of the largest
+SAME = "what the columns are standardised by, which follow from these"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,30 +120,70 @@ def agreed_columns(
         sums = np.array([part.sums(values) for part in rows])
         found = agreements.mean(share * sums, mask, degree=1 if also is None else 0, of="values of the columns")
     split = d if intercept else 0
-    centres = found[:, :d] if intercept else np.zeros((len(rows), d))
+    means = found[:, :d] if intercept else np.zeros((len(rows), d))
     if not d:
-        return [Columns(names, intercept, own, np.ones(0), np.zeros(0, bool)) for own in centres], found[:, split:]
+        return [Columns(names, intercept, np.zeros(0), np.ones(0), np.zeros(0, bool))] * len(rows), found[:, split:]
 
-    def squares(part: Rows, centre: Array) -> Array:
-        return part.sums(lambda block: (block[:, :d] / unit - centre) ** 2)
+    def squares(part: Rows, mean: Array) -> Array:
+        return part.sums(lambda block: (block[:, :d] / unit - mean) ** 2)
 
-    sums = np.array([squares(*own) for own in zip(rows, centres, strict=True)])
+    sums = np.array([squares(*own) for own in zip(rows, means, strict=True)])
     moments = agreements.mean(share * sums, mask, degree=2, of="squares of the columns about their means")
-    least = 100 * resolution(mask)
-    held = np.hstack([np.sqrt(np.maximum(moments, least)), *([centres] if intercept else [])])
-    about, votes = settled(agreements, held, moments <= least, of="what the columns are standardised by")
-    flat = majority(agreements, votes)
+    centre, deviation, at = np.zeros(d), unit.copy(), np.arange(d)
+    for looks in range(1, LOOKS + 1):
+        shift, step, still = _steps(agreements, means, moments, mask, intercept=intercept)
+        centre[at] += shift * deviation[at]
+        deviation[at] *= step
+        at = at[still]
+        if not len(at) or looks == LOOKS:
+            break
+        means, moments = _looked_again(agreements, rows, share, mask, at, centre, deviation, intercept=intercept)
     # A column that does not vary stays one of zeros, and is found by its information; it must not be divided by 0.
-    deviation, centre = np.where(flat, 1.0, about[:d]), about[d:] if intercept else np.zeros(d)
-    columns = Columns(names, intercept, centre * unit, deviation * unit, flat)
+    flat = np.isin(np.arange(d), at)
+    columns = Columns(names, intercept, centre, np.where(flat, unit, deviation), flat)
     return [columns] * len(rows), found[:, split:]
+
+
+def _steps(
+    agreements: Agreements, means: Array, moments: Array, mask: GaussianMask, *, intercept: bool
+) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """Of columns as each local party holds their means and variances, the same at all: what is to be subtracted, what
+    the rest is to be divided by, and which of them do not vary, to the precision of the agreement."""
+    d, largest = moments.shape[1], np.abs(moments).max(axis=1, keepdims=True)
+    least = np.maximum(100 * resolution(mask), ROUGH * agreements.tol * largest)
+    held = np.hstack([np.sqrt(np.maximum(moments, least)), means[:, : d * intercept]])
+    about, votes = settled(agreements, held, moments <= least, of=SAME)
+    return about[d:] if intercept else np.zeros(d), about[:d], majority(agreements, votes)
+
+
+def _looked_again(
+    agreements: Agreements,
+    rows: Sequence[Rows],
+    share: float,
+    mask: GaussianMask,
+    at: npt.NDArray[np.int64],
+    centre: Array,
+    deviation: Array,
+    *,
+    intercept: bool,
+) -> tuple[Array, Array]:
+    """Means and variances, about the centres, of the columns that did not seem to vary: what was open before is 1."""
+
+    def terms(block: Array) -> Array:
+        z = (block[:, at] - centre[at]) / deviation[at]
+        return np.hstack([z, z**2])
+
+    sums = np.array([part.sums(terms) for part in rows])
+    of = "values and squares of columns that hardly vary, in smaller units"
+    means, squares = np.hsplit(agreements.mean(share * sums, mask, degree=0, of=of), 2)
+    return (means, squares - means**2) if intercept else (np.zeros_like(means), squares)
 
 
 def numbers(d: int, also: int = 0) -> int:
     """How many real numbers of a party travel for ``d`` columns, at most."""
-    return 2 * d + also
+    return 2 * d * LOOKS + also
 
 
 def counts(d: int) -> int:
     """How many integers of a party travel for ``d`` columns, at most."""
-    return integers(2 * d, votes=d)
+    return LOOKS * integers(2 * d, votes=d)

@@ -222,8 +222,9 @@ def refuse(flags: npt.NDArray[np.bool_], names: Sequence[str], *, begun: bool, i
     if begun:
         raise Undetermined(f"the estimate of {listed} is infinite, to the precision of the agreement{infinite}")
     if flat.any():
+        subject = f"the columns {listed} do" if flat.sum() > 1 else f"column {listed} does"
         raise Undetermined(
-            f"column {listed} does not vary over the rows of all parties, to the precision of the agreement: a "
+            f"{subject} not vary over the rows of all parties, to the precision of the agreement: a "
             "constant, or a level that no row has. Drop it, or merge the level with another."
         )
     raise Undetermined(

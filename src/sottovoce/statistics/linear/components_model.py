@@ -18,10 +18,17 @@ from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..new_rows import schema_text
-from ..settled import integers, voted
+from ..settled import voted
 from ..statistic import Statistic
 from .equation import Columns
-from .moments import ANYTHING, VARIES, agreed_moments
+from .moments import (
+    AGREEMENTS,
+    ANYTHING,
+    VARIES,
+    agreed_moments,
+    counts_of_moments,
+    numbers_of_moments,
+)
 from .principal_components import PrincipalComponents
 
 
@@ -42,7 +49,9 @@ def components_program(
         pivots = _pivots(agreements, components)
     except NotConverged:
         return PrincipalComponents(*agreements.made)
-    found = components[0] * np.sign(components[0][np.arange(count), pivots])[:, None]
+    # Of equal variances every party has axes of its own, and those of others may have a 0 at the place.
+    signs = np.where(components[0][np.arange(count), pivots] < 0, -1.0, 1.0)
+    found = components[0] * signs[:, None]
     share = moments.N / (moments.N - 1)
     return PrincipalComponents(
         *agreements.made,
@@ -119,17 +128,17 @@ class ComponentsModel(Analysis):
 
     @property
     def stages(self) -> int:
-        return 5
+        return AGREEMENTS + 1
 
     @property
     def numbers(self) -> int:
         k = len(self.columns)
-        return 2 * k + 1 + (k + 1) * (k + 2) // 2
+        return numbers_of_moments(k)
 
     @property
     def counts(self) -> int:
         k = len(self.columns)
-        return 1 + integers(2 * k + 1, votes=2 * k) + k * self._count
+        return counts_of_moments(k) + k * self._count
 
 
 def check_components(components: int | None, columns: int) -> None:

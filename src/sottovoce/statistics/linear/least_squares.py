@@ -30,7 +30,7 @@ from .moments import NOT_ZERO, VARIES, Moments, agreed_moments, left_open
 ROBUST = ("HC0", "HC1", "HC2", "HC3")
 POWER = {"HC0": 0, "HC1": 0, "HC2": 1, "HC3": 2}  # of 1/(1 - h)
 ALONE = 1e-6  # a row with less than that to the leverage of 1 is fitted by itself
-INSIDE = 1e-6  # of the constant, what the columns may leave of it that span it
+INSIDE = 1e-6  # of the columns that come next to the constant, what they may leave of it if they span it
 PERFECT = 1e-8  # the least size of residuals, squared, in units of the target's
 
 
@@ -147,8 +147,7 @@ def _settled_fit(
         own[:p] = np.linalg.solve(H, right)
         e = V - U @ own[:p]
         own[p] = max(float(e @ G @ e), PERFECT * float(V @ G @ V))
-        ones = U.T @ G[:, 0]
-        vote[p] = G[0, 0] - ones @ np.linalg.solve(H, ones) <= INSIDE * G[0, 0]
+        vote[p] = equation.intercept or _spans_constant(H, U, G)
         if robust is not None and POWER[robust]:
             vote[p + 1] = _stands_alone(part, design, np.linalg.inv(H))
     numbers, said = settled(agreements, values, votes, of="estimates that follow from these")
@@ -160,6 +159,14 @@ def _settled_fit(
             '(leverage 1), such as the only one at a level. Leave that term out, or use "HC1".'
         )
     return numbers[:p], float(numbers[p]) * 1.01, bool(majority(agreements, said[p : p + 1])[0])
+
+
+def _spans_constant(H: Array, U: Array, G: Array) -> bool:
+    """Whether columns without an intercept come to the constant, as those of all levels do. Years that hardly differ
+    come close to it: what ``1 - u'b`` leaves is measured by how much of the columns ``z`` about their means is in it,
+    as it is known to that."""
+    rest = np.eye(len(G))[0] - U @ np.linalg.solve(H, U.T @ G[:, 0])
+    return bool(rest @ G @ rest <= INSIDE * G[0, 0] * min(1.0, float(np.abs(rest[1:]).sum())) ** 2)
 
 
 def _dependent(H: Array, error: Array) -> Flags:

@@ -132,14 +132,20 @@ class LinearFit(Fit):
         if self.robust is not None:
             return self.f_test([term for term in self.terms if term != "Intercept"])
         total = self.centered_tss if self.constant else self.uncentered_tss
-        return f_ratio((total - self.ssr) / self.df_model / self.scale, self.df_model, self.df_resid)
+        return self._f_ratio(total - self.ssr, self.df_model)
+
+    def _f_ratio(self, squares: float, df: int) -> Test:
+        """Against those of the residuals; infinite where these are 0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return f_ratio(float(np.divide(squares / df, self.scale)), df, self.df_resid)
 
     def f_test(self, terms: str | Sequence[str]) -> Test:
         """The F test that some terms are all 0: names of parameters, or of terms of the formula, such as ``"C(arm)"``,
         with all their parameters. Only the estimates and their covariance are used: nothing more is agreed on."""
         at = self._places(terms)
         b, V = self.params[at], self.covariance[np.ix_(at, at)]
-        return f_ratio(float(b @ np.linalg.solve(V, b)) / len(at), len(at), self.df_resid)
+        statistic = float(b @ np.linalg.solve(V, b)) / len(at) if V.any() else math.inf  # of a perfect fit
+        return f_ratio(statistic, len(at), self.df_resid)
 
     def wald_test(self, terms: str | Sequence[str]) -> Test:
         """The same with the chi-squared distribution."""
@@ -154,7 +160,7 @@ class LinearFit(Fit):
     def compare_f(self, other: LinearFit) -> Test:
         """The F test of a model that is nested in this one; ``InvalidInput`` where it is not."""
         df = self._nested(other)
-        return f_ratio((other.ssr - self.ssr) / df / self.scale, df, self.df_resid)
+        return self._f_ratio(other.ssr - self.ssr, df)
 
     def anova(self, typ: int = 2) -> Any:
         """F tests of the terms of the formula as a frame: sums of squares of type II, each term beside all that do not
@@ -166,7 +172,8 @@ class LinearFit(Fit):
             raise InvalidInput(f"typ must be 2 or 3; got {typ!r}.")
         squares = np.append(self.sum_sq[:, typ - 2], self.ssr)
         df = np.append(self.tested_df, self.df_resid)
-        F = squares / df / self.scale
+        with np.errstate(divide="ignore", invalid="ignore"):
+            F = squares / df / self.scale
         p = special.fdtrc(df, self.df_resid, F)
         F[-1] = p[-1] = np.nan
         return to_frame({"term": [*self.tested, "Residual"], "sum_sq": squares, "df": df, "F": F, "p_value": p})

@@ -24,6 +24,7 @@ from .equation import Equation, check_weights
 from .least_squares import ROBUST
 from .linear_fit import LinearFit
 from .linear_program import linear_program
+from .moments import AGREEMENTS, counts_of_moments, numbers_of_moments
 
 
 def model_columns(formula: str, schema: Schema, weights: str | None = None) -> ModelColumns:
@@ -111,15 +112,15 @@ class LinearModel(Analysis):
 
     @property
     def stages(self) -> int:
-        return 6
+        return AGREEMENTS + 2
 
     @property
     def numbers(self) -> int:
         k = len(self.selection.slopes) + 1
         robust = k * (k + 1) // 2 if self.robust else 0
-        return 2 * k + 1 + (k + 1) * (k + 2) // 2 + k + 2 + robust
+        return numbers_of_moments(k) + k + 2 + robust
 
     @property
     def counts(self) -> int:
         k, p = len(self.selection.slopes) + 1, self.parameters
-        return 1 + integers(2 * k + 1, votes=2 * k) + integers(p + 1, votes=p + 2)
+        return counts_of_moments(k) + integers(p + 1, votes=p + 2)

@@ -5,8 +5,9 @@
     centres c and units s               agreement 3, integers: the same at every party to the bit
     G = sum w a a' / N, a = (1, z)      agreement 4, with z = (t - c)/s of size 1
 
-Columns of very different sizes, or far from 0, lose nothing: the rough numbers only have to be near. As ``s`` is no
-smaller than a deviation, no entry of a party's share is larger than the number of parties.
+Columns of very different sizes, or far from 0, lose nothing: the rough numbers only have to be near. Where a column
+does not seem to vary, agreements 2 and 3 are made again for it, about its mean and in units of what was open. As ``s``
+is no smaller than a deviation, no entry of a party's share is larger than the number of parties.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from ...data.rows import Rows, Sides
 from ...errors import Undetermined
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements, resolution
-from ..settled import Flags, majority, settled
+from ..settled import Flags, integers, majority, settled
 from .equation import Columns
 from .folds import fold_of
 
 LARGER = 1.02  # a unit, than the deviation that it was made from
 FLAT = 4.0  # a variance, in units of what the agreement leaves open, that is none
+LOOKS = 3  # at a column that does not seem to vary, each in units that are some 5,000 times smaller
+AGREEMENTS = 2 + 2 * LOOKS  # that ``agreed_moments`` takes, at most
 ANYTHING, NOT_ZERO, VARIES = range(3)  # what columns must be, or a sentence says their names
 
 
@@ -67,6 +70,16 @@ class Moments:
     def weights(self, columns: Columns, block: Array) -> Array:
         """Of some rows ``(rows, 1)``, about 1."""
         return columns.weights(block) * (columns.weight_unit / self.weight)
+
+
+def numbers_of_moments(k: int, folds: int = 1) -> int:
+    """How many real numbers of a party travel for ``k`` columns, at most."""
+    return LOOKS * (2 * k + 1) + folds * (k + 1) * (k + 2) // 2
+
+
+def counts_of_moments(k: int, folds: int = 1) -> int:
+    """How many integers of a party travel for ``k`` columns, at most."""
+    return folds + LOOKS * integers(2 * k + 1, votes=2 * k)
 
 
 def left_open(agreements: Agreements, columns: Columns, largest: float) -> float:
@@ -117,34 +130,63 @@ def _in_fold(block: Array, folds: int, seed: int) -> Array:
 def _rough(
     agreements: Agreements, rows: Sequence[Rows], columns: Columns, N: int, columns_are: int
 ) -> tuple[Array, Array, float]:
-    """Centres and units of the columns, and of the weights."""
+    """Centres and units of the columns, and of the weights. Columns that do not seem to vary are looked at again, in
+    units of what was open."""
     k = len(columns.names)
+    centre, spread, at = np.zeros(k), columns.unit.copy(), np.arange(k)
+    for looks in range(1, LOOKS + 1):
+        agreed = _looked(agreements, rows, columns, N, centre[at], spread[at], at, degree=2 if looks == 1 else 0)
+        total = np.maximum(agreed[:, :1], np.finfo(float).tiny)
+        mean, square = np.hsplit(agreed[:, 1:] / total, 2)
+        variance = square - mean**2
+        floor = FLAT * np.array([left_open(agreements, columns, float(np.abs(own).max())) for own in agreed])[:, None]
+        flat, nothing = variance <= floor, square <= floor
+        numbers, votes = settled(
+            agreements,
+            np.hstack([total, mean, LARGER * np.sqrt(np.where(flat, floor, variance))]),
+            np.hstack([flat, nothing]),
+            of="centres and units of the columns, which follow from these",
+        )
+        shift, step = np.split(numbers[1:], 2)
+        still, empty = np.split(majority(agreements, votes), 2)
+        if looks == 1:
+            weight, zero = float(numbers[0] * columns.weight_unit), empty
+        centre[at] += shift * spread[at]
+        spread[at] *= step
+        at = at[still]
+        if not len(at):
+            break
+    same = np.isin(np.arange(k), at)
+    zero = zero & same
+    if columns_are >= NOT_ZERO and zero.any():
+        raise _zero(columns, zero)
+    if columns_are == VARIES and same.any():
+        raise _flat(columns, same)
+    # A column that does not vary is centred all the same, and divided by its size.
+    spread[same] = np.where(zero, columns.unit, LARGER * np.abs(centre))[same]
+    return centre, spread, weight
+
+
+def _looked(
+    agreements: Agreements,
+    rows: Sequence[Rows],
+    columns: Columns,
+    N: int,
+    centre: Array,
+    unit: Array,
+    at: Integers,
+    *,
+    degree: int,
+) -> Array:
+    """``sum w, sum w t, sum w t^2`` over ``N`` of the columns ``at`` about centres, in units."""
 
     def terms(block: Array) -> Array:
-        t, w = columns.values(block) / columns.unit, columns.weights(block)
+        t, w = (columns.values(block)[:, at] - centre) / unit, columns.weights(block)
         return np.hstack([w, w * t, w * t**2])
 
     sums = np.array([part.sums(terms) for part in rows]) * (agreements.parties / N)
-    agreed = agreements.mean(sums, columns.mask, degree=2, of="values and their squares")
-    total = np.maximum(agreed[:, :1], np.finfo(float).tiny)
-    mean, square = agreed[:, 1 : 1 + k] / total, agreed[:, 1 + k :] / total
-    variance = square - mean**2
-    floor = FLAT * np.array([left_open(agreements, columns, float(np.abs(own).max())) for own in agreed])[:, None]
-    flat, nothing = variance <= floor, square <= floor
-    # A column that does not vary is centred all the same, and divided by its size.
-    spread = LARGER * np.sqrt(np.where(~flat, variance, np.where(~nothing, square, 1.0)))
-    numbers, votes = settled(
-        agreements,
-        np.hstack([total, mean, spread]),
-        np.hstack([flat, nothing]),
-        of="centres and units of the columns, which follow from these",
-    )
-    said = majority(agreements, votes)
-    if columns_are >= NOT_ZERO and said[k:].any():
-        raise _zero(columns, said[k:])
-    if columns_are == VARIES and said[:k].any():
-        raise _flat(columns, said[:k])
-    return numbers[1 : 1 + k] * columns.unit, numbers[1 + k :] * columns.unit, float(numbers[0] * columns.weight_unit)
+    of = "values and their squares" if degree else "values and squares of columns that hardly vary, in smaller units"
+    return agreements.mean(sums, columns.mask, degree=degree, of=of)
 
 
 def _zero(columns: Columns, which: Flags) -> Undetermined:
@@ -157,7 +199,7 @@ def _zero(columns: Columns, which: Flags) -> Undetermined:
 def _flat(columns: Columns, which: Flags) -> Undetermined:
     return Undetermined(
         f"{_named(columns, which)} constant over the rows of all parties, to the precision of the agreement. Leave it "
-        "out (an intercept stands for it); or, if it varies a little, give it a range or a scale of about its size."
+        "out (an intercept stands for it); or, if it varies a little, subtract a public number that is near to it."
     )
 
 

@@ -14,9 +14,9 @@ from ...errors import InvalidInput
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..new_rows import schema_text
-from ..settled import integers
 from ..statistic import Statistic
 from .linear_model import equation_of, model_columns
+from .moments import AGREEMENTS, counts_of_moments, numbers_of_moments
 from .penalised import Penalty, penalised_program, read_penalties
 from .penalty_path import LassoPath, PenaltyPath, RidgePath
 
@@ -69,18 +69,18 @@ class RidgeModel(Analysis):
 
     @property
     def stages(self) -> int:
-        return 4 + (self.penalty.cut > 1) + (self.penalty.l1_ratio is not None)
+        return AGREEMENTS + (self.penalty.cut > 1) + (self.penalty.l1_ratio is not None)
 
     @property
     def numbers(self) -> int:
         k = len(self.selection.slopes) + 1
-        return 2 * k + 1 + self.penalty.cut * (k + 1) * (k + 2) // 2
+        return numbers_of_moments(k, self.penalty.cut)
 
     @property
     def counts(self) -> int:
         k = len(self.selection.slopes) + 1
         votes = 2 * self.penalty.count * (self.penalty.cut > 1) + 2 * (k - 1) * (self.penalty.l1_ratio is not None)
-        return self.penalty.cut + integers(2 * k + 1, votes=2 * k) + votes
+        return counts_of_moments(k, self.penalty.cut) + votes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -120,7 +120,7 @@ class GLMModel:
     def infinite(self) -> str:
         """What it means if a parameter grows without bound, as the end of a sentence."""
         if self.binary:
-            why = f"the column separates the outcomes {self.response!r}, or a level has no events, or nothing else"
+            why = f"the column separates the outcomes {self.response!r}, or a level has no events, or only events"
         elif self.counting:
             why = f"all counts {self.response!r} are 0 where the column is not, as in a level without events"
         else:

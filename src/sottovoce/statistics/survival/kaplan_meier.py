@@ -139,8 +139,8 @@ class KaplanMeier(Curves):
         """
         if to is None:
             last = [self.times[risk > 0][-1] for risk in self.at_risk if risk[0]]
-            to = float(min(last))
-        if not (is_number(to) and 0 < to <= self.times[-1]):
+            to = float(min(last))  # 0 where a group leaves at once
+        elif not (is_number(to) and 0 < to <= self.times[-1]):
             raise InvalidInput(f"to must be a time up to {self.times[-1]:g}, the last point of the grid; got {to!r}.")
         end = float(to)
         inside = self.times < end

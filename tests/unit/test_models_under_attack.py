@@ -1,0 +1,73 @@
+"""Corners in which an answer was wrong, or a face of it broke."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.errors import InvalidInput
+
+NETWORK = sv.Network.ring(3)
+
+
+def shards(X, y):
+    return [(X[:20], y[:20]), (X[20:20], y[20:20]), (X[20:], y[20:])]
+
+
+def test_components_of_equal_variances_stay_directions():
+    """Every party has axes of its own in the plane of equal variances; none of them may become 0."""
+    X = np.vstack([np.eye(4), -np.eye(4)] * 5)
+    found = sv.private_pca(NETWORK, [X[:5], X[5:5], X[5:]], seed=1)
+    np.testing.assert_allclose(found.components @ found.components.T, np.eye(4), atol=1e-9)
+
+
+@pytest.mark.parametrize("robust", [None, "HC0"])
+def test_a_perfect_fit_has_a_summary(robust):
+    x = np.random.default_rng(0).normal(size=(30, 1))
+    fit = sv.private_linear(NETWORK, shards(x, 2 * x[:, 0] + 1), robust=robust, seed=1)
+    assert (fit.fvalue, fit.f_pvalue) == (np.inf, 0.0)
+    assert "inf" in str(fit.summary())
+    assert json.dumps(fit.to_dict(), allow_nan=False)
+
+
+def test_a_constant_column_is_still_one_after_a_closer_look():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(2, 0.2, 30), np.full(30, 0.1), rng.normal(size=30)])
+    y = rng.normal(size=30)
+    for ask in (sv.private_linear, sv.private_lasso):
+        with pytest.raises(InvalidInput, match="column 'x1' is constant over the rows of all parties"):
+            ask(NETWORK, shards(X, y), seed=1)
+    with pytest.raises(InvalidInput, match="column 'x1' does not vary over the rows of all parties"):
+        sv.private_glm(NETWORK, shards(X, rng.poisson(1, 30)), family="poisson", seed=1)
+    X[:, 2] = 0.7
+    with pytest.raises(InvalidInput, match="the columns 'x1', 'x2' do not vary over"):
+        sv.private_glm(NETWORK, shards(X, rng.poisson(1, 30)), family="poisson", seed=1)
+
+
+def test_everybody_leaves_at_once():
+    schema = {"days": {"type": "integer", "range": (0, 9)}, "death": "boolean"}
+    tables = [{"days": [0, 0], "death": [True, True]}, {"days": [0], "death": [True]}]
+    curve = sv.Study(sv.Network.complete(2), tables, schema=schema).kaplan_meier("days", "death")
+    assert curve.median.tolist() == [0.0]
+    assert curve.restricted_mean()[0].tolist() == [0.0]
+    assert "Kaplan-Meier" in curve.summary()
+
+
+def test_a_ratio_of_nothing_has_no_interval_and_no_picture():
+    def table(exposed, others):
+        (a, b), (c, d) = exposed, others
+        return {
+            "drug": [True] * (a + b) + [False] * (c + d),
+            "ill": [True] * a + [False] * b + [True] * c + [False] * d,
+        }
+
+    tables = [table((0, 20), (5, 40)), table((0, 3), (2, 9))]
+    study = sv.Study(sv.Network.complete(2), tables, schema={"drug": "boolean", "ill": "boolean"}, seed=1)
+    found = study.mantel_haenszel("drug", "ill")
+    assert (found.odds_ratio, found.risk_ratio) == (0.0, 0.0)
+    assert np.isnan(found.conf_int()).all()
+    with pytest.raises(InvalidInput, match="there is nothing to plot"):
+        found.plot()
