@@ -104,10 +104,9 @@ def _program(
 def _rough_total(agreements: Agreements, w: Array, nobody: str) -> tuple[int, float]:
     """How many have an estimate, and a number not far above ``sum w``, the same at all parties."""
     there = w > 0
-    own = np.column_stack([there, there * (exponents(w) + LOWEST)]).astype(np.int64)
-    k, orders = agreements.total(
-        own, ModularMask(), of_rows=False, of="parties with an estimate, and binary orders of their weights", votes=2
-    ).tolist()
+    own = np.column_stack([there * (exponents(w) + LOWEST), there]).astype(np.int64)
+    of = "binary orders of the weights of parties, and how many have one"
+    orders, k = agreements.total(own, ModularMask(), of_rows=False, of=of, votes=1).tolist()
     if not k:
         raise Undetermined(nobody)
     unit = mean_power(orders, k) / FRACTION
