@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..numerics.exact_sum import ExactSums
+from ..numerics.symmetric import symmetric
 from .fold import Array, Fold, Folded, even
 from .rows import Rows, Sides, Terms
 
@@ -62,10 +63,7 @@ class FoldedRows(Rows):
         p, q = left.shape[1], right.shape[1]
         if left is not right:
             return self._pass(Fold(self.width, p * q, into)).sums.value().reshape(p, q)
-        found, upper = np.empty((p, p)), np.triu_indices(p)
-        found[upper] = self._pass(Fold(self.width, len(upper[0]), into)).sums.value()
-        found.T[upper] = found[upper]
-        return found
+        return symmetric(self._pass(Fold(self.width, p * (p + 1) // 2, into)).sums.value(), p)
 
     def largest(self) -> Array:
         """The largest absolute value of each column, ``(d,)``; 0 without rows."""

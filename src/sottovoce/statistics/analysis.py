@@ -21,6 +21,7 @@ from ..data.rows import Rows
 from ..data.schema import Schema
 from ..data.selection import Selection
 from ..data.sizes import sizes
+from ..errors import Undetermined
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import Integers, ModularMask
 from .agreements import DEFAULT_MASK, Agreements
@@ -129,3 +130,23 @@ class Analysis(ABC):
         own = ((field.name, getattr(self, field.name)) for field in fields(self) if field.name != "schema")
         mask = "variance" if self.counts_only else "bits"
         return {"type": self.type} | {key: plain(value) for key, value in own if value is not None and key != mask}
+
+
+class CountsAnalysis(Analysis):
+    """An analysis that follows from one agreement on counts: its ``cells``."""
+
+    counts_only: ClassVar[bool] = True
+
+    @property
+    def stages(self) -> int:
+        return 1
+
+    @property
+    def numbers(self) -> int:
+        return 0
+
+
+def check_rows(counts: Integers | int) -> None:
+    """Of all parties: an answer needs some."""
+    if not np.any(counts):
+        raise Undetermined("no party has any rows.")

@@ -19,9 +19,9 @@ from ..pdmm.modular_mask import ModularMask, check_size
 from .agreements import DEFAULT_MASK, Agreements
 from .analyses import ANALYSES
 from .histogram import bin_counts, histogram_program, read_bins
-from .least_squares import Model, check_ridge, least_squares_program, read_names
+from .least_squares import Model, check_ridge, least_squares_program
 from .mean_and_covariance import check_ddof, covariance_program, mean_program, variance_program
-from .shards import Sample, read_scale
+from .shards import Sample, column_names, read_scale
 from .statistic import Statistic, plain
 
 OPTIONS: dict[str, tuple[str, ...]] = {  # what each statistic takes, besides its columns
@@ -76,7 +76,8 @@ class Spec:
         if self.type == "least_squares":
             if len(columns) == 1:
                 raise InvalidInput(f"columns must name features, and last the target; got {columns[0]!r} only.")
-            read_names(columns[:-1], len(columns) - 1, self.intercept)
+            reserved = "intercept" if self.intercept else None
+            column_names(None, columns[:-1], len(columns) - 1, of="A", reserved=reserved)
         return columns
 
     def _read(self, name: str, value: Any) -> Any:

@@ -29,7 +29,7 @@ from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask, resolution
 from .mean_and_covariance import agreed_count, agreed_products
 from .regression import Regression
-from .shards import Sample, Shards, read_regression, read_scale
+from .shards import Sample, Shards, column_names, read_regression, read_scale
 
 RIGHT = 1e-2  # refuse coefficients that are not known to two digits
 
@@ -118,9 +118,7 @@ def private_least_squares(
     (('intercept', 'dose'), [1.0, 2.0])
     """
     rows, d, found, target = read_regression(network, shards, weights, target)
-    if found is not None and names is not None and tuple(names) != found:
-        raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
-    columns = read_names(found or names, d, bool(intercept))
+    columns = column_names(found, names, d, of="A", reserved="intercept" if intercept else None)
     model = Model(columns, ridge, bool(intercept), target)
     unit = read_scale(scale, model.all_names, "column of A and one for the target")
     check_ridge(ridge)
@@ -242,17 +240,3 @@ def check_ridge(ridge: float) -> None:
     """Of the whole penalty."""
     if not (is_number(ridge) and math.isfinite(ridge) and ridge >= 0):
         raise InvalidInput(f"ridge must be a finite number >= 0; got {ridge!r}.")
-
-
-def read_names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
-    """Of the columns of ``A``."""
-    if names is None:
-        return tuple(f"x{k}" for k in range(d))
-    columns = tuple(names)
-    if len(columns) != d or len(set(columns)) != d or not all(isinstance(name, str) for name in columns):
-        raise InvalidInput(f"names must be {d} different strings, one per column of A; got {names!r}.")
-    if intercept and "intercept" in columns:
-        raise InvalidInput(
-            "a column is called 'intercept', but there is one already. Rename it, or use intercept=False."
-        )
-    return columns

@@ -17,11 +17,13 @@ from ..costs.base import Array
 from ..data.rows import Rows, Sides
 from ..errors import InvalidInput, NotConverged, Undetermined
 from ..network import Network
+from ..numerics.symmetric import symmetric, upper
 from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.overlay import AskedOverlay
 from ..pdmm.schedules import Schedule
 from .agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
+from .analysis import check_rows
 from .pooled import PooledCovariance, PooledMean, PooledVariance, shaped
 from .shards import Sample, Shards, read_rows, read_scale
 
@@ -239,8 +241,7 @@ def agreed_count(agreements: Agreements, rows: Sequence[Rows]) -> int:
     """``N``, exactly."""
     counts = np.array([[len(part)] for part in rows], dtype=np.int64)
     observations = int(agreements.total(counts, ModularMask(), of="the number of rows")[0])
-    if observations == 0:
-        raise Undetermined("no party has any rows.")
+    check_rows(observations)
     return observations
 
 
@@ -255,16 +256,11 @@ def agreed_products(agreements: Agreements, observations: int, sample: Sample, s
     """``sum left'right / N`` over all rows, symmetric, as each local party holds it; half of it travels. ``sides``:
     what left and right are, for each local party."""
     d = len(sample.unit)
-    upper = np.triu_indices(d)
-    products = np.empty((len(sides), len(upper[0])))  # large: filled, and not copied
+    products = np.empty((len(sides), d * (d + 1) // 2))  # large: filled, and not copied
     for own, part, both in zip(products, sample.rows, sides, strict=True):
-        own[:] = part.products(both)[upper]
+        own[:] = upper(part.products(both))
     products *= agreements.parties / observations
-    agreed = agreements.mean(products, sample.mask, degree=2, of="products, pair by pair")
-    moments = np.empty((len(sides), d, d))
-    moments[:, *upper] = agreed
-    moments[:, upper[1], upper[0]] = agreed
-    return moments
+    return symmetric(agreements.mean(products, sample.mask, degree=2, of="products, pair by pair"), d)
 
 
 def _squares(sample: Sample, rows: Rows, centre: Array) -> Array:

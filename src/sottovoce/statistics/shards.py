@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..costs.base import Array, as_floats
 from ..costs.quadratic import as_rows
 from ..data.rows import ArrayRows, Rows
+from ..data.selection import INTERCEPT
 from ..errors import InvalidCost, InvalidInput, PrecisionLost, is_number
 from ..files.frames import by_name, in_order, read_columns
 from ..network import Network
@@ -85,14 +86,14 @@ class RegressionRows(NamedTuple):
 
 def read_rows(network: Network, shards: Shards) -> SampleRows:
     """Rows of every party, columns of frames in the order of the first."""
-    given = _one_per_party(network, shards)
+    given = one_per_party(network, shards)
     parties = whose(network, "party")
     found = [read_columns(shard, who) for shard, who in zip(given, parties, strict=True)]
     names = by_name(found, parties)
     rows: list[Rows] = []
     shapes: list[tuple[int, ...]] = []
     for who, shard in zip(parties, given if names is None else in_order(found, names), strict=True):
-        array = _of_party(who, as_floats, shard, "its shard")
+        array = of_party(who, as_floats, shard, "its shard")
         if array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
             raise InvalidInput(
                 f"{who}: a shard is a number, n_i numbers, or n_i rows of d columns; got shape {array.shape}."
@@ -114,13 +115,33 @@ def default_names(shape: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(f"x{k}" for k in range(shape[0])) if shape else ("x",)
 
 
+def column_names(
+    found: tuple[str, ...] | None,
+    names: Sequence[str] | None,
+    d: int,
+    *,
+    of: str = "X",
+    reserved: str | None = INTERCEPT,
+) -> tuple[str, ...]:
+    """Of ``d`` columns: those that were ``found`` on frames, or the given ones, or ``x0, x1, ..``. ``reserved``: what
+    none may be called."""
+    if found is not None and names is not None and tuple(names) != found:
+        raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
+    columns = found or default_names((d,)) if names is None else tuple(names)
+    if len(columns) != d or len(set(columns)) != d or not all(isinstance(name, str) for name in columns):
+        raise InvalidInput(f"names must be {d} different strings, one per column of {of}; got {names!r}.")
+    if reserved in columns:
+        raise InvalidInput(f"a column is called {reserved!r}, as that of the fit is. Rename it.")
+    return columns
+
+
 def read_regression(network: Network, shards: Shards, weights: Shards | None, target: str | None) -> RegressionRows:
     """Rows and targets of every party, from pairs, or with ``target`` from frames that have it as a column."""
-    read = read_pairs(network, _one_per_party(network, shards), target, "party")
+    read = read_pairs(network, one_per_party(network, shards), target, "party")
     parties = whose(network, "party")
     rows: list[Array] = []
     for who, pair in zip(parties, read.pairs, strict=True):
-        A, b = _of_party(who, as_rows, *pair, "A", "b")
+        A, b = of_party(who, as_rows, *pair, "A", "b")
         rows.append(np.column_stack([A, b]))
         if rows[-1].shape[1] != rows[0].shape[1]:
             raise InvalidInput(
@@ -128,14 +149,14 @@ def read_regression(network: Network, shards: Shards, weights: Shards | None, ta
             )
     d = rows[0].shape[1] - 1
     if weights is not None:
-        found = _one_per_party(network, weights, "weights")
+        found = one_per_party(network, weights, "weights")
         rows = [_with_weights(*own) for own in zip(parties, rows, found, strict=True)]
     return RegressionRows([ArrayRows(part) for part in rows], d, read.names, read.target)
 
 
 def _with_weights(who: str, rows: Array, given: Any) -> Array:
     columns = read_columns(given, f"{who}, weights")
-    w = _of_party(who, as_floats, given if columns is None else columns.values, "its weights")
+    w = of_party(who, as_floats, given if columns is None else columns.values, "its weights")
     if w.shape != (len(rows),) or not (np.isfinite(w) & (w > 0)).all():
         raise InvalidInput(
             f"{who}: weights must be {len(rows)} positive numbers, one per row. Leave out rows of weight 0."
@@ -159,7 +180,7 @@ def read_scale(scale: npt.ArrayLike | Mapping[str, float] | None, names: Sequenc
     return np.broadcast_to(array, (columns,)).copy()
 
 
-def _one_per_party(network: Network, shards: Any, name: str = "shards") -> Sequence[Any]:
+def one_per_party(network: Network, shards: Any, name: str = "shards") -> Sequence[Any]:
     if not isinstance(network, Network) or network.constraints is not None:
         raise InvalidInput(f"network must be an sv.Network without edge constraints; got {kind_of(network)}.")
     if not isinstance(shards, Sequence | Mapping | np.ndarray) or isinstance(shards, str):
@@ -171,7 +192,7 @@ def _one_per_party(network: Network, shards: Any, name: str = "shards") -> Seque
     return entries(network, shards, name)
 
 
-def _of_party(who: str, read: Callable[..., Any], *arguments: Any) -> Any:
+def of_party(who: str, read: Callable[..., Any], *arguments: Any) -> Any:
     """A party's data, or a sentence that says whose they are."""
     try:
         return read(*arguments)

@@ -33,7 +33,7 @@ from .policy import Policy
 from .policy.of_study import admitted, read_policies
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .regression import Regression
-from .shards import _one_per_party
+from .shards import one_per_party
 from .statistic import Statistic
 from .survival.study_survival import Survival
 
@@ -112,7 +112,7 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         if isinstance(scale, Mapping):
             self.schema.restricted(scale)  # a sentence for names that are none of columns
         self.network, self.missing, self.scale, self.mask = network, missing, scale, mask
-        given = _one_per_party(network, tables, "tables")
+        given = one_per_party(network, tables, "tables")
         self._simulation = Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress)
         self._parties = whose(network, "party")
         self._policies = read_policies(network, policy)

@@ -15,7 +15,7 @@ from ...data.selection import PlainColumns
 from ...errors import InvalidInput, NotConverged, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
-from ..analysis import Analysis
+from ..analysis import Analysis, check_rows
 from ..groups.contingency import chi2_pvalue
 from ..groups.finding import Finding, check_alpha, numbers, p_words
 from ..statistic import Value
@@ -205,8 +205,7 @@ class MantelHaenszelAnalysis(Analysis):
         try:
             total = agreements.total(counts, self.counting, of=of)
             table, strata, there = total[:4], int(total[4]), total[5:] > 0
-            if not table.any():
-                raise Undetermined("no party has any rows.")
+            check_rows(table)
             if not strata:
                 raise Undetermined(
                     f"no party has both levels of {self.exposure!r} and of {self.outcome!r}: there is no table to "

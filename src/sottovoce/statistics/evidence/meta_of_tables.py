@@ -22,7 +22,7 @@ from ..agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulati
 from ..analysis import Analysis
 from ..groups.columns import chosen_levels, frame, level_column, levels_of, number_column
 from ..groups.moments import Grouped, grouping, no_groups
-from ..shards import _one_per_party
+from ..shards import one_per_party
 from .effects import LOG, Estimate, of_means, of_table
 from .fourfold import check_columns, fourfold
 from .meta_analysis import COUNTS, NUMBERS, STAGES, meta_program
@@ -194,7 +194,7 @@ def private_meta_analysis(
     if not (is_number(scale) and 0 < scale < math.inf):
         raise InvalidInput(f"scale must be a positive number; got {scale!r}.")
     check_mask(mask, GaussianMask)
-    given = _one_per_party(network, estimates, "estimates")
+    given = one_per_party(network, estimates, "estimates")
     own = [_read(who, pair) for who, pair in zip(whose(network, "party"), given, strict=True)]
     agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return meta_program(agreements, own, 0.0, float(scale), mask, str(effect), "no party has an estimate.")

@@ -14,6 +14,7 @@ from ...data.rows import Rows
 from ...errors import NotConverged
 from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
+from ..analysis import CountsAnalysis
 from ..groups.finding import Finding, check_alpha, numbers
 from ..statistic import Value
 from .score import ScoreAnalysis
@@ -166,14 +167,13 @@ class Roc(Finding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RocAnalysis(ScoreAnalysis):
+class RocAnalysis(CountsAnalysis, ScoreAnalysis):
     """See ``ScoreAnalysis``."""
 
     bins: int = 100
 
     type: ClassVar[str] = "roc"
     gives = Roc
-    counts_only: ClassVar[bool] = True
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Roc:
         try:
@@ -185,11 +185,3 @@ class RocAnalysis(ScoreAnalysis):
     @property
     def revealed(self) -> list[str]:
         return [f"the rows by {self.outcome} in each of {self.bins} bins of {self.score}"]
-
-    @property
-    def stages(self) -> int:
-        return 1
-
-    @property
-    def numbers(self) -> int:
-        return 0

@@ -16,7 +16,7 @@ from ...data.selection import PlainColumns
 from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
-from ..analysis import Analysis
+from ..analysis import Analysis, check_rows
 from ..groups.columns import ranged_column, yes_of, yes_or_no
 
 MOST_BINS = 100_000
@@ -77,8 +77,7 @@ class ScoreAnalysis(Analysis, ABC):
         of = f"rows by {self.outcome} in each of {self.bins} bins of {self.score}"
         total = agreements.total(np.array([self.cells(part) for part in rows]), self.counting, of=of)
         positives, negatives = total.reshape(2, self.bins)
-        if not total.any():
-            raise Undetermined("no party has any rows.")
+        check_rows(total)
         if not (positives.any() and negatives.any()):
             raise Undetermined(f"all rows of the parties have one level of {self.outcome!r}: there is nothing to tell.")
         return positives, negatives

@@ -17,10 +17,10 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged, Undetermined
+from ...errors import InvalidInput, NotConverged
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
-from ..analysis import Analysis
+from ..analysis import Analysis, check_rows
 from .cohort import Cohort
 from .columns import NUMBERS, column_of, frame, levels_of
 from .comparison import unbiased
@@ -125,8 +125,7 @@ class CohortAnalysis(Analysis, ABC):
         of = ("rows by " + self.by if self.by else "rows") + (", and of each level" if self._categories else "")
         total = agreements.total(np.array([self.cells(part) for part in rows]), self.counting, of=of)
         n, level_counts = total[:G], total[G:].reshape(-1, G)
-        if not n.any():
-            raise Undetermined("no party has any rows.")
+        check_rows(n)
         mean, sd, quartiles = np.full((d, G), np.nan), np.full((d, G), np.nan), np.full((d, G, 3), np.nan)
         if self._numeric:
             mean[self._numeric], sd[self._numeric] = self._moments(agreements, rows, n)

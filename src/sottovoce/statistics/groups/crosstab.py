@@ -12,10 +12,10 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged, Undetermined
+from ...errors import InvalidInput, NotConverged
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
-from ..analysis import Analysis
+from ..analysis import CountsAnalysis, check_rows
 from ..statistic import Value
 from . import contingency
 from .columns import level_column, levels_of
@@ -172,14 +172,13 @@ class Crosstab(Finding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CrosstabAnalysis(Analysis):
+class CrosstabAnalysis(CountsAnalysis):
     """``columns``: the one whose levels are rows, and the one whose levels are columns."""
 
     columns: tuple[str, ...] = ()
 
     type: ClassVar[str] = "crosstab"
     gives = Crosstab
-    counts_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         names = self.columns
@@ -221,22 +220,13 @@ class CrosstabAnalysis(Analysis):
             total = agreements.total(np.array([self.cells(part) for part in rows]), self.counting, of=of)
         except NotConverged:
             return Crosstab(*agreements.made)
-        if not total.any():
-            raise Undetermined("no party has any rows.")
+        check_rows(total)
         (row, column), (row_levels, column_levels) = self.columns, self._levels
         return Crosstab(*agreements.made, row, column, row_levels, column_levels, total.reshape(self._shape))
 
     @property
     def revealed(self) -> list[str]:
         return [f"the rows in each of {self.counts} cells of {self.columns[0]} by {self.columns[1]}"]
-
-    @property
-    def stages(self) -> int:
-        return 1
-
-    @property
-    def numbers(self) -> int:
-        return 0
 
     @property
     def counts(self) -> int:

@@ -13,10 +13,10 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged, Undetermined, is_number
+from ...errors import InvalidInput, NotConverged, is_number
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
-from ..analysis import Analysis
+from ..analysis import Analysis, check_rows
 from ..statistic import Value
 from .columns import day, level_column, levels_of, ranged_column
 from .finding import Finding, numbers
@@ -187,8 +187,7 @@ class QuantilesAnalysis(Analysis):
         except NotConverged:
             return Quantiles(*agreements.made)
         n = np.array([each.n for each in series])
-        if not n.any():
-            raise Undetermined("no party has any rows.")
+        check_rows(n)
         low, high = (np.array(ends) for ends in zip(*(each.ends() for each in series), strict=True))
         asked = self.column, self.schema[self.column].type, self.by, self._groups
         return Quantiles(*agreements.made, *asked, n, np.array(self.q), low, high, self.grid.step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...costs.base import Array
+from ...numerics.symmetric import symmetric, upper
 
 SMALL = 1e-12  # Newton's decrement per unit of information, after which one step may be the last: it squares the error
 FINE = 1e-20  # what the decrement shall be after it: Fisher scoring only divides the error
@@ -17,15 +18,12 @@ HALVINGS = 30
 
 def packed(objective: float, score: Array, information: Array) -> Array:
     """In one vector, half of the information: ``1 + k + k(k+1)/2`` numbers."""
-    return np.concatenate([[objective], score, information[np.triu_indices(len(score))]])
+    return np.concatenate([[objective], score, upper(information)])
 
 
 def unpacked(sums: Array, k: int) -> tuple[float, Array, Array]:
     """Of ``packed``."""
-    information, upper = np.empty((k, k)), np.triu_indices(k)
-    information[upper] = sums[1 + k : 1 + k + len(upper[0])]
-    information.T[upper] = information[upper]
-    return float(sums[0]), sums[1 : 1 + k], information
+    return float(sums[0]), sums[1 : 1 + k], symmetric(sums[1 + k : 1 + k + k * (k + 1) // 2], k)
 
 
 class Climb:

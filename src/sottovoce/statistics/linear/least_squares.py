@@ -21,6 +21,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...errors import Undetermined
+from ...numerics.symmetric import symmetric, upper
 from ..agreements import Agreements
 from ..least_squares import RIGHT
 from ..settled import Flags, majority, settled
@@ -215,7 +216,6 @@ def _residuals(
     """
     equation, moments, U = design.equation, design.moments, design.U
     k, r = len(equation.names), (design.V - U @ b) / np.sqrt(size)
-    upper = np.triu_indices(k)
     inverses = np.linalg.inv(U.T @ moments.products @ U)
     weighted = equation.weight is not None
 
@@ -231,7 +231,7 @@ def _residuals(
 
         found = part.products(sides)
         told = [found[0], found[1, :1]] if weighted else [found[0]]  # the first of x is 1
-        return np.concatenate([*told, found[-k:, :k][upper]] if robust is not None else told)
+        return np.concatenate([*told, upper(found[-k:, :k])] if robust is not None else told)
 
     shares = [share(*own) for own in zip(rows, inverses, strict=True)]
     of = "squared residuals, and residuals times columns"
@@ -244,7 +244,4 @@ def _residuals(
         logs, rest = moments.N * (float(rest[0]) + np.log(moments.weight)), rest[1:]
     if robust is None:
         return squares, score, None, logs
-    middle = np.empty((k, k))
-    middle[upper] = rest
-    middle.T[upper] = rest
-    return squares, score, U[:k].T @ middle @ U[:k], logs
+    return squares, score, U[:k].T @ symmetric(rest, k) @ U[:k], logs

@@ -20,8 +20,10 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows, Sides
 from ...errors import Undetermined
+from ...numerics.symmetric import symmetric, upper
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements, resolution
+from ..analysis import check_rows
 from ..settled import Flags, integers, majority, settled
 from .equation import Columns
 from .folds import fold_of
@@ -114,8 +116,7 @@ def _agreed_sizes(agreements: Agreements, rows: Sequence[Rows], folds: int, seed
         own = [part.sums(lambda block: np.asarray(_in_fold(block, folds, seed), np.float64)) for part in rows]
         counts = np.rint(own).astype(np.int64)
     sizes = agreements.total(counts, ModularMask(), of="the number of rows" + (", by fold" if folds > 1 else ""))
-    if not sizes.sum():
-        raise Undetermined("no party has any rows.")
+    check_rows(sizes)
     if not sizes.all():
         empty = int(np.flatnonzero(sizes == 0)[0]) + 1
         raise Undetermined(f"folds: fold {empty} of {folds} has no rows, of {sizes.sum()} in all. Use fewer folds.")
@@ -212,7 +213,6 @@ def _products(
     agreements: Agreements, rows: Sequence[Rows], columns: Columns, found: Moments, folds: int, seed: int
 ) -> Array:
     k = len(columns.names) + 1
-    upper = np.triu_indices(k)
 
     def sides(block: Array) -> tuple[Array, Array]:
         a = found.a(columns, block)
@@ -224,13 +224,10 @@ def _products(
         return left, a
 
     def own(part: Rows, sides: Sides) -> Array:
-        return np.asarray(part.products(sides).reshape(folds, k, k)[:, *upper].ravel())
+        return np.asarray(upper(part.products(sides).reshape(folds, k, k)).ravel())
 
     shares = np.array([own(part, sides) for part in rows]) * (agreements.parties / found.N)
     agreed = agreements.mean(
         shares, columns.mask, degree=0, of="products about the mean, pair by pair" + (", by fold" if folds > 1 else "")
     ).reshape(len(rows), folds, -1)
-    G = np.empty((len(rows), folds, k, k))
-    G[:, :, *upper] = agreed
-    G[:, :, upper[1], upper[0]] = agreed
-    return G
+    return symmetric(agreed, k)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ...errors import Undetermined
+from ...numerics.symmetric import symmetric
 from ...pdmm.modular_mask import Integers
 from ..likelihood.maximise import packed
 from .cox_sums import shares
@@ -189,9 +190,7 @@ class Pooled:
         if not (c > 0).all():  # beyond what an agreement resolves
             return packed(float("nan"), np.zeros(p), np.eye(p))
         m = own[:, 1 : p + 1] / own[:, :1]
-        second, upper = np.empty((p, p)), np.triu_indices(p)
-        second[upper] = (own[:, p + 1 :] / own[:, :1]).sum(axis=0)
-        second.T[upper] = second[upper]
+        second = symmetric((own[:, p + 1 :] / own[:, :1]).sum(axis=0), p)
         linear = self.size * (float(sums[:p] @ beta) + float(sums[p]))
         loglik = linear - float(np.log(self.size * c).sum()) - len(at) * shift
         score = self.size * sums[:p] - m.sum(axis=0)

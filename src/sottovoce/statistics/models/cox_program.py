@@ -22,6 +22,7 @@ from ...errors import NotConverged, Undetermined
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import Integers, ModularMask
 from ..agreements import Agreements
+from ..analysis import check_rows
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Maximum, maximise
 from ..survival.grid import departures
@@ -151,8 +152,7 @@ def stratum_counts(time: Array, event: Array) -> Integers:
 
 
 def _refuse_counts(model: CoxModel, rows: int, events: int) -> None:
-    if not rows:
-        raise Undetermined("no party has any rows.")
+    check_rows(rows)
     if not events:
         raise Undetermined(
             f"no row of any party has an event: {model.event!r} is 0 in all {rows:,}"

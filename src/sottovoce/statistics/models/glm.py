@@ -48,7 +48,7 @@ class GLM(Analysis):
     gives: ClassVar[builtins.type[Statistic]] = GLMFit
 
     def __post_init__(self) -> None:
-        settled(self.family, self.link, self.shape, self.dispersion, self.robust, self.exposure is not None)
+        read_family(self.family, self.link, self.shape, self.dispersion, self.robust, self.exposure is not None)
         for key in ("weights", "exposure"):
             _check_number(key, getattr(self, key), self.schema)
         self._check_response()
@@ -80,7 +80,7 @@ class GLM(Analysis):
     def model(self) -> GLMModel:
         """What is fitted."""
         taken = self.selection
-        family, link, dispersion = settled(
+        family, link, dispersion = read_family(
             self.family, self.link, self.shape, self.dispersion, self.robust, self.exposure is not None
         )
         response = taken.design.response[0]
@@ -125,7 +125,7 @@ class GLM(Analysis):
         return self.model.k
 
 
-def settled(
+def read_family(
     family: str, link: str | None, shape: float | None, dispersion: str | None, robust: str | None, exposed: bool
 ) -> tuple[Family, Link, str]:
     """Family, link and dispersion, or a sentence that begins with the name of what is wrong."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...costs.base import Array
+from ...numerics.symmetric import symmetric, upper
 from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements
 from ..likelihood.maximise import Maximum
@@ -34,9 +35,8 @@ def closed(
     estimated = model.family.estimated
     unit = np.array([fit if estimated else N, fit, nothing, min(N, known.size * known.weight)])
     own_sums = [_residuals(part, eta) / unit for part, eta in zip(parts, null, strict=True)]
-    upper = np.triu_indices(model.k)
     if model.by_newton:  # errors are those of the expected information, as everywhere
-        at_top = [part.expected(theta)[upper] / known.size for part, theta in zip(parts, top.theta, strict=True)]
+        at_top = [upper(part.expected(theta)) / known.size for part, theta in zip(parts, top.theta, strict=True)]
         own_sums = [np.append(one, other) for one, other in zip(own_sums, at_top, strict=True)]
     of = "squared residuals, deviances" + (", and the expected information" if model.by_newton else "")
     agreed = agreements.mean(n * np.array(own_sums), mask, degree=0, of=of)
@@ -116,22 +116,14 @@ def _sandwich(
     """``H^-1 (sum u u') H^-1`` for the scores ``u`` of the rows (White, 1982). ``H`` is the observed information, which
     is at hand but where steps took the expected one."""
     model, k = parts[0].model, parts[0].model.k
-    upper, known_H = np.triu_indices(k), model.canonical or model.by_newton
+    known_H = model.canonical or model.by_newton
     sums = []
     for part, theta in zip(parts, top.theta, strict=True):
-        observed = [] if known_H else [part.observed(theta)[upper] / known.size]
-        sums.append(np.concatenate([part.scores(theta)[upper] / unit, *observed]))
+        observed = [] if known_H else [upper(part.observed(theta)) / known.size]
+        sums.append(np.concatenate([upper(part.scores(theta)) / unit, *observed]))
     of = "products of scores" + ("" if known_H else ", and the observed information")
     agreed = agreements.mean(agreements.parties * np.array(sums), mask, degree=0, of=of)[0]
-    meat, H = symmetric(agreed[: len(upper[0])], k) * unit, top.information[0]
-    if not known_H:
-        H = symmetric(agreed[len(upper[0]) :], k)
+    first, *second = agreed.reshape(-1, k * (k + 1) // 2)
+    meat, H = symmetric(first, k) * unit, top.information[0] if known_H else symmetric(second[0], k)
     bread = np.linalg.inv(H) / known.size
     return np.asarray(bread @ meat @ bread)
-
-
-def symmetric(half: Array, k: int) -> Array:
-    whole, upper = np.empty((k, k)), np.triu_indices(k)
-    whole[upper] = half
-    whole.T[upper] = half
-    return whole

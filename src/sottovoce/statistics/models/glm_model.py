@@ -10,6 +10,7 @@ from ...costs.base import Array
 from ...data.rows import Rows
 from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers, ModularMask, check_size
+from ..analysis import check_rows
 from ..orders import LOWEST, exponents, mean_power
 from .families import Family
 from .links import Link
@@ -202,8 +203,7 @@ class GLMModel:
         """
         left = iter(total.tolist())
         N = next(left)
-        if N == 0:
-            raise Undetermined("no party has any rows.")
+        check_rows(N)
         if self.k > N and not self.ridge:
             raise Undetermined(f"{N} observations do not determine {self.k} parameters.")
         size, level, common = N, 1.0, False

@@ -17,6 +17,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...errors import NotConverged, Undetermined
+from ...numerics.symmetric import symmetric, upper
 from ...pdmm.masks import GaussianMask
 from ...pdmm.modular_mask import ModularMask
 from ..agreements import Agreements
@@ -136,15 +137,13 @@ def _start(
     """An intercept alone; where the model has none, what comes nearest to it."""
     if model.intercept:
         return np.column_stack([null, np.zeros((len(parts), model.k - 1))])
-    k, upper = model.k, np.triu_indices(model.k)
+    k = model.k
     sums = [own.squares() for own in parts]
-    own = np.array([np.append(XX[upper], X) for XX, X in sums]) * agreements.parties / known.N
+    own = np.array([np.append(upper(XX), X) for XX, X in sums]) * agreements.parties / known.N
     agreed = agreements.mean(own, mask, degree=0, of="products of the columns, and their sums")
     start = np.empty((len(parts), k))
     for held, found, eta in zip(agreed, start, null, strict=True):
-        XX = np.zeros((k, k))
-        XX[upper] = held[:-k]
-        found[:] = eta * np.linalg.lstsq(XX + np.triu(XX, 1).T, held[-k:], rcond=1e-6)[0]
+        found[:] = eta * np.linalg.lstsq(symmetric(held[:-k], k), held[-k:], rcond=1e-6)[0]
     return start
 
 

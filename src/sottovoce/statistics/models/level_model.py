@@ -6,10 +6,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ...costs.base import Array
 from ...data.formula import Formula
 from ...data.rows import Rows
 from ...data.schema import Schema
@@ -17,9 +18,10 @@ from ...data.selection import ModelColumns
 from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
-from ..analysis import Analysis
+from ..analysis import Analysis, check_rows
 from ..likelihood import columns as standardised
-from ..likelihood.maximise import MOST, numbers, of_objective
+from ..likelihood.maximise import MOST, Maximum, numbers, of_objective
+from ..new_rows import schema_text
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,6 +35,11 @@ class LevelModel(Analysis):
     @cached_property
     def selection(self) -> ModelColumns:
         return model_columns(self.schema, self.formula, self.what)
+
+    @property
+    @abstractmethod
+    def levels(self) -> tuple[str, ...]:
+        """Of the response, as the answer has them."""
 
     @property
     @abstractmethod
@@ -62,8 +69,7 @@ class LevelModel(Analysis):
         """How many rows of all parties have each level, exactly; refused where a level has none."""
         own = np.array([self.cells(part) for part in rows])
         counts = agreements.total(own, self.counting, of=f"rows at each level of {self.response}")
-        if not counts.any():
-            raise Undetermined("no party has any rows.")
+        check_rows(counts)
         if empty := [repr(level) for level, count in zip(self.in_order, counts.tolist(), strict=True) if not count]:
             raise Undetermined(
                 f"no row of any party has {self.response!r} at the level {', '.join(empty)}: nothing tells how likely "
@@ -71,6 +77,24 @@ class LevelModel(Analysis):
             )
         check_enough(int(counts.sum()), self.parameters)
         return counts
+
+    def found(self, counts: Integers, ended: Maximum, back: Array) -> dict[str, Any]:
+        """The fields of ``LevelFit``, where ``back`` makes parameters of the columns as they are. ``counts`` are in the
+        order of ``levels``."""
+        N = int(counts.sum())
+        return {
+            "terms": self.names,
+            "params": back @ ended.theta[0],
+            "covariance": back @ np.linalg.inv(ended.information[0]) @ back.T / N,
+            "nobs": N,
+            "response": self.response,
+            "formula": self.formula,
+            "schema": schema_text(self.schema, self.selection.needs),
+            "levels": self.levels,
+            "counts": counts,
+            "llf": float(ended.objective[0] * N),
+            "llnull": entropy(counts),
+        }
 
     @property
     def revealed(self) -> list[str]:

@@ -26,9 +26,8 @@ from ...errors import NotConverged
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Sums, maximise, packed
-from ..new_rows import schema_text
 from ..statistic import Statistic
-from .level_model import LevelModel, entropy
+from .level_model import LevelModel
 from .multinomial_fit import MultinomialFit
 
 
@@ -79,22 +78,8 @@ class Multinomial(LevelModel):
             )  # fmt: skip
         except NotConverged:
             return MultinomialFit(*agreements.made)
-        back = np.kron(np.eye(others), columns[0].back)
-        return MultinomialFit(
-            *agreements.made,
-            terms=self.names,
-            params=back @ ended.theta[0],
-            covariance=back @ np.linalg.inv(ended.information[0]) @ back.T / N,
-            nobs=N,
-            response=self.response,
-            formula=self.formula,
-            schema=schema_text(self.schema, self.selection.needs),
-            levels=self.levels,
-            variables=self._terms,
-            counts=counts,
-            llf=float(ended.objective[0] * N),
-            llnull=entropy(counts),
-        )
+        back: Array = np.kron(np.eye(others), columns[0].back).astype(np.float64)
+        return MultinomialFit(*agreements.made, variables=self._terms, **self.found(counts, ended, back))
 
 
 def softmax_sums(rows: Rows, columns: Columns, place: int, order: Sequence[int], weigh: Terms | None = None) -> Sums:

@@ -20,9 +20,8 @@ from ...errors import InvalidInput, NotConverged
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import Sums, maximise, packed
-from ..new_rows import schema_text
 from ..statistic import Statistic
-from .level_model import LevelModel, entropy
+from .level_model import LevelModel
 from .ordinal_fit import OrdinalFit
 from .ordinal_links import LINKS
 
@@ -75,21 +74,7 @@ class Ordinal(LevelModel):
         back = np.eye(d + cuts)
         back[:d, :d] = np.diag(1 / columns[0].deviation)
         back[d:, :d] = columns[0].centre / columns[0].deviation
-        return OrdinalFit(
-            *agreements.made,
-            terms=self.names,
-            params=back @ ended.theta[0],
-            covariance=back @ np.linalg.inv(ended.information[0]) @ back.T / N,
-            nobs=N,
-            response=self.response,
-            formula=self.formula,
-            schema=schema_text(self.schema, self.selection.needs),
-            levels=self.levels,
-            link=self.link,
-            counts=counts,
-            llf=float(ended.objective[0] * N),
-            llnull=entropy(counts),
-        )
+        return OrdinalFit(*agreements.made, link=self.link, **self.found(counts, ended, back))
 
     def _sums(self, rows: Rows, columns: Columns) -> Sums:
         """Objective, score and information of one party's rows, in one pass."""

@@ -19,8 +19,7 @@ from ...pdmm.overlay import AskedOverlay
 from ...pdmm.schedules import Schedule
 from ...pdmm.shards import whose
 from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
-from ..least_squares import read_names
-from ..shards import Shards, _of_party, _one_per_party, read_scale
+from ..shards import Shards, column_names, of_party, one_per_party, read_scale
 from ..survival.grid import check_times, read_grid
 from .cox import FEWEST, check_options
 from .cox_fit import CoxFit
@@ -95,9 +94,7 @@ def private_cox(
     (('dose',), [1.03])
     """
     rows, found = _read(network, shards)
-    if found is not None and names is not None and tuple(names) != found:
-        raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
-    columns = read_names(found or names, rows[0].width - 2, False)
+    columns = column_names(found, names, rows[0].width - 2)
     check_options(ties, baseline, grid, min_departures)
     points = read_grid(Column("time", "number"), grid) if baseline == "grid" else None
     check_mask(mask, GaussianMask)
@@ -111,7 +108,7 @@ def private_cox(
 
 def _read(network: Network, shards: Shards) -> tuple[list[ArrayRows], tuple[str, ...] | None]:
     """Rows ``[X_i, time_i, event_i]`` of every party, and the names of columns that have some."""
-    parties, given = whose(network, "party"), _one_per_party(network, shards)
+    parties, given = whose(network, "party"), one_per_party(network, shards)
     for who, own in zip(parties, given, strict=True):
         if not isinstance(own, Sequence) or len(own) != 3:
             raise InvalidInput(f"{who}: its shard must be (X, time, event), columns, times and events.")
@@ -120,8 +117,8 @@ def _read(network: Network, shards: Shards) -> tuple[list[ArrayRows], tuple[str,
     tables = [own[0] for own in given] if names is None else list(in_order(found, names))
     rows = []
     for who, X, (_, time, event) in zip(parties, tables, given, strict=True):
-        x = _of_party(who, as_floats, X, "X")
-        y = [_of_party(who, as_floats, value, name) for value, name in ((time, "time"), (event, "event"))]
+        x = of_party(who, as_floats, X, "X")
+        y = [of_party(who, as_floats, value, name) for value, name in ((time, "time"), (event, "event"))]
         if x.ndim != 2 or x.shape[1] == 0 or any(value.shape != (len(x),) for value in y):
             raise InvalidInput(f"{who}: X must be a matrix, and time and event have an entry for each of its rows.")
         rows.append(ArrayRows(np.column_stack([x, *y])))

@@ -19,9 +19,9 @@ from ...pdmm.overlay import AskedOverlay
 from ...pdmm.schedules import Schedule
 from ...pdmm.shards import whose
 from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
-from ..shards import Shards, _one_per_party, read_regression, read_scale
+from ..shards import Shards, column_names, one_per_party, read_regression, read_scale
 from .families import Family
-from .glm import settled
+from .glm import read_family
 from .glm_fit import GLMFit
 from .glm_model import GLMModel
 from .glm_program import glm_program
@@ -119,19 +119,17 @@ def private_glm(
     >>> fit.terms, fit.params.round(4).tolist(), fit.bse.round(4).tolist()
     (('Intercept', 'age'), [-0.052, 0.5739], [0.4739, 0.1554])
     """
-    chosen, by, phi = settled(family, link, shape, dispersion, robust, exposure is not None)
+    chosen, by, phi = read_family(family, link, shape, dispersion, robust, exposure is not None)
     _check_ridge(ridge, chosen, robust)
     if offset is not None and (by.power or 0) < 0:
         raise InvalidInput(f"offset has no use with the link {by.name}. Leave it out.")
     read, d, found, target = read_regression(network, shards, None, target)
-    if found is not None and names is not None and tuple(names) != found:
-        raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
-    columns = column_names(found or names, d, bool(intercept))
+    columns = column_names(found, names, d)
     response = target or ("y" if "y" not in columns else "target")
     unit = read_scale(scale, (*columns, response), "column of X and one for the target")
     check_mask(mask, GaussianMask)
     further = {"offset": offset, "exposure": exposure, "weights": weights}
-    given = {name: _one_per_party(network, values, name) for name, values in further.items() if values is not None}
+    given = {name: one_per_party(network, values, name) for name, values in further.items() if values is not None}
     places: dict[str, Any] = {name: d + 1 + place for place, name in enumerate(given)}
     model = GLMModel(
         columns, response, chosen, by, bool(intercept), unit, **places,
@@ -175,14 +173,3 @@ def _per_row(who: str, name: str, given: Any, rows: int) -> npt.NDArray[np.float
     if values.shape != (rows,) or not np.isfinite(values).all():
         raise InvalidInput(f"{who}: {name} must be {rows} finite numbers, one per row; got shape {values.shape}.")
     return values
-
-
-def column_names(names: Sequence[str] | None, d: int, intercept: bool) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"x{k}" for k in range(d))
-    columns = tuple(names)
-    if len(columns) != d or len(set(columns)) != d or not all(isinstance(name, str) for name in columns):
-        raise InvalidInput(f"names must be {d} different strings, one per column of X; got {names!r}.")
-    if intercept and "Intercept" in columns:
-        raise InvalidInput("a column is called 'Intercept', but there is one already. Rename it.")
-    return columns

@@ -19,14 +19,14 @@ from ...pdmm.overlay import AskedOverlay
 from ...pdmm.schedules import Schedule
 from ...pdmm.shards import whose
 from ..agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
+from ..analysis import check_rows
 from ..likelihood.columns import Columns, agreed_columns
 from ..likelihood.maximise import maximise, packed
 from ..orders import LOWEST, exponents, mean_power
-from ..shards import Shards, read_regression, read_scale
+from ..shards import Shards, column_names, read_regression, read_scale
 from .level_model import check_enough
 from .multinomial import softmax_sums
 from .multinomial_fit import MultinomialFit
-from .private_glm import column_names
 
 
 def private_multinomial(
@@ -99,9 +99,7 @@ def private_multinomial(
     (('middle: Intercept', 'middle: dose', 'high: Intercept', 'high: dose'), True)
     """
     read, d, found, _ = read_regression(network, shards, weights, None)
-    if found is not None and names is not None and tuple(names) != found:
-        raise InvalidInput(f"names must be those of the frames, {', '.join(found)}, or left out; got {names!r}.")
-    columns = column_names(found or names, d, bool(intercept))
+    columns = column_names(found, names, d)
     called = tuple(levels)
     if len(called) < 2 or len(set(called)) != len(called) or not all(isinstance(level, str) for level in called):
         raise InvalidInput(f"levels must be two or more different strings; got {levels!r}.")
@@ -169,8 +167,7 @@ def _fitted(agreements: Agreements, rows: Sequence[Rows], model: _Model) -> Mult
     own = np.array([model.counts(part) for part in rows])
     *counts, sizes = agreements.total(own, ModularMask(), of="rows at each level, orders of magnitude of the weights")
     N, others, p = int(sum(counts)), len(model.levels) - 1, len(model.terms)
-    if N == 0:
-        raise Undetermined("no party has any rows.")
+    check_rows(N)
     if empty := [repr(level) for level, count in zip(model.levels, counts, strict=True) if not count]:
         raise Undetermined(f"no row of any party is at the level {', '.join(empty)}. Leave it out.")
     if not model.ridge:

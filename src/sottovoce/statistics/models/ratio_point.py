@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...costs.base import Array
+from ...numerics.symmetric import symmetric, upper
 from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements, resolution
 from ..likelihood.climb import untold
@@ -113,12 +114,11 @@ def visit(
     agreement; with the second, whether the likelihood is lower than at ``good``, and if ``checked`` which terms are of
     no use. The sums of both come back: integers."""
     agreements, p = task.agreements, len(task.names)
-    upper = np.triu_indices(p + 1)
     sums = []
     for own, ratio in zip(task.own, theta, strict=True):
         products = own.within + own.weight(ratio) * np.outer(own.mean, own.mean)
         units = task.units(ratio)
-        sums.append(np.append((agreements.parties * products / np.outer(units, units))[upper], np.log1p(own.n * ratio)))
+        sums.append(np.append(upper(agreements.parties * products / np.outer(units, units)), np.log1p(own.n * ratio)))
     of = f"X'V^-1X, X'V^-1y and y'V^-1y of {p} terms, and log det V"
     agreed = agreements.mean(
         np.column_stack([sums, votes]), task.mask, degree=0, of=of, iterate=True, votes=np.shape(votes)[1]
@@ -136,7 +136,7 @@ def visit(
         np.column_stack([told, opinions]), task.mask, degree=0, of=of, iterate=True, votes=np.shape(opinions)[1]
     )
     points = [_point(task, *both, size) for both in zip(solved, heard, strict=True)]
-    first, second = agreed[0, len(upper[0]) + 1 :], heard[0, told.shape[1] :]
+    first, second = agreed[0, -np.shape(votes)[1] :], heard[0, told.shape[1] :]
     return points, np.rint(agreements.parties * first), np.rint(agreements.parties * second)
 
 
@@ -145,9 +145,8 @@ class _Solved:
 
     def __init__(self, task: Task, theta: float, agreed: Array) -> None:
         p, units = len(task.names), task.units(theta)
-        products, upper = np.empty((p + 1, p + 1)), np.triu_indices(p + 1)
-        products[upper] = agreed[: len(upper[0])]
-        products.T[upper] = products[upper]
+        half = (p + 1) * (p + 2) // 2
+        products = symmetric(agreed[:half], p + 1)
         A, b = products[:p, :p], products[:p, p]  # of size 1
         try:
             inverse = np.linalg.inv(A)
@@ -157,7 +156,7 @@ class _Solved:
         self.theta, self.beta = theta, beta * units[p] / units[:p]
         self.inverse = inverse / np.outer(units[:p], units[:p])
         log_det = np.linalg.slogdet(A)[1] + 2 * np.log(units[:p]).sum() if task.reml else 0.0
-        self.determinants = float(task.agreements.parties * agreed[len(upper[0])] + log_det)
+        self.determinants = float(task.agreements.parties * agreed[half] + log_det)
         # As far as a difference of squares tells it.
         rss = max(float(products[p, p] - b @ beta), TINY) * task.observations
         self.profile = -(task.df * np.log(rss) + self.determinants) / 2

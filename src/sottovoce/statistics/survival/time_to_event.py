@@ -9,16 +9,16 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged, Undetermined
+from ...errors import InvalidInput, NotConverged
 from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
-from ..analysis import Analysis
+from ..analysis import CountsAnalysis, check_rows
 from ..statistic import Statistic
 from .grid import MOST, check_times, departures, read_event, read_grid, read_levels, read_time
 
@@ -26,15 +26,13 @@ ALL = "all"  # the one group where rows are not grouped
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TimeToEvent(Analysis):
+class TimeToEvent(CountsAnalysis):
     """Times, whether they end with the event, and groups; ``grid`` as ``grid.read_grid`` takes it."""
 
     time: str
     event: str
     by: str | None = None
     grid: tuple[float, ...] | int | None = None
-
-    counts_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         time = read_time(self.schema, self.time)
@@ -82,14 +80,6 @@ class TimeToEvent(Analysis):
         ]
 
     @property
-    def stages(self) -> int:
-        return 1
-
-    @property
-    def numbers(self) -> int:
-        return 0
-
-    @property
     def counts(self) -> int:
         return int(np.prod([*self._sizes, len(self.points), 2]))
 
@@ -124,8 +114,7 @@ class OfCurves(TimeToEvent):
     """An analysis whose result is a curve for every group."""
 
     def answer(self, counts: Integers) -> dict[str, Any]:
-        if not counts.any():
-            raise Undetermined("no party has any rows.")
+        check_rows(counts)
         return {
             "time": self.time,
             "event": self.event,
