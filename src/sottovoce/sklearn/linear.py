@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -97,7 +98,38 @@ class PrivateLinearRegression(LinearEstimator):
         )  # fmt: skip
 
 
-class PrivateRidge(LinearEstimator):
+class PenalisedEstimator(LinearEstimator):
+    """A linear model with one penalty, ``alpha``."""
+
+    _private: ClassVar[Callable[..., RidgePath | LassoPath]]  # what fits it
+
+    def __init__(
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3,
+        scale: Any = None, mask: Any = None, tol: float = 1e-9, random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.network = network
+        self.parties = parties
+        self.scale = scale
+        self.mask = mask
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit to the rows of all parties. ``groups``: the party of each row."""
+        X, y = self._read(X, y)
+        parties = self._parties(len(X), groups)
+        return self._take(
+            self._private(
+                parties.network, list(zip(parties.of(X), parties.of(y), strict=True)),
+                penalties=check_penalty("alpha", self.alpha), standardize=False, intercept=self.fit_intercept,
+                names=self._names(), **self._settings(),
+            )
+        )  # fmt: skip
+
+
+class PrivateRidge(PenalisedEstimator):
     """Ridge regression over the rows of all parties: scikit-learn's ``Ridge(alpha)``, fitted by ``sv.private_ridge``.
 
     Minimises ``sum (y - intercept - x'b)^2 + alpha ||b||^2``. For a path of penalties and the best of them by exact
@@ -128,33 +160,10 @@ class PrivateRidge(LinearEstimator):
     [0.9231]
     """
 
-    def __init__(
-        self, alpha: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3,
-        scale: Any = None, mask: Any = None, tol: float = 1e-9, random_state: Any = None,
-    ) -> None:  # fmt: skip
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.network = network
-        self.parties = parties
-        self.scale = scale
-        self.mask = mask
-        self.tol = tol
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit to the rows of all parties. ``groups``: the party of each row."""
-        X, y = self._read(X, y)
-        parties = self._parties(len(X), groups)
-        return self._take(
-            private_ridge(
-                parties.network, list(zip(parties.of(X), parties.of(y), strict=True)),
-                penalties=check_penalty("alpha", self.alpha), standardize=False, intercept=self.fit_intercept,
-                names=self._names(), **self._settings(),
-            )
-        )  # fmt: skip
+    _private = staticmethod(private_ridge)
 
 
-class PrivateLasso(LinearEstimator):
+class PrivateLasso(PenalisedEstimator):
     """The lasso over the rows of all parties: scikit-learn's ``Lasso(alpha)``, fitted by ``sv.private_lasso``.
 
     Minimises ``sum (y - intercept - x'b)^2 / 2N + alpha sum |b_j|`` over ``N`` rows. For a path of penalties and the
@@ -185,27 +194,4 @@ class PrivateLasso(LinearEstimator):
     [0.0, 1.51, 0.0]
     """
 
-    def __init__(
-        self, alpha: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3,
-        scale: Any = None, mask: Any = None, tol: float = 1e-9, random_state: Any = None,
-    ) -> None:  # fmt: skip
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.network = network
-        self.parties = parties
-        self.scale = scale
-        self.mask = mask
-        self.tol = tol
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit to the rows of all parties. ``groups``: the party of each row."""
-        X, y = self._read(X, y)
-        parties = self._parties(len(X), groups)
-        return self._take(
-            private_lasso(
-                parties.network, list(zip(parties.of(X), parties.of(y), strict=True)),
-                penalties=check_penalty("alpha", self.alpha), standardize=False, intercept=self.fit_intercept,
-                names=self._names(), **self._settings(),
-            )
-        )  # fmt: skip
+    _private = staticmethod(private_lasso)
