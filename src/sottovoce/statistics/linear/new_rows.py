@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -42,11 +43,16 @@ def linear_prediction(formula: str, schema: str, terms: tuple[str, ...], params:
     design = Formula(f"~ {right_side(formula)}").design(Schema.from_dict(json.loads(schema)))
     selection = ModelColumns(design)
     if not selection.needs:  # an intercept, in as many rows as there are
-        return np.full(len(table), params[0])
+        return np.full(height(table), params[0])
     rows = table_rows(schema, selection, table)
     at = [k for k, term in enumerate(terms) if term != INTERCEPT]
     found = rows[:, : len(at)] @ params[at] + (params[0] if selection.intercept else 0.0)
     return np.asarray(found if selection.offset is None else found + rows[:, selection.offset])
+
+
+def height(table: Any) -> int:
+    """How many rows a table has, of which no column is read."""
+    return len(next(iter(table.values()), ())) if isinstance(table, Mapping) else len(table)
 
 
 def matrix_of(names: tuple[str, ...], table: Any) -> Array:

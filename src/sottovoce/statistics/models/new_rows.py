@@ -14,11 +14,12 @@ from ...data.selection import ModelColumns
 from ...data.sources import open_source
 from ...data.table import Taken
 from ...errors import InvalidInput
+from ..linear.new_rows import height, right_side
 
 
 def without_response(formula: str) -> Formula:
     """What stands after ``~``: of new rows the response is not known."""
-    return Formula("~" + formula.partition("~")[2])
+    return Formula(f"~ {right_side(formula)}")
 
 
 def model_rows(
@@ -29,7 +30,7 @@ def model_rows(
         raise InvalidInput("schema: this model was fitted to arrays, and has no formula. Leave it out.")
     design = without_response(formula).design(schema)
     if not design.needs and exposure is None:
-        raise InvalidInput("schema: the formula reads no column. Leave it out.")
+        return np.empty((height(table), 0)), np.zeros(height(table))  # an intercept, in as many rows as there are
     taken = ModelColumns(design, () if exposure is None else (exposure,))
     if taken.slopes != tuple(names):
         raise InvalidInput("schema: it is another than that of the fit, as the formula has other columns under it.")
