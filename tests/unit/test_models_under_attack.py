@@ -71,3 +71,17 @@ def test_a_ratio_of_nothing_has_no_interval_and_no_picture():
     assert np.isnan(found.conf_int()).all()
     with pytest.raises(InvalidInput, match="there is nothing to plot"):
         found.plot()
+
+
+def test_an_intercept_predicts_as_many_rows_as_there_are():
+    schema = sv.Schema({"y~": "number", "x": "number"})
+    tables = [{"y~": [1.0, 2.0, 4.0], "x": [1.0, 0.0, 2.0]}, {"y~": [3.0, 2.0], "x": [1.0, 1.0]}]
+    study = sv.Study(sv.Network.complete(2), tables, schema=schema, seed=1)
+    for new in ({"x": [1.0, 0.0, 2.0]}, tables[0]):
+        linear = study.linear("`y~` ~ 1").predict(new)
+        poisson = study.glm("`y~` ~ 1", family="poisson").predict(new)
+        np.testing.assert_allclose([linear, poisson], np.full((2, 3), 2.4))
+    sloped = study.glm("`y~` ~ x", family="poisson")
+    np.testing.assert_allclose(
+        sloped.predict(tables[0]), np.exp(sloped.params[0] + sloped.params[1] * np.array([1.0, 0.0, 2.0]))
+    )

@@ -116,7 +116,7 @@ class Quantiles(Finding):
         from ..pictures import plot_rows
 
         G, Q = numbers(self.low).shape
-        names = [f"{group}, {q:g}" if self.by else f"{q:g}" for group in self.groups for q in numbers(self.q)]
+        names = [f"{q:g} of {group}" if self.by else f"{q:g}" for group in self.groups for q in numbers(self.q)]
         value = np.atleast_2d(self.value).reshape(G * Q)
         there = ~np.isnan(value)
         shown = [name for name, own in zip(names, there, strict=True) if own]
