@@ -65,6 +65,7 @@ class NetworkAgreements(Agreements):
             agreed = super().mean(contributions, mask, degree, of=of, iterate=iterate, votes=votes)
         if degree:
             limits.check_agreed(agreed, degree, resolution(mask) + self.agent.noise.reach)
+        limits.check_votes(self.parties * agreed[:, agreed.shape[1] - votes :])
         return agreed
 
     def total(

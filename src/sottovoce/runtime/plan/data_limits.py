@@ -48,6 +48,7 @@ from ...statistics.at_one_party import LARGEST
 from ..protocol.agreement import Contradiction
 
 ROUNDING = 1e-9
+HALF = 0.5  # of a vote
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,15 @@ class Limits:
             raise Contradiction(
                 "what this party would have to say of the model is larger than this run hides. Nothing of it was "
                 "said. Agree on a new run, with a larger [mask] variance, or with ranges for all columns."
+            )
+
+    def check_votes(self, votes: Array) -> None:
+        """Sums of votes that rode along with real numbers, 0 or 1 of each party. Parties round what they hold: half a
+        vote could be rounded in two ways, and the parties would go apart."""
+        if not (np.abs(votes - np.clip(np.rint(votes), 0, self.n)) <= HALF / 2).all():
+            raise Contradiction(
+                "the votes on how to go on are no whole numbers from 0 to the number of parties: one of them has not "
+                "kept to the protocol. Agree on a new run."
             )
 
     def check_contribution(self, contribution: Array, degree: int) -> None:

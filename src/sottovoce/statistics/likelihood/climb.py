@@ -73,9 +73,19 @@ class Climb:
         shorter, and are what agreements leave open."""
         rate = min(1.0, decrement / self.decrement) if 0 < self.decrement < np.inf else 1.0
         self.decrement = decrement
-        open_ = 3 * self.tol * float(np.abs(H).max(initial=0.0)) + self.absolute
-        unknown = 4 * open_**2 * float(np.trace(_inverse(H)))
+        unknown = self._unknown(H)
         return (decrement <= SMALL and decrement * rate <= FINE) or (decrement <= unknown and rate > SLOW)
+
+    def _unknown(self, H: Array) -> float:
+        """What agreements leave open of the decrement."""
+        open_ = 3 * self.tol * float(np.abs(H).max(initial=0.0)) + self.absolute
+        return 4 * open_**2 * float(np.trace(_inverse(H)))
+
+    def is_top(self, sums: Array) -> bool:
+        """Whether the point where the others say that it ends may be the maximum. After a last step the decrement is
+        far below ``SMALL``, or what agreements leave open: no two honest parties can differ on it."""
+        _, g, H = unpacked(sums, len(self.point))
+        return abs(float(g @ _solved(H, g))) <= max(SMALL, 100 * len(g) * self._unknown(H))
 
 
 def untold(H: Array, tol: float, absolute: float) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
-from ...errors import Undetermined
+from ...errors import PeerError, Undetermined
 from ...pdmm.masks import GaussianMask
 from ..agreements import Agreements, carried, resolution
 from .climb import REACH, Climb, packed, unpacked
@@ -126,6 +126,8 @@ def maximise(
         Parameters that the rows do not tell, by name; the same at every party.
     NotConverged
         From an agreement.
+    PeerError
+        Votes that end the climb too early.
     """
     n, share = agreements.parties, agreements.parties / size
     climbs = [Climb(point, agreements.tol, resolution(mask), reach) for point in start]
@@ -171,6 +173,11 @@ def maximise(
         refuse(votes[2:-1] * 2 > n, names, begun=steps > 2, infinite=infinite)
         if votes[0] * 2 > n and not votes[-1]:
             break
+    if not all(climb.is_top(own) for climb, own in zip(climbs, packs(), strict=True)):
+        raise PeerError(
+            "the votes say that the maximum is found, and the sums that it is not: a party has not kept to the "
+            "protocol. Agree on a new run."
+        )
     ended = [unpacked(own, k) for own in packs()]
     agreements.shown[-1] = replace(agreements.shown[-1], iterate=False)
     return Maximum(
