@@ -142,7 +142,7 @@ def test_one_penalty_has_nothing_to_choose(study):
     [
         ({"penalties": [1.0, -1.0]}, "penalties must be one to 1000 different positive numbers"),
         ({"penalties": [1.0, 1.0]}, "penalties must be one to 1000 different positive numbers"),
-        ({"penalties": "x"}, "penalties must be one to 1000 different positive numbers"),
+        ({"penalties": "x"}, "penalties must be a list of numbers; got 'x'"),
         ({"folds": 1}, "folds must be an integer from 2 to 100; got 1"),
         ({"fold_seed": -1}, "fold_seed must be an integer"),
         ({"standardize": 1}, "standardize must be true or false; got 1"),

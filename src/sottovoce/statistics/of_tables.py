@@ -29,6 +29,7 @@ from .agreements import Agreements
 from .analysis import Analysis
 from .at_one_party import LARGEST, Spec, check_rows, play
 from .histogram import read_bins
+from .option_types import check_types
 from .shards import read_scale
 from .statistic import Statistic
 from .tables import FAMILIES
@@ -148,7 +149,9 @@ def ask(
 def ask_analysis(analysis: type[Analysis], schema: Schema, *, missing: Missing = "raise", **options: Any) -> Asked:
     """An analysis, checked against the schema; ``options`` are its fields, and those that are None stay as they are."""
     check_missing(missing)
-    spec = analysis(schema=schema, **{key: value for key, value in options.items() if value is not None})
+    given = {key: value for key, value in options.items() if value is not None}
+    check_types(analysis, given)
+    spec = analysis(schema=schema, **given)
     _bounded(spec.columns)
     return Asked(spec, schema, spec.selection, missing, formula=getattr(spec, "formula", None) or "")
 
