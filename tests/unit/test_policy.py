@@ -234,6 +234,35 @@ def test_who_a_row_is_of(tmp_path: Path) -> None:
         asked(own | {"patient": [None, *own["patient"][1:]]}, "patient")
 
 
+@pytest.mark.parametrize(
+    ("ask", "rare", "told"),
+    [
+        (lambda s: s.glm("death ~ age", family="binomial"), "death", "1 of 2 counts"),
+        (lambda s: s.glm("death ~ age + sex", family="binomial"), "sex", "1 of 4 counts"),
+        (lambda s: s.cox("age, death ~ dose"), "death", "1 of 2 counts"),
+        (lambda s: s.linear("dose ~ sex"), "sex", "1 of 2 counts"),
+        (lambda s: s.least_squares("dose ~ age + sex"), "sex", "1 of 2 counts"),
+        (lambda s: s.mean("death"), "death", "1 of 2 counts"),
+        (lambda s: s.t_test("dose", by="sex"), "sex", "1 of 2 counts"),  # which counts them itself
+    ],
+    ids=["events", "level in a model", "events of cox", "level", "level in a regression", "boolean", "groups"],
+)
+def test_sums_of_zeros_and_ones_are_counts(ask: Any, rare: str, told: str) -> None:
+    """They are shown, exactly, whether an analysis calls them counts or not."""
+    rng = np.random.default_rng(5)
+
+    def table(few: bool) -> dict[str, Any]:
+        half = [k % 2 == 1 for k in range(20)]
+        yes = {"death": half, "sex": half} | ({rare: [k == 3 for k in range(20)]} if few else {})
+        sex = ["m" if each else "f" for each in yes["sex"]]
+        return {"age": rng.uniform(20, 90, 20), "dose": rng.uniform(0, 9, 20), "sex": sex, "death": yes["death"]}
+
+    schema = {"age": "number", "dose": "number", "sex": {"type": "category", "levels": ["f", "m"]}, "death": "boolean"}
+    tables, policy = [table(True), table(False), table(False)], {0: sv.Policy(min_cell=5)}
+    with pytest.raises(PolicyError, match=f"^party 0: min_cell: {told} are of fewer than 5 rows, and not zero"):
+        ask(sv.Study(sv.Network.ring(3), tables, schema=schema, policy=policy, progress=False))
+
+
 # By what rows are told apart
 
 
