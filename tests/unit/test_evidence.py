@@ -200,3 +200,13 @@ def test_how_answers_are_shown_and_foreseen(question):
     assert "nothing to report" in unfinished.summary()
     with pytest.raises(NotConverged):
         unfinished.to_frame()
+
+
+def test_orders_of_weights_are_no_votes() -> None:
+    """Their sum tells of the rows, and nothing before it has; how many parties have an estimate is in the answer."""
+    tables = [{"x": [1.0, 2.0, 4.0 + i], "g": [True, False, True]} for i in range(4)]
+    schema = {"x": {"type": "number", "range": (0, 10)}, "g": "boolean"}
+    found = sv.Study(sv.Network.ring(4), tables, schema=schema).meta_analysis("mean", column="x")
+    first = found.shown[0]
+    assert (first.numbers, first.votes, first.is_public) == (1, 1, False)
+    assert found.disclosure.small_cells == {}

@@ -105,10 +105,9 @@ def _rough_total(agreements: Agreements, w: Array, nobody: str) -> tuple[int, fl
     """How many have an estimate, and a number not far above ``sum w``, the same at all parties."""
     there = w > 0
     exponents = np.where(there, np.rint(np.log2(np.where(there, w, 1.0))) + EXPONENTS, 0)
-    votes = np.column_stack([there, np.clip(exponents, 0, 2 * EXPONENTS)]).astype(np.int64)
-    k, exponent = agreements.total(
-        votes, ModularMask(), of_rows=False, of="parties with an estimate, and binary orders of their weights", votes=2
-    ).tolist()
+    orders = np.column_stack([np.clip(exponents, 0, 2 * EXPONENTS), there]).astype(np.int64)
+    of = "binary orders of the weights of parties, and how many have one"
+    exponent, k = agreements.total(orders, ModularMask(), of_rows=False, of=of, votes=1).tolist()
     if not k:
         raise Undetermined(nobody)
     unit = 2.0 ** (round(exponent / k) - EXPONENTS) / FRACTION
