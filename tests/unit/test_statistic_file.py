@@ -131,6 +131,15 @@ def test_overlay_is_a_tree_unless_told(tmp_path: Path, more: str, kind: str) -> 
     assert ("over a spanning tree, 2 of 3 edges (depth 1, root a)" in table) == (kind == "tree")
 
 
+def test_what_the_answer_gave_away(tmp_path: Path) -> None:
+    """As in the result file of a party: small counts are named."""
+    told = json.loads(sottovoce("solve", write(tmp_path, "histogram"), "--json").stdout)
+    answer = told["answer"]
+    assert told["disclosure"]["small_cells"] == {"rows in each bin": [*answer["counts"], answer["above"]]} != {}
+    assert told["disclosure"]["group"] == 2
+    assert told["disclosure"]["words"].startswith("1 agreement showed 4 exact counts.")
+
+
 def test_the_data_of_a_file_are_not_shown(tmp_path: Path) -> None:
     shown = repr(read_statistic_file(write(tmp_path, "mean")))
     assert "6.5" not in shown

@@ -91,6 +91,7 @@ def statistic_dict(file: StatisticFile, found: Statistic) -> dict[str, Any]:
         "columns": list(file.spec.columns),
         "parties": file.parties,
         "answer": found.to_dict(),
+        "disclosure": found.disclosure.to_dict(),
         "status": found.status.value,
         "agreements": len(found.runs),
         "residual": whole.residual,

@@ -190,7 +190,9 @@ def _calibrated(
 ) -> GaussianMask:
     """The smallest mask, rounded up to three digits."""
     if not isinstance(question.mask, GaussianMask):
-        raise Unsupported("delta has no meaning for a histogram: its counts have no excess under any mask. Remove it.")
+        raise Unsupported(
+            f"delta has no meaning for a {question.kind}: its counts have no excess under any mask. Remove it."
+        )
     if uncertified:
         raise Unsupported(f"delta cannot be kept by a mask: {uncertified}. Give a variance.")
     return GaussianMask(calibrate(problem, delta=delta, against=Worst(t), **setting).rounded_up)
