@@ -1,4 +1,4 @@
-"""Models among parties of which one lies about its votes: nobody ends apart from the others, or before the maximum."""
+"""Models among parties of which one lies about its votes, or has an outlier: nobody ends apart from the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from runtime import virtual_time
 from runtime.test_models_on_the_network import GLM, SHARDS, _played, planned
 
-from sottovoce.errors import PeerError
+from sottovoce.errors import PeerError, Undetermined
 from sottovoce.runtime import Cluster
 from sottovoce.runtime.network_agreements import NetworkAgreements
 
@@ -55,3 +55,41 @@ def test_votes_that_end_it_too_early(tmp_path, monkeypatch):
     """With three votes of one party all sums of votes are what four honest ones could have."""
     ended = lied(tmp_path, monkeypatch, 0, 3.0, None)
     refused(ended, "the votes say that the maximum is found, and the sums that it is not")
+
+
+OFFSET = {"type": "glm", "formula": "visits ~ age + offset(dose)", "family": "poisson"}
+
+
+def outlier(at: int = 2) -> list[dict[str, Any]]:
+    """Fifty visits of somebody at one party, where the model expects hardly any."""
+    tables = [dict(table) for table in SHARDS]
+    for name, value in {"visits": 50, "dose": 0.0}.items():
+        tables[at][name] = [value, *tables[at][name][1:]]
+    return tables
+
+
+def test_one_party_with_an_outlier_is_not_told_from_the_others(tmp_path):
+    """It used to end alone, by name, after all steps. Only the squares of residuals are lost, and at all parties."""
+    import pandas as pd
+    import statsmodels.formula.api as smf
+    from statsmodels.genmod.families import Poisson
+
+    whole = pd.concat([pd.DataFrame(table) for table in outlier()]).astype({"age": float, "dose": float})
+    fit = smf.glm("visits ~ age", whole.astype({"visits": float}), family=Poisson(), offset=whole.dose).fit()
+    parties = Cluster(planned(tmp_path, OFFSET, outlier(), pace=0.01))
+    assert virtual_time.run(_played(parties)) == [0] * len(SHARDS)
+    for result in parties.results().values():
+        answer = result["answer"]
+        assert answer["params"] == pytest.approx(fit.params.to_numpy(), rel=1e-7)
+        assert answer["deviance"] == pytest.approx(fit.deviance, rel=1e-7)
+        assert answer["pearson_chi2"] is None
+
+
+def test_where_the_dispersion_hangs_on_it_all_refuse_with_one_sentence(tmp_path):
+    ended = virtual_time.run(
+        _played(Cluster(planned(tmp_path, OFFSET | {"dispersion": "pearson"}, outlier(), pace=0.01)))
+    )
+    assert all(isinstance(error, Undetermined) for error in ended), ended
+    assert {str(error).partition(":")[0] for error in ended} == {
+        "the squared residuals, deviances of a party are larger than an agreement carries"
+    }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..costs.base import Array
-from ..errors import InvalidInput, NotConverged
+from ..errors import InvalidInput, NotConverged, Undetermined
 from ..network import Network
 from ..pdmm.common_problems import averaging
 from ..pdmm.hiding import is_hidden, said
@@ -118,6 +118,21 @@ class Agreements(ABC):
         agreed = self._agreed(np.column_stack([contributions, np.full(len(contributions), floor)]), mask)[:, :-1]
         self.shown.append(Shown(of, contributions.shape[1] - votes, None, iterate, votes))
         return agreed
+
+    def mean_together(self, contributions: Array, mask: GaussianMask, *, of: str, votes: int = 0) -> Array:
+        """``mean`` of what a model makes of values, where no public number says how large that can be: a party whose
+        numbers are larger than an agreement carries sends zeros and a vote, and all refuse with one sentence. One that
+        refused alone would show whose they are."""
+        largest = votable(self, mask)
+        beyond = ~(np.abs(contributions) <= largest).all(axis=1, keepdims=True)  # NaN is beyond as well
+        own = np.column_stack([np.where(beyond, 0.0, contributions), beyond])
+        agreed = self.mean(own, mask, degree=0, of=of, votes=votes + 1)
+        if np.rint(self.parties * agreed[0, -1]):
+            raise Undetermined(
+                f"the {of} of a party are larger than an agreement carries: some rows are far from what the model says "
+                "of them. Look for outliers, or use a larger variance of the mask."
+            )
+        return agreed[:, :-1]
 
     def total(
         self,
@@ -236,6 +251,12 @@ def carried(parties: int, mask: GaussianMask) -> float:
     and objective can get, so it is what the mask hides well, or 25 times the mean over all rows of a party that has
     nearly all of them, where that is more."""
     return max(mask.hides / 2, 25.0 * parties)
+
+
+def votable(agreements: Agreements, mask: GaussianMask) -> float:
+    """The same, where votes must keep their digits beside it."""
+    largest, tol = carried(agreements.parties, mask), agreements.tol
+    return min(largest, 0.01 / (agreements.parties * tol)) if tol else largest
 
 
 def check_mask(mask: GaussianMask | ModularMask, family: type[GaussianMask] | type[ModularMask]) -> None:

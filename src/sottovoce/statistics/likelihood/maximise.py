@@ -26,7 +26,7 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...errors import PeerError, Undetermined
 from ...pdmm.masks import GaussianMask
-from ..agreements import Agreements, carried, resolution
+from ..agreements import Agreements, resolution, votable
 from ..settled import majority
 from .climb import REACH, Climb, packed, unpacked
 
@@ -132,9 +132,7 @@ def maximise(
     """
     n, share = agreements.parties, agreements.parties / size
     climbs = [Climb(point, agreements.tol, resolution(mask), reach) for point in start]
-    largest = carried(n, mask)
-    if agreements.tol:
-        largest = min(largest, 0.01 / (n * agreements.tol))  # votes keep their digits beside it
+    largest = votable(agreements, mask)
     taken, votes = count(), np.zeros(1)
 
     def agree() -> tuple[Array, Array]:

@@ -237,7 +237,7 @@ def _residuals(
     of = "squared residuals, and residuals times columns"
     if robust is not None:
         of += ", and squared residuals times products of columns"
-    agreed = agreements.mean(agreements.parties / moments.N * np.array(shares), equation.mask, degree=0, of=of)[0]
+    agreed = agreements.mean_together(agreements.parties / moments.N * np.array(shares), equation.mask, of=of)[0]
     squares, score, rest = float(agreed[k]), U[:k].T @ agreed[:k], agreed[k + 1 :]
     logs = 0.0
     if weighted:

@@ -118,7 +118,7 @@ class LinearModel(Analysis):
     def numbers(self) -> int:
         k = len(self.selection.slopes) + 1
         robust = k * (k + 1) // 2 if self.robust else 0
-        return numbers_of_moments(k) + k + 2 + robust
+        return numbers_of_moments(k) + k + 2 + robust + 1  # and a vote
 
     @property
     def counts(self) -> int:

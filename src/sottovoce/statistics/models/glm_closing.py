@@ -7,7 +7,7 @@ import numpy as np
 from ...costs.base import Array
 from ...numerics.symmetric import symmetric, upper
 from ...pdmm.masks import GaussianMask
-from ..agreements import Agreements
+from ..agreements import Agreements, votable
 from ..likelihood.maximise import Maximum
 from ..settled import settled_powers
 from .glm_fit import GLMFit
@@ -15,12 +15,13 @@ from .glm_model import Known
 from .glm_sums import Part
 
 AGREEMENTS = 4
+VOTES = 4  # that ride along
 LEAST = 1e-12  # of residuals in their unit: those of a perfect fit have a logarithm
 
 
 def numbers(k: int) -> int:
     """How many real numbers of a party travel, at most."""
-    return 4 + k * (k + 1) // 2 + k * (k + 1) + 2
+    return 4 + k * (k + 1) // 2 + k * (k + 1) + 2 + VOTES
 
 
 def closed(
@@ -39,10 +40,16 @@ def closed(
         at_top = [upper(part.expected(theta)) / known.size for part, theta in zip(parts, top.theta, strict=True)]
         own_sums = [np.append(one, other) for one, other in zip(own_sums, at_top, strict=True)]
     of = "squared residuals, deviances" + (", and the expected information" if model.by_newton else "")
-    agreed = agreements.mean(n * np.array(own_sums), mask, degree=0, of=of)
-    information = symmetric(agreed[0, 4:], model.k) if model.by_newton else top.information[0]
-    agreed = agreed[:, :4]
-    chi2, deviance, null_deviance, perfect = (np.maximum(agreed, [LEAST, LEAST, LEAST, -np.inf]) * unit).T
+    told = n * np.array(own_sums)
+    # Those of a row that the model finds nearly impossible have no bound; but where the dispersion is known nothing
+    # hangs on them, and there is an answer without.
+    lacking = (model.dispersion == "fixed") & ~(np.abs(told[:, :1]) <= votable(agreements, mask))
+    told[:, :1] = np.where(lacking, 0.0, told[:, :1])
+    *agreed, lost = agreements.mean_together(np.column_stack([told, lacking]), mask, of=of, votes=1).T
+    information = symmetric(np.array(agreed)[4:, 0], model.k) if model.by_newton else top.information[0]
+    least = np.array([LEAST, LEAST, LEAST, -np.inf])[:, None]
+    chi2, deviance, null_deviance, perfect = np.maximum(agreed[:4], least) * unit[:, None]
+    chi2 = np.full_like(chi2, np.nan) if np.rint(n * lost[0]) else chi2
     scale = _scale(parts, chi2, df)  # in units of the parts
     llf, llnull = -deviance * own.measure / 2 + perfect, -null_deviance * own.measure / 2 + perfect
     if estimated:
@@ -107,7 +114,7 @@ def _perfects(agreements: Agreements, parts: list[Part], known: Known, mask: Gau
     scales = [(part, both * part.measure) for part, both in zip(parts, at, strict=True)]
     sums = np.array([[part.saturated(phi) for phi in both] for part, both in scales])
     of = "the log-likelihood of a perfect fit"
-    return known.N * agreements.mean(agreements.parties / known.N * sums, mask, degree=0, of=of)
+    return known.N * agreements.mean_together(agreements.parties / known.N * sums, mask, of=of)
 
 
 def _sandwich(
@@ -122,7 +129,7 @@ def _sandwich(
         observed = [] if known_H else [upper(part.observed(theta)) / known.size]
         sums.append(np.concatenate([upper(part.scores(theta)) / unit, *observed]))
     of = "products of scores" + ("" if known_H else ", and the observed information")
-    agreed = agreements.mean(agreements.parties * np.array(sums), mask, degree=0, of=of)[0]
+    agreed = agreements.mean_together(agreements.parties * np.array(sums), mask, of=of)[0]
     first, *second = agreed.reshape(-1, k * (k + 1) // 2)
     meat, H = symmetric(first, k) * unit, top.information[0] if known_H else symmetric(second[0], k)
     bread = np.linalg.inv(H) / known.size
