@@ -79,8 +79,13 @@ class Lines:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.loop.call_soon_threadsafe(self._end)
         self.thread.join()
+
+    def _end(self) -> None:
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.call_soon(self.loop.stop)
 
     def to(self, port: int) -> str:
         """An address behind which ``port`` is."""

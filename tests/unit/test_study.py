@@ -13,7 +13,7 @@ from picture_faults import faults
 
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
-from sottovoce.errors import InvalidInput, NotConverged
+from sottovoce.errors import InvalidInput, NotConverged, PrecisionLost
 from sottovoce.statistics.of_tables import ask
 from sottovoce.statistics.tables import restored, text
 
@@ -402,3 +402,14 @@ def test_scale_follows_from_ranges():
     days = ask("mean", SCHEMA, ["enrolled", "smoker"]).spec.scale
     assert days == ((date(2023, 12, 31) - date(1970, 1, 1)).days, 1)
     assert ask("mean", unknown, ["age", "crp"], scale=3.0).spec.scale == (3, 3)
+
+
+def test_a_variance_whose_digits_are_not_known_says_so():
+    """Days of one week in a range of 130 years: 5e-9 of the unit squared, beside the 3e-10 that an agreement leaves."""
+    days = [{"seen": [f"2024-01-0{1 + k % 7}" for k in range(rows)]} for rows in (9, 12, 8)]
+    wide = {"seen": {"type": "date", "range": ("1900-01-01", "2030-12-31")}}
+    study = sv.Study(sv.Network.ring(3), days, schema=wide)
+    with pytest.warns(PrecisionLost, match="'seen' hardly varies in units of scale"):
+        study.variance("seen")
+    with pytest.warns(PrecisionLost, match="'seen' hardly varies"):
+        study.covariance(["seen", "seen"][:1])

@@ -219,6 +219,7 @@ def variance_program(agreements: Agreements, sample: Sample, shape: tuple[int, .
         moments = agreements.mean(contributions, sample.mask, degree=2, of="squares about the mean")
     except NotConverged:
         return PooledVariance(*agreements.made)
+    sample.check_variances(moments[0], agreements.tol)
     values = shaped(mean[0] * unit, shape), sample.names, ddof, shaped(share * moments[0] * unit**2, shape)
     return PooledVariance(*agreements.made, observations, *values)
 
@@ -233,6 +234,7 @@ def covariance_program(agreements: Agreements, sample: Sample, ddof: int) -> Poo
         moments = agreed_products(agreements, observations, sample, [_centred(sample, centre) for centre in mean])
     except NotConverged:
         return PooledCovariance(*agreements.made)
+    sample.check_variances(np.diag(moments[0]), agreements.tol)
     values = mean[0] * unit, sample.names, ddof, share * moments[0] * np.outer(unit, unit)
     return PooledCovariance(*agreements.made, observations, *values)
 

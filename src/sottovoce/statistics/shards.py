@@ -23,6 +23,7 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.shards import entries, read_pairs, whose
 from .agreements import resolution
 
+DIGITS = 1e-3  # of a variance
 Shards = Sequence[Any] | Mapping[Any, Any]
 
 
@@ -60,6 +61,20 @@ class Sample:
                 f"column {self.names[k]!r} holds only numbers below {small:.1e} in units of scale: few of their "
                 f"digits survive a mask of sigma = {self.mask.sigma:.3g}. Give scale=, public numbers that bring "
                 "the data to size 1.",
+                PrecisionLost,
+                stacklevel=4,
+            )
+
+
+    def check_variances(self, variances: Array, tol: float) -> None:
+        """A warning where a variance, in units of scale, is so small that agreed numbers do not have its digits: a
+        column that hardly varies in the range that its scale stands for."""
+        known = 3 * tol * float(variances.max(initial=0.0)) + resolution(self.mask)
+        if (drowned := (variances > 0) & (variances * DIGITS < known)).any():
+            k = int(drowned.argmax())
+            warnings.warn(
+                f"column {self.names[k]!r} hardly varies in units of scale: fewer than three digits of its variance are "
+                "known. Give it a narrower range, or a smaller scale.",
                 PrecisionLost,
                 stacklevel=4,
             )
