@@ -65,7 +65,6 @@ class Sample:
                 stacklevel=4,
             )
 
-
     def check_variances(self, variances: Array, tol: float) -> None:
         """A warning where a variance, in units of scale, is so small that agreed numbers do not have its digits: a
         column that hardly varies in the range that its scale stands for."""
@@ -73,8 +72,8 @@ class Sample:
         if (drowned := (variances > 0) & (variances * DIGITS < known)).any():
             k = int(drowned.argmax())
             warnings.warn(
-                f"column {self.names[k]!r} hardly varies in units of scale: fewer than three digits of its variance are "
-                "known. Give it a narrower range, or a smaller scale.",
+                f"column {self.names[k]!r} hardly varies in units of scale: fewer than three digits of its variance "
+                "are known. Give it a narrower range, or a smaller scale.",
                 PrecisionLost,
                 stacklevel=4,
             )
