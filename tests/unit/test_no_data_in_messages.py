@@ -168,17 +168,22 @@ def test_what_functions_of_a_cost_return_is_not_quoted() -> None:
 
 MAKERS = [getattr(sv, name) for name in sv.__all__
           if name.startswith("private_") or getattr(sv, name).__annotations__.get("return") == "Problem"]  # fmt: skip
-GOOD_OF_ALL: dict[str, Any] = {"s": [1.0, 2.0, 3.0], "weights": None, "bins": [0.0, 1.0]}
+GOOD_OF_ALL: dict[str, Any] = {
+    "s": [1.0, 2.0, 3.0], "weights": None, "offset": None, "exposure": None, "bins": [0.0, 1.0],
+    "estimates": [(1.0, 0.5), (2.0, 0.4), (1.5, 0.6)],
+}  # fmt: skip
 PUBLIC = {"network", "ridge", "intercept", "names", "scale", "ddof", "mask", "schedule", "seed", "tol", "max_iter",
           "max_rounds", "progress", "bins", "columns", "target", "features", "overlay", "ties", "baseline", "grid",
-          "min_departures"}  # fmt: skip
+          "min_departures", "family", "link", "shape", "dispersion", "robust", "penalties", "folds", "fold_seed",
+          "standardize", "l1_ratio", "components", "levels", "effect"}  # fmt: skip
+OF_ROWS = ("least", "logistic", "glm", "linear", "ridge", "lasso", "multinomial")  # pairs of columns and a target
 
 
 def of_all(make: Callable[..., Any], name: str) -> Any:
     if name == "shards" and make.__name__ == "private_cox":
         return [([[0.0], [1.0]], [1.0, 2.0], [0, 1])] * 3
     if name == "shards":
-        rows = "least" in make.__name__ or "logistic" in make.__name__
+        rows = any(word in make.__name__ for word in OF_ROWS)
         return [([[0.0], [1.0]], [0, 1])] * 3 if rows else [[[1.0, 2.0], [0.0, 1.0]]] * 3
     return GOOD_OF_ALL[name]
 
@@ -196,6 +201,7 @@ def test_makers(make: Callable[..., Any]) -> None:
     good = {name: of_all(make, name) for name in data}
     fixed = {"max_iter": 1} if "max_iter" in parameters else {}
     fixed |= {"bins": [0.0, 1.0]} if "bins" in parameters else {}
+    fixed |= {"levels": (0, 1)} if "levels" in parameters else {}
     for name in data:
         refused = []
         for bad in AWFUL.values():

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidInput, Unsupported
 from ..files.html_table import html_table
 from ..network import Network
-from ..privacy.adversary import Worst
-from ..privacy.exposure import exposure
 from .agreements import Shown
 
 if TYPE_CHECKING:
@@ -190,6 +188,9 @@ def small_cells(shown: Iterable[Shown], min_cell: int) -> dict[str, tuple[int, .
 
 def smallest_group(network: Network) -> int | None:
     """How many parties the smallest group has that one corrupt party leaves; None for a network without consensus."""
+    from ..privacy.adversary import Worst  # the auditor is loaded when it is asked
+    from ..privacy.exposure import exposure
+
     try:
         found = exposure(network, Worst(1))
         if found.articulation and not any(found.group):  # the smaller part of what it cuts is at most half
