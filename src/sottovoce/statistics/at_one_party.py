@@ -212,11 +212,7 @@ def mask_options(table: Table, mask: GaussianMask | ModularMask | None) -> dict[
     kind = table.values.get("type")
     counts = kind == "histogram" or (kind in ANALYSES and ANALYSES[kind].counts_only)
     if counts is not isinstance(mask, ModularMask):
-        wanted = (
-            "bits, as it counts integers"
-            if counts
-            else "a variance; bits are for the counts of a histogram or a crosstab"
-        )
+        wanted = "bits, as it counts integers" if counts else "a variance; bits are for the counts of a histogram"
         raise table.refuse(None, f"needs a mask with {wanted}.")
     return {"bits": mask.bits} if isinstance(mask, ModularMask) else {"variance": mask.variance}
 
