@@ -17,6 +17,7 @@ import pytest
 from sottovoce.data.identities import BY_COLUMN
 from sottovoce.errors import PolicyError
 from sottovoce.statistics.policy import span
+from sottovoce.statistics.policy.book import opened, read
 from sottovoce.statistics.policy.ledger import Ledger
 from sottovoce.statistics.policy.release import Release
 from sottovoce.statistics.policy.span import Isolates, isolates, surely_not
@@ -254,3 +255,16 @@ def test_killed_while_it_writes(tmp_path: Path) -> None:
     assert done.returncode == -9
     assert [entry["run"] for entry in Ledger(path).entries()] == ["a"]
     Ledger(path).record(of_run("b"), np.arange(10_000, 15_000, dtype=np.uint64))
+
+
+def test_a_ledger_that_others_may_read_is_refused(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with opened(path):
+        pass
+    for mode in (0o640, 0o602, 0o666):
+        path.chmod(mode)
+        for look in (lambda: read(path), lambda: opened(path).__enter__()):
+            with pytest.raises(PolicyError, match="others may read or write the ledger"):
+                look()
+    path.chmod(0o600)
+    assert read(path) is not None

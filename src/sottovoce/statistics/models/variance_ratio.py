@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...costs.base import Array
-from ...errors import InvalidInput, Undetermined
+from ...errors import Undetermined
 from ..likelihood.maximise import refuse
 from ..settled import majority, voted
 from .ratio_point import TINY, Point, Task, visit
@@ -118,7 +118,7 @@ def _climb(task: Task, near: float, points: list[Point], pooled: list[Point]) ->
         ]
         steps = np.array([_step(point.slope, curve) for point, curve in zip(found, secants, strict=True)])
         good, places = found, trial
-    raise InvalidInput(
+    raise Undetermined(
         f"the likelihood has no maximum after {STEPS} steps in the ratio of the variances of {task.response!r} between "
         "and within parties. Drop columns that tell little."
     )

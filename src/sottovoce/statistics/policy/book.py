@@ -79,6 +79,8 @@ def read(path: Path) -> Blobs | None:
 
 
 def _connected(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    if path.stat().st_mode & 0o077:  # it has the key of the rows' names in it
+        raise PolicyError(f"{path}: others may read or write the ledger. Run chmod 600 on it first.")
     if path.stat().st_size < PAGE:  # SQLite would begin a new one in it
         raise _damaged(path, "it is empty, or cut short")
     mode = "?mode=ro" if read_only and not path.with_name(f"{path.name}-journal").exists() else ""  # else roll it back
