@@ -19,7 +19,7 @@ MPC_MINUTES = 316  # a logistic regression of 7,000 rows and 54 columns in a gen
 
 def models(quick: bool) -> Group:
     """``study.glm`` against statsmodels, and three and ten parties as processes."""
-    return Group([*_simulated(quick), *_three_parties(quick), *_long_lines(quick)])
+    return Group([*_simulated(quick), *_three_parties(quick), *([] if quick else _long_lines())])
 
 
 def _drawn(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,9 +84,9 @@ def _three_parties(quick: bool) -> list[Row]:
     ]
 
 
-def _long_lines(quick: bool) -> list[Row]:
+def _long_lines() -> list[Row]:
     """Ten processes on lines with a delay, ten columns."""
-    n, columns = (3, 2) if quick else (10, 10)
+    n, columns = 10, 10
     taken, _ = _processes(n, 200 * n, columns, delay=True)
     how = f"{1e3 * DELAY:.0f} ms each way, {columns} columns, with the handshakes"
     return [Row(f"logistic regression of {n} parties over long lines", taken, 30.0, "at most", how, "s")]

@@ -72,7 +72,7 @@ def test_killed_at_several_stages(tmp_path):
     asked = {"type": "glm", "formula": "death ~ age + sex + dose", "family": "binomial"}
     whole = pd.concat([pd.DataFrame(table) for table in SHARDS]).astype({"age": float, "dose": float})
     fit = smf.glm("death ~ age + sex + dose", whole.assign(death=whole.death.astype(float)), family=Binomial()).fit()
-    with Cluster(planned(tmp_path, asked, SHARDS)) as cluster:
+    with Cluster(planned(tmp_path, asked, SHARDS, pace=0.1)) as cluster:
         cluster.start()
         for name, stage in (("p1", 2), ("p2", 5), ("p1", 8)):
             wait_for(lambda name=name, stage=stage: status(cluster, name).get("stage", -1) >= stage, what=name)

@@ -69,7 +69,8 @@ class Sample:
         """A warning where a variance, in units of scale, is so small that agreed numbers do not have its digits: a
         column that hardly varies in the range that its scale stands for."""
         known = 3 * tol * float(variances.max(initial=0.0)) + resolution(self.mask)
-        if (drowned := (variances > 0) & (variances * DIGITS < known)).any():
+        # Below what is known it counts as none: of a constant column nothing else is left.
+        if (drowned := (variances > known) & (variances * DIGITS < known)).any():
             k = int(drowned.argmax())
             warnings.warn(
                 f"column {self.names[k]!r} hardly varies in units of scale: fewer than three digits of its variance "
