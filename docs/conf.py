@@ -86,7 +86,13 @@ def restore(_app: object, _what: str, name: str, _obj: object, _options: object,
     lines[:] = WHOLE.pop(name, lines)
 
 
+def is_of_scikit_learn(_app: object, _what: str, name: str, _obj: object, skip: bool, _options: object) -> bool | None:
+    """What scikit-learn adds to every estimator refers to pages of its own."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
 def setup(app: object) -> None:
+    app.connect("autodoc-skip-member", is_of_scikit_learn)
     app.connect("autodoc-process-docstring", remember, priority=400)  # napoleon's is 500
     app.connect("autodoc-process-docstring", restore, priority=600)
     app.connect("builder-inited", run_gallery)
