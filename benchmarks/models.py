@@ -19,7 +19,7 @@ MPC_MINUTES = 316  # a logistic regression of 7,000 rows and 54 columns in a gen
 
 def models(quick: bool) -> Group:
     """``study.glm`` against statsmodels, and three and ten parties as processes."""
-    return Group([*_simulated(quick), *_three_parties(quick), *([] if quick else _long_lines())])
+    return Group([*_simulated(quick), *([] if quick else [*_three_parties(), *_long_lines()])])
 
 
 def _drawn(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -70,9 +70,9 @@ def _simulated(quick: bool) -> list[Row]:
     return [ratio_row("study.glm / pooled statsmodels", times["study.glm"], times["statsmodels"], 3.0, "at most", how)]
 
 
-def _three_parties(quick: bool) -> list[Row]:
+def _three_parties() -> list[Row]:
     """Three processes of this machine, 7,000 rows of 54 columns."""
-    rows, columns = (300, 3) if quick else (7_000, 54)
+    rows, columns = 7_000, 54
     taken, pooled = _processes(3, rows, columns, delay=False)
     how = (
         f"logistic regression of {rows:,} rows and {columns} columns, three parties as processes; pooled statsmodels "
