@@ -22,7 +22,7 @@ demo: setup
 
 # Three processes for two cores, since many tests wait for real parties; linear algebra has no threads of its own.
 test: lint
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 3
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 4
 
 # Lint, types and the tests that take seconds, while you work.
 check: lint
