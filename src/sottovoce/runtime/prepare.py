@@ -29,10 +29,9 @@ def prepare(config: NodeConfig, own: OwnData) -> None:
         rows.sums(lambda block: block)
         rows.products(lambda block: (block, block))
         rows.products(lambda block: (block, block[:, :1]))
-    if config.statistic is not None and (config.statistic.squares or isinstance(config.statistic, Analysis)):
-        import scipy.linalg
-        import scipy.special
-        import scipy.stats  # noqa: F401  for the p-values of the answer
+    asked = config.statistic
+    if isinstance(asked, Analysis) or (asked is not None and asked.type == "least_squares"):
+        import scipy.special  # noqa: F401  for the p-values of the answer
 
 
 def raise_file_limit() -> None:
