@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array
-from ..errors import InvalidInput, is_number
 from ..pdmm.result import Status
 from .covariates import covariates, is_intercept
-from .statistic import SHOWN, Statistic, Value, plain
+from .statistic import SHOWN, Statistic, Value, check_alpha, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,8 +95,7 @@ class Fit(Statistic):
         """Intervals ``(lower, upper)`` that hold a parameter with probability ``1 - alpha``."""
         from scipy import special
 
-        if not (is_number(alpha) and 0 < alpha < 1):
-            raise InvalidInput(f"alpha must lie between 0 and 1, 0.05 for 95 %; got {alpha!r}.")
+        alpha = check_alpha(alpha)
         q = special.ndtri(1 - alpha / 2) if np.isinf(self._df) else special.stdtrit(self._df, 1 - alpha / 2)
         return np.column_stack([self.params - q * self.bse, self.params + q * self.bse])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 
-from ..errors import InvalidInput, NotConverged, Unsupported
+from ..errors import InvalidInput, NotConverged, Unsupported, is_number
 from ..files.frames import to_frame
 from ..files.html_table import html_table
 from ..network import Network
@@ -249,3 +249,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def check_alpha(alpha: float) -> float:
+    """Of an interval that holds with probability ``1 - alpha``."""
+    if not (is_number(alpha) and 0 < alpha < 1):
+        raise InvalidInput(f"alpha must lie between 0 and 1, 0.05 for 95 %; got {alpha!r}.")
+    return float(alpha)

@@ -17,8 +17,8 @@ from ...pdmm.modular_mask import Integers, check_size
 from ..agreements import Agreements
 from ..analysis import Analysis, check_rows
 from ..groups.contingency import chi2_pvalue
-from ..groups.finding import Finding, check_alpha, numbers, p_words
-from ..statistic import Value
+from ..groups.finding import Finding, numbers, p_words
+from ..statistic import Value, check_alpha
 from . import common_ratios
 from .fourfold import check_columns, fourfold
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...costs.base import Array
 from ..groups.contingency import chi2_pvalue
-from ..groups.finding import Finding, check_alpha, numbers, p_words
-from ..statistic import Value
+from ..groups.finding import Finding, numbers, p_words
+from ..statistic import Value, check_alpha
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

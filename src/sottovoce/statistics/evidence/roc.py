@@ -15,8 +15,8 @@ from ...errors import NotConverged
 from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import CountsAnalysis
-from ..groups.finding import Finding, check_alpha, numbers
-from ..statistic import Value
+from ..groups.finding import Finding, numbers
+from ..statistic import Value, check_alpha
 from .score import ScoreAnalysis
 
 if TYPE_CHECKING:

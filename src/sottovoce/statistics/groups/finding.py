@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...costs.base import Array
-from ...errors import InvalidInput, is_number
 from ...pdmm.result import Status
 from ..statistic import Statistic, plain
 
@@ -94,10 +93,3 @@ def p_words(p: float | None) -> str:
 def numbers(values: Any) -> Array:
     """As floats, also after a journey as JSON, which has no NaN."""
     return np.asarray(values, dtype=np.float64)
-
-
-def check_alpha(alpha: float) -> float:
-    """Of an interval that holds with probability ``1 - alpha``."""
-    if not (is_number(alpha) and 0 < alpha < 1):
-        raise InvalidInput(f"alpha must lie between 0 and 1, 0.05 for 95 %; got {alpha!r}.")
-    return float(alpha)

@@ -14,10 +14,10 @@ from ...data.rows import Rows
 from ...data.selection import PlainColumns
 from ...errors import InvalidInput, NotConverged, Undetermined, is_number
 from ..agreements import Agreements
-from ..statistic import Value
+from ..statistic import Value, check_alpha
 from .columns import frame, level_column, levels_of, number_column
 from .comparison import ByGroup, Comparison, unbiased, within
-from .finding import check_alpha, numbers, p_words
+from .finding import numbers, p_words
 from .moments import Grouped, check_varies, no_groups
 
 

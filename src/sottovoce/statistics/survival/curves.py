@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array, as_floats
-from ...errors import InvalidCost, InvalidInput, is_number
+from ...errors import InvalidCost, InvalidInput
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
-from ..statistic import Statistic, Value, plain
+from ..statistic import Statistic, Value, check_alpha, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,6 +162,4 @@ def quantile_of_normal(alpha: float) -> float:
     """How many standard errors an interval reaches to both sides."""
     from scipy.special import ndtri
 
-    if not (is_number(alpha) and 0 < alpha < 1):
-        raise InvalidInput(f"alpha must lie between 0 and 1, 0.05 for 95 %; got {alpha!r}.")
-    return float(ndtri(1 - alpha / 2))
+    return float(ndtri(1 - check_alpha(alpha) / 2))
