@@ -28,6 +28,7 @@ FLOORS = [
     ["data", "privacy"],
     ["statistics"],
     ["baselines", "paper", "runtime", "sklearn"],
+    ["studio"],
     ["cli"],
     ["__main__"],
 ]

@@ -22,6 +22,7 @@ from .plan import plan
 from .schema import schema
 from .solve import solve
 from .status import status
+from .studio import studio
 from .terminal import CLOSED_PIPE, Exit, one_line_each, pipe_closed
 
 P = ParamSpec("P")
@@ -89,6 +90,7 @@ for command, summary in (
     (audit, "Measure what a run gives away, and to whom."),
     (compare, "Set the method beside others: error, leakage, messages, bytes."),
     (demo, "Watch ten hospitals fit one regression."),
+    (studio, "See, click and share all of it in the browser."),
     (paper, "Reproduce the paper: figures, data, claims."),
     (schema, "Draft what the columns of a table mean, to be agreed on."),
     (check, "Look through a party's table before anything is sent."),

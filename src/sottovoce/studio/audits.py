@@ -1,0 +1,130 @@
+"""What the auditor says of a scene, and how that is drawn: colours are excess, rings are disclosed parties."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput, SottovoceWarning
+from ..privacy import CalibratedMask, Report, Suggestion, Worst, audit, calibrate, suggest_edges
+from ..privacy.answers.verdict import disclosed
+from .network_view import edges_of, node_of
+from .play import schedule_of, steps_of
+from .plots import COLOURS
+from .scene import VARIANCES, Scene
+from .words import about
+
+ENCRYPTED = 60  # parties over encrypted channels: exact ranks take minutes beyond
+WORST = {1: 200, 2: 60, 3: 25}  # parties for which all coalitions of so many are tried
+SCALE = ("#e3eef9", "#b5d4ee", "#7fb4df", "#4a92cb", "#1f6cb0", "#0b4a86")  # pale to dark, told apart without colour
+RANGE = (1e-6, 1.0)  # nats, from the palest to the darkest
+INKS = ("#10243a", "#10243a", "#10243a", "#10243a", "#ffffff", "#ffffff")
+
+
+def audited(scene: Scene) -> Report:
+    """Against those who are marked corrupt."""
+    return _quietly(audit, scene, mask=scene.mask, corrupt=scene.corrupt_names, channels=_channels(scene))
+
+
+def worst(scene: Scene) -> Report:
+    """Against whichever coalition of so many is worst for each party."""
+    if scene.n > WORST[scene.coalition]:
+        raise InvalidInput(
+            f"all coalitions of {scene.coalition} are tried for networks of at most {WORST[scene.coalition]} parties; "
+            f"this one has {scene.n}. Ask for fewer corrupt parties."
+        )
+    return _quietly(audit, scene, mask=scene.mask, against=Worst(scene.coalition), channels=_channels(scene))
+
+
+def calibrated(scene: Scene) -> CalibratedMask:
+    """The smallest mask for the bound, against any coalition of so many."""
+    if scene.n > WORST[scene.coalition]:
+        raise InvalidInput(
+            f"masks are calibrated against {scene.coalition} for networks of at most {WORST[scene.coalition]} parties; "
+            f"this one has {scene.n}."
+        )
+    mask: CalibratedMask = _quietly(
+        calibrate, scene, delta=scene.bound, against=Worst(scene.coalition), channels=_channels(scene)
+    )
+    if mask.variance > VARIANCES[1]:
+        raise InvalidInput(
+            f"it takes a variance of {mask.variance:.2g}, more than {VARIANCES[1]:g}, which this page shows: float64 "
+            "would leave few digits of the answer. Allow more nats."
+        )
+    return mask
+
+
+def suggested(scene: Scene) -> Suggestion:
+    """Edges after which one party more must be corrupt to cut the network."""
+    return suggest_edges(scene.network)
+
+
+def _channels(scene: Scene) -> str:
+    if scene.channels == "encrypted" and scene.n > ENCRYPTED:
+        raise InvalidInput(
+            f"over encrypted channels this page audits networks of at most {ENCRYPTED} parties; this one has {scene.n}. "
+            "What open channels show is never less."
+        )
+    return scene.channels
+
+
+def _quietly(ask: Any, scene: Scene, **how: Any) -> Any:
+    c, theta = steps_of(scene)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SottovoceWarning)  # a small mask is what the page is asked about
+        return ask(
+            scene.problem, prior=scene.prior, schedule=schedule_of(scene), theta=theta, c=c, seed=scene.seed, **how
+        )
+
+
+def shade(value: float) -> int:
+    """Which of the colours so many nats have."""
+    if not value > RANGE[0]:
+        return 0
+    share = math.log(value / RANGE[0]) / math.log(RANGE[1] / RANGE[0])
+    return min(len(SCALE) - 1, int(share * len(SCALE)))
+
+
+def drawing(scene: Scene, report: Report) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Parties, edges and groups for ``NetworkView.draw``."""
+    lost = disclosed(report)
+    nodes = []
+    for i in range(scene.n):
+        excess = float(report.excess[i])
+        k = shade(excess) if math.isfinite(excess) else len(SCALE) - 1 if math.isinf(excess) else 0
+        text = _inside(report, i)
+        worst_case = {"corrupt": False} if report.coalitions is not None else {}
+        nodes.append(
+            node_of(scene, i, about(report, scene, i), fill=SCALE[k], ink=INKS[k], ring=bool(lost[i]), text=text, **worst_case)
+        )
+    return nodes, edges_of(scene), groups_of(scene, report)
+
+
+def _inside(report: Report, i: int) -> str:
+    """What a mark says itself: how much narrower the interval becomes."""
+    if math.isnan(report.leakage[i]):
+        return ""
+    return "all" if math.isinf(report.leakage[i]) else f"{100 * float(report.narrower[i]):.2g}%"
+
+
+def groups_of(scene: Scene, report: Report) -> list[dict[str, Any]]:
+    """Those whose exact sum is learned, where they are several: shaded."""
+    groups = report.groups
+    if len(groups) < 2:
+        return []
+    found = []
+    for k, group in enumerate(groups):
+        members = {scene.names.index(str(name)) for name in group}
+        inner = [(i, j) for i, j in scene.edges if i in members and j in members]
+        found.append({"nodes": sorted(members), "edges": inner, "colour": COLOURS[k % len(COLOURS)]})
+    return found
+
+
+def order(report: Report, scene: Scene) -> list[int]:
+    """The parties, the worst first and the corrupt last."""
+    last = np.isin(np.arange(scene.n), list(scene.corrupt) if report.coalitions is None else [])
+    keys = (np.arange(scene.n), -np.nan_to_num(report.leakage, nan=-1.0, posinf=1e300), last)
+    return [int(i) for i in np.lexsort(keys)]

@@ -1,0 +1,210 @@
+"""Networks from files that a page is given, and back: edge lists, GraphML, problem files. The content alone: a page names
+no path, and what it brings is never taken for one."""
+
+from __future__ import annotations
+
+import io
+import json
+import tomllib
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..data.problem_file import ProblemFile, read_problem_file
+from ..errors import InvalidFile, InvalidInput, MissingExtra
+from ..files.toml_text import toml, toml_key
+from ..network import Network
+from ..pdmm.masks import GaussianMask
+from ..statistics.statistic_file import StatisticFile, read_statistic_file
+from .scene import LONGEST, MOST, VARIANCES, Scene, first_scene, numbers_of, party_names
+
+LARGEST = 500_000  # bytes of a file
+KINDS = {"txt": "edge list", "graphml": "GraphML", "toml": "problem file"}
+PATHS = ("edge_list", "file", "files", "data", "rows")  # keys of a problem file that name files
+MARKUP = ("<!doctype", "<!entity")
+
+
+def imported(name: str, content: bytes, scene: Scene) -> tuple[Scene, str]:
+    """The scene of a file that a page was given, by the ending of its name, and what to say of it."""
+    if len(content) > LARGEST:
+        raise InvalidInput(f"the file has {len(content):,} bytes; at most {LARGEST:,} are read here.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput("the file is not UTF-8 text.") from None
+    kind = Path(name).suffix.lower().lstrip(".")
+    if kind == "graphml":
+        return _graphml(text, scene), ""
+    if kind == "toml":
+        return _problem(text, scene)
+    if kind in ("txt", "csv", "edges", "edgelist"):
+        return _edge_list(text, scene), ""
+    raise InvalidInput(f"a file that ends in {kind or 'nothing'!r} is not known: .txt (edge list), .graphml or .toml.")
+
+
+def _edge_list(text: str, scene: Scene) -> Scene:
+    """Numbers, or names of parties, two a line."""
+    rows = [line.split("#")[0].replace(",", " ").replace(";", " ").split() for line in text.splitlines()]
+    pairs = [row for row in rows if row]
+    for k, row in enumerate(rows, start=1):
+        if row and len(row) != 2:
+            raise InvalidInput(f"line {k}: expected two parties, by number or by name, and nothing else.")
+    if not pairs:
+        raise InvalidInput("the file holds no edges. Write two parties a line.")
+    if all(end.isdecimal() and len(end) < 6 for pair in pairs for end in pair):
+        ends = [(int(a), int(b)) for a, b in pairs]
+        n = max(max(pair) for pair in ends) + 1
+        if n > MOST:
+            raise InvalidInput(f"a network on this page has 2 to {MOST} parties; this one has {n:,}.")
+        return scene.on(Network.from_edges(n, ends))
+    network = Network.from_named_edges([(a, b) for a, b in pairs])
+    return scene.on(network, [network.name(i) for i in range(network.n)])
+
+
+def _graphml(text: str, scene: Scene) -> Scene:
+    if any(mark in text.lower() for mark in MARKUP):
+        raise InvalidInput("a GraphML file with a DOCTYPE or entities is not read.")
+    try:
+        import networkx
+    except ImportError:
+        raise MissingExtra("GraphML", "networkx", "networkx") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            graph = networkx.read_graphml(io.BytesIO(text.encode()))
+    except Exception as error:  # of XML, of types, of keys: whatever the file makes of it
+        raise InvalidInput(f"the file is no GraphML: {str(error)[:120]}.") from None
+    if graph.is_directed() or graph.is_multigraph():
+        graph = networkx.Graph(graph.to_undirected())
+    if graph.number_of_nodes() > MOST:
+        raise InvalidInput(f"a network on this page has 2 to {MOST} parties; this one has {graph.number_of_nodes():,}.")
+    names = [str(data.get("name", data.get("label", node))).strip()[:LONGEST] for node, data in graph.nodes(data=True)]
+    if len(set(names)) < len(names) or not all(names):
+        names = [str(node).strip()[:LONGEST] for node in graph.nodes]
+    network = Network.from_networkx(networkx.convert_node_labels_to_integers(graph))
+    held = [data.get("number") for _, data in graph.nodes(data=True)]
+    numbers = [float(s) for s in held] if all(isinstance(s, int | float) for s in held) else None
+    new = scene.on(network, names, numbers)
+    places = [(data.get("x"), data.get("y")) for _, data in graph.nodes(data=True)]
+    if all(isinstance(v, int | float) and 0 <= v <= 1 for place in places for v in place):
+        new = replace(new, places=tuple((round(float(x), 3), round(float(y), 3)) for x, y in places))
+    return new
+
+
+def _problem(text: str, scene: Scene) -> tuple[Scene, str]:
+    try:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidFile(f"not valid TOML: {error}.") from None
+    named = sorted(set(_keys(values)) & set(PATHS))
+    if named:
+        raise InvalidInput(
+            f"the file names other files ({', '.join(named)}), and a page reads none. Start the studio with it: sottovoce "
+            "studio problem.toml"
+        )
+    with TemporaryDirectory(prefix="sottovoce-") as folder:
+        path = Path(folder) / "problem.toml"
+        path.write_text(text, encoding="utf-8")
+        try:
+            return from_problem_file(path, scene)
+        except InvalidInput as error:
+            raise InvalidFile(str(error).replace(f"{path}", "the file")) from None
+
+
+def _keys(values: Any) -> list[str]:
+    if isinstance(values, dict):
+        return [*values, *(key for value in values.values() for key in _keys(value))]
+    return [key for value in values for key in _keys(value)] if isinstance(values, list) else []
+
+
+def from_problem_file(path: Path, scene: Scene | None = None) -> tuple[Scene, str]:
+    """The scene of a problem file, and what to say of it: one that asks for another thing than the mean of a number per
+    party lends its network, its names and its mask."""
+    scene = first_scene() if scene is None else scene
+    file: ProblemFile | StatisticFile
+    with path.open("rb") as stream:
+        statistic = "statistic" in tomllib.load(stream) if path.stat().st_size < 2**24 else False
+    file = read_statistic_file(path) if statistic else read_problem_file(path)
+    network = file.problem.network if isinstance(file, ProblemFile) else file.network
+    names = None if network.labels is None else [network.name(i).strip()[:LONGEST] for i in range(network.n)]
+    numbers = numbers_of(file.problem) if isinstance(file, ProblemFile) else None
+    found = scene.on(network, names, numbers)
+    said = "" if numbers is not None else (
+        f"{path.name} asks for something else than the mean of one number per party. Its network and names are here; the "
+        "numbers were drawn for this page."
+    )  # fmt: skip
+    if isinstance(file, ProblemFile):
+        found = replace(found, **_settings(file.options))
+    return found, said
+
+
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Mask, schedule and steps of a problem file, as far as a page has them."""
+    found: dict[str, Any] = {}
+    mask = options.get("mask")
+    if mask is None:
+        found["variance"] = None
+    elif type(mask) is GaussianMask and VARIANCES[0] <= mask.variance <= VARIANCES[1]:
+        found["variance"] = float(mask.variance)
+    known = {"Synchronous": "synchronous", "Asynchronous": "asynchronous", "Permutations": "permutations",
+             "EdgeReversal": "edge_reversal"}  # fmt: skip
+    name = type(options.get("schedule")).__name__
+    if name == "EdgeBernoulli" and options["schedule"].p >= 0.1:
+        found |= {"schedule": "synchronous", "loss": round(1 - options["schedule"].p, 6)}
+    elif name in known:
+        found |= {"schedule": known[name], "loss": 0.0}
+    for key in ("theta", "c"):
+        if isinstance(options.get(key), float):
+            found[key] = options[key]
+    if isinstance(options.get("seed"), int) and options["seed"] < 2**32:
+        found["seed"] = options["seed"]
+    return found
+
+
+def exported(kind: str, scene: Scene) -> bytes:
+    """A scene as a file of this kind."""
+    return {"txt": _as_edge_list, "graphml": _as_graphml, "toml": _as_problem}[kind](scene)
+
+
+def _as_edge_list(scene: Scene) -> bytes:
+    lines = "".join(f"{i} {j}\n" for i, j in scene.edges)
+    return f"# {scene.n} nodes, {len(scene.edges)} edges\n{lines}".encode()
+
+
+def _as_graphml(scene: Scene) -> bytes:
+    try:
+        import networkx
+    except ImportError:
+        raise MissingExtra("GraphML", "networkx", "networkx") from None
+    graph = networkx.Graph()
+    for i, (name, (x, y), number) in enumerate(zip(scene.names, scene.places, scene.numbers, strict=True)):
+        graph.add_node(i, name=name, x=x, y=y, number=number)
+    graph.add_edges_from(scene.edges)
+    stream = io.BytesIO()
+    networkx.write_graphml(graph, stream)
+    return stream.getvalue()
+
+
+def _as_problem(scene: Scene) -> bytes:
+    plain = scene.names == party_names(scene.n)
+    values = ", ".join(
+        f"{toml_key(name)} = {toml(number)}" for name, number in zip(scene.names, scene.numbers, strict=True)
+    )
+    edges = ", ".join(json.dumps([scene.names[i], scene.names[j]], ensure_ascii=False) for i, j in scene.edges)
+    lossy = scene.schedule == "synchronous" and scene.loss
+    lines = [
+        "# Made by sottovoce studio. Play it again with: sottovoce solve problem.toml",
+        *(["# The names are those of the page."] if plain else []),
+        "[network]", f"edges = [{edges}]", "",
+        "[cost]", 'type = "averaging"', f"values = {{ {values} }}", "",
+        "[pdmm]",
+        'schedule = "edge_bernoulli"' if lossy else f"schedule = {toml(scene.schedule)}",
+        *([f"p = {1 - scene.loss!r}"] if lossy else []),
+        *([] if scene.theta is None else [f"theta = {scene.theta!r}"]),
+        *([] if scene.c is None else [f"c = {scene.c!r}"]),
+        f"seed = {scene.seed}",
+        *([] if scene.variance is None else ["", "[mask]", f"variance = {scene.variance!r}"]),
+    ]  # fmt: skip
+    return ("\n".join(lines) + "\n").encode()

@@ -1,0 +1,278 @@
+"""Who learns what: mark parties corrupt, and see what they learn about the others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from nicegui import ui
+
+from ...errors import SottovoceError
+from ...privacy import Report
+from ...privacy.answers.verdict import headline
+from .. import words
+from ..audits import SCALE, audited, calibrated, drawing, order, suggested, worst
+from ..layout import columns, facts, heading
+from ..network_view import NetworkView, edges_of, node_of
+from ..scene import VARIANCES, Scene
+from ..session import Session, complain, computed
+from ..tools import hand_keys, hand_tools, network_tools
+
+EPS = 2.0**-52  # of float64
+SHOWN = 200  # rows of the table
+
+
+class Learns:
+    """The page."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.asked = 0  # so that a slow answer does not overwrite a later one
+        with columns() as (left, centre, right):
+            with left:
+                network_tools(session)
+                self._mask()
+            with centre:
+                self.view = NetworkView("The network: parties and who talks to whom")
+                hand_tools(self.view)
+                self.view.move()  # below its tools
+                self.view.edits(session)
+                _legend()
+                hand_keys()
+            with right:
+                self._meaning()
+        session.listen(self.changed)
+        self.changed(None, session.scene)
+
+    def _mask(self) -> None:
+        scene = self.session.scene
+        heading("Mask", words.MASK)
+        self.masked = ui.switch("Hide messages behind a mask", value=scene.variance is not None)
+        self.variance = ui.slider(
+            min=math.log10(VARIANCES[0]), max=math.log10(VARIANCES[1]), step=0.1, value=math.log10(scene.variance or 1e6)
+        ).props('aria-label="Variance of the mask, power of ten"')
+        self.accuracy = ui.label().classes("small soft")
+        with self.accuracy:
+            ui.tooltip(words.ACCURACY)
+
+        def settle() -> None:
+            chosen = float(f"{10**self.variance.value:.4g}") if self.masked.value else None
+            current = self.session.scene.variance
+            if chosen is None or current is None or abs(math.log10(current) - self.variance.value) > 1e-6:
+                self.session.change(lambda scene: replace(scene, variance=chosen))
+
+        self.masked.on_value_change(settle)
+        self.variance.on("change", settle)  # at the end of a slide
+        heading("Channels", "Open: whoever taps reads every message. Encrypted: the corrupt read their own alone.")
+        self.channels = ui.toggle(
+            {"open": "open", "encrypted": "encrypted"}, value=scene.channels,
+            on_change=lambda event: self.session.change(lambda scene: replace(scene, channels=event.value)),
+        ).props('dense no-caps unelevated toggle-color=primary padding="3px 12px"')  # fmt: skip
+        heading("What attackers know before", "How far numbers scatter, as everybody knows: a standard deviation.")
+        self.prior = ui.number(
+            "Standard deviation", value=None if scene.prior is None else math.sqrt(scene.prior), min=1e-6,
+            placeholder="from the numbers",
+        ).props("dense outlined clearable").classes("w-full")  # fmt: skip
+        self.prior.on("change", self._set_prior)
+        self.prior.on("clear", self._set_prior)
+
+    def _set_prior(self) -> None:
+        value = self.prior.value
+        self.session.change(lambda scene: replace(scene, prior=None if value is None else float(value) ** 2))
+
+    def _meaning(self) -> None:
+        with ui.element("div").props('aria-live="polite" role="status"'):
+            self.verdict = ui.html("", sanitize=False)
+            self.words = ui.html("", sanitize=False).classes("words").props('data-testid="words"')
+        heading("Party by party", "Every number is about one party's number, learned by those who are marked corrupt.")
+        with ui.element("div").classes("scroll"):
+            self.table = ui.html("", sanitize=False).props('data-testid="table"').classes("w-full")
+        heading("If others were corrupt")
+        with ui.row().classes("no-wrap items-center w-full"):
+            self.coalition = ui.select(
+                {1: "any one", 2: "any two", 3: "any three"}, value=self.session.scene.coalition, label="Corrupt",
+                on_change=lambda event: self.session.change(
+                    lambda scene: replace(scene, coalition=event.value), remember=False),
+            ).props("dense outlined").classes("w-32")  # fmt: skip
+            self.find = ui.button("Find the worst", on_click=self._worst).props("outline dense no-caps padding='4px 10px'")
+        with ui.row().classes("no-wrap items-center w-full"):
+            self.bound = ui.number("Nats they may add", value=self.session.scene.bound, min=1e-9, max=10, format="%.4g")
+            self.bound.props("dense outlined").classes("w-32")
+            self.bound.on("change", self._set_bound)
+            self.smallest = ui.button("Smallest mask", on_click=self._calibrate)
+            self.smallest.props("outline dense no-caps padding='4px 10px'")
+        with self.smallest:
+            ui.tooltip("The smallest mask that keeps what messages add below the bound, whoever is corrupt")
+        self.found = ui.html("", sanitize=False).classes("words small").props('aria-live="polite" data-testid="found"')
+        heading("Edges that would help", "New channels after which one party more must be corrupt to cut the network.")
+        self.edges = ui.column().classes("w-full gap-1")
+
+    # What happens
+
+    def changed(self, before: Scene | None, scene: Scene) -> None:
+        """The scene is another."""
+        self._follow(scene)
+        moved_only = before is not None and replace(before, places=scene.places) == scene
+        if moved_only and self.report is not None:
+            self.view.draw(*drawing(scene, self.report))
+            return
+        self.found.set_content("")
+        self.edges.clear()
+        with self.edges:
+            ui.button("Suggest", on_click=self._suggest).props("outline dense no-caps padding='4px 10px'")
+        self.asked += 1
+        if scene.channels == "encrypted":
+            ui.timer(0.01, lambda: self._audit_slowly(self.asked), once=True)
+            return
+        try:
+            self._show(audited(scene))
+        except SottovoceError as error:
+            self._not_audited(error)
+
+    report: Report | None = None
+
+    async def _audit_slowly(self, asked: int) -> None:
+        scene = self.session.scene
+        self.verdict.set_content("<span class='soft'>auditing …</span>")
+        report = await computed(audited, scene)
+        if asked != self.asked:
+            return
+        if report is None:
+            self._not_audited(None)
+        else:
+            self._show(report)
+
+    def _not_audited(self, error: Exception | None) -> None:
+        scene = self.session.scene
+        self.report = None
+        self.view.draw([node_of(scene, i, scene.names[i]) for i in range(scene.n)], edges_of(scene))
+        self.verdict.set_content("<span class='verdict not'>not assessed</span>")
+        self.words.set_content("")
+        self.table.set_content("")
+        if error is not None:
+            complain(error)
+
+    def _show(self, report: Report) -> None:
+        scene = self.session.scene
+        self.report = report
+        self.view.draw(*drawing(scene, report))
+        found = report.verdict(scene.bound).value
+        kind = found.split()[0]
+        self.verdict.set_content(
+            f"<span class='verdict {kind}' data-verdict='{found}'>{found}</span>"
+            f"<p class='small soft' style='margin: 6px 0'>{words.escape(headline(report, scene.bound))}</p>"
+        )
+        self.words.set_content("".join(f"<p>{words.escape(said)}</p>" for said in words.paragraph(report, scene)))
+        rows = [_row(report, scene, i) for i in order(report, scene)[:SHOWN]]
+        header = [
+            "party", ("interval narrower", words.NARROWER), ("in all (nats)", words.NATS),
+            ("by messages (nats)", words.EXCESS), ("by the mean (nats)", words.FLOOR),
+        ]  # fmt: skip
+        self.table.set_content(facts(rows, header))
+
+    def _follow(self, scene: Scene) -> None:
+        """Controls that follow what was undone, or loaded."""
+        self.masked.set_value(scene.variance is not None)
+        self.variance.set_enabled(scene.variance is not None)
+        if scene.variance is None:
+            self.accuracy.set_text("No mask: messages travel as they are.")
+        else:
+            sigma = math.sqrt(scene.variance)
+            self.variance.set_value(round(math.log10(scene.variance), 6))
+            self.accuracy.set_text(f"variance {scene.variance:.3g} (standard deviation {sigma:.3g}); accuracy left {EPS * sigma:.1e}")
+        self.channels.set_value(scene.channels)
+        self.coalition.set_value(scene.coalition)
+        self.bound.set_value(scene.bound)
+        self.prior.set_value(None if scene.prior is None else math.sqrt(scene.prior))
+
+    def _set_bound(self) -> None:
+        value = self.bound.value
+        if value is not None:
+            self.session.change(lambda scene: replace(scene, bound=float(value)), remember=False)
+
+    async def _worst(self) -> None:
+        with _waiting(self.find):
+            scene = self.session.scene
+            report = await computed(worst, scene)
+        if report is None or scene is not self.session.scene:
+            return
+        self.view.draw(*drawing(scene, report))
+        said = [headline(report, scene.bound), *words.paragraph(report, scene)]
+        if report.overall:
+            said.append(f"The worst of all: {words.listed([str(name) for name in sorted(report.overall, key=str)])}.")
+        self.found.set_content("".join(f"<p>{words.escape(text)}</p>" for text in said))
+
+    async def _calibrate(self) -> None:
+        with _waiting(self.smallest):
+            scene = self.session.scene
+            mask = await computed(calibrated, scene)
+        if mask is None or scene is not self.session.scene:
+            return
+        variance = min(max(mask.rounded_up, VARIANCES[0]), VARIANCES[1])
+        self.session.change(lambda scene: replace(scene, variance=variance))
+        least = "The smallest mask" if mask.smallest else "A mask that does, though a smaller one may"
+        self.found.set_content(
+            f"<p>{least}: variance <b data-testid='variance'>{variance:.3g}</b>, against {words.escape(mask.against)}. "
+            f"Messages then add at most {scene.bound:g} nats ({words.narrows(scene.bound)} of an interval) to what the mean "
+            f"tells. The accuracy left is {mask.accuracy:.1e}.</p>"
+        )
+
+    async def _suggest(self) -> None:
+        scene = self.session.scene
+        found = await computed(suggested, scene)
+        if found is None or scene is not self.session.scene:
+            return
+        self.edges.clear()
+        with self.edges:
+            if not found.edges:
+                ui.label(found.reason or "None are needed.").classes("small")
+                return
+            ui.label(
+                f"It takes {found.before} corrupt part{'y' if found.before == 1 else 'ies'} to cut the network; with "
+                f"{'this edge' if len(found.edges) == 1 else 'these edges'} it takes {found.after}."
+            ).classes("small")
+            pairs = [tuple(scene.names.index(str(end)) for end in edge) for edge in found.edges]
+            for i, j in pairs:
+                ui.button(f"Add {scene.names[i]} – {scene.names[j]}", on_click=lambda i=i, j=j: self._join([(i, j)])).props(
+                    "outline dense no-caps icon=add padding='2px 10px'")  # fmt: skip
+            if len(pairs) > 1:
+                ui.button("Add all", on_click=lambda: self._join(pairs)).props("flat dense no-caps")
+
+    def _join(self, pairs: list[Any]) -> None:
+        def edit(scene: Scene) -> Scene:
+            for i, j in pairs:
+                scene = scene.joined(i, j)
+            return scene
+
+        self.session.change(edit)
+
+
+class _waiting:
+    """A button that turns while something is computed."""
+
+    def __init__(self, button: Any) -> None:
+        self.button = button
+
+    def __enter__(self) -> None:
+        self.button.props("loading").disable()
+
+    def __exit__(self, *_: object) -> None:
+        self.button.props(remove="loading").enable()
+
+
+def _row(report: Report, scene: Scene, i: int) -> list[Any]:
+    if i in scene.corrupt and report.coalitions is None:
+        return [f"{scene.names[i]} (corrupt)", "-", "-", "-", "-"]
+    total, excess, floor = (float(values[i]) for values in (report.leakage, report.excess, report.floor))
+    return [scene.names[i], words.narrows(total), words.nats(total), words.nats(excess), words.nats(floor)]
+
+
+def _legend() -> None:
+    bar = f"linear-gradient(90deg, {', '.join(SCALE)})"
+    ui.html(
+        f"<div class='legend'><span><i class='bar' style='background: {bar}'></i>messages add 1e-6 … 1 nats (0.0001 % … 63 % "
+        "of an interval)</span><span><i class='square'></i>corrupt</span><span><i class='ring'></i>disclosed</span>"
+        "<span><i class='group'></i>their exact sum is learned</span></div>",
+        sanitize=False,
+    )

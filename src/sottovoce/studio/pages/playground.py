@@ -1,0 +1,14 @@
+"""Under construction."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from ..session import Session
+
+
+class Playground:
+    """The page."""
+
+    def __init__(self, session: Session) -> None:
+        ui.label("playground")
