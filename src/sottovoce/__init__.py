@@ -33,6 +33,8 @@ The names in layers:
     private models as scikit-learn's estimators; needs the extra ``sklearn``, and is loaded when first used.
 ``sv.paper``
     the paper's experiments.
+``sv.studio``
+    the browser, in a notebook; needs the extra ``studio``, and is loaded when first used.
 ``sottovoce.runtime``
     between machines; needs the extra ``network`` and an import of its own.
 """
@@ -116,7 +118,7 @@ def __getattr__(name: str) -> Any:
     """``sv.privacy`` and its like without an import of their own, loaded when first used; ``sv.compare`` likewise."""
     if name == "compare":
         return import_module(f"{__name__}.baselines").compare
-    if name in ("baselines", "paper", "privacy", "sklearn"):
+    if name in ("baselines", "paper", "privacy", "sklearn", "studio"):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -18,7 +18,7 @@ from ..files.toml_text import toml, toml_key
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..statistics.statistic_file import StatisticFile, read_statistic_file
-from .scene import LONGEST, MOST, VARIANCES, Scene, first_scene, numbers_of, party_names
+from .scene import LONGEST, MOST, VARIANCES, Scene, first_scene, names_of, numbers_of, party_names
 
 LARGEST = 500_000  # bytes of a file
 KINDS = {"txt": "edge list", "graphml": "GraphML", "toml": "problem file"}
@@ -128,7 +128,7 @@ def from_problem_file(path: Path, scene: Scene | None = None) -> tuple[Scene, st
         statistic = "statistic" in tomllib.load(stream) if path.stat().st_size < 2**24 else False
     file = read_statistic_file(path) if statistic else read_problem_file(path)
     network = file.problem.network if isinstance(file, ProblemFile) else file.network
-    names = None if network.labels is None else [network.name(i).strip()[:LONGEST] for i in range(network.n)]
+    names = names_of(network)
     numbers = numbers_of(file.problem) if isinstance(file, ProblemFile) else None
     found = scene.on(network, names, numbers)
     said = "" if numbers is not None else (

@@ -73,7 +73,7 @@ class Played:
     iterations : array of int
         After which each frame was taken; frame 0 is before the first.
     x : array
-        ``(frames, n)``, what everybody believes.
+        ``(frames, n)``, what everybody believes; NaN before a party has woken for the first time.
     residual : array
         How far from the answer, without knowing it.
     status : Status
@@ -147,6 +147,10 @@ def played(scene: Scene) -> Played:
     kept = result.history["iteration"]
     table = result.history["transcript"]
     ends = np.searchsorted(table.iteration, kept, side="left")  # a message of iteration k leads to frame k + 1
-    return Played(
-        kept, result.history["x"], result.history["residual"], result.status, result.messages, c, theta, table, ends
-    )
+    x = result.history["x"]
+    number = {name: i for i, name in enumerate(scene.names)}
+    asleep = np.ones(x.shape, dtype=bool)
+    for sender, first in zip(*np.unique(table.sender, return_index=True), strict=True):  # who has neighbours, speaks
+        asleep[kept > table.iteration[first], number[str(sender)]] = False
+    x = np.where(asleep, np.nan, x)
+    return Played(kept, x, result.history["residual"], result.status, result.messages, c, theta, table, ends)

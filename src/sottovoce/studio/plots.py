@@ -147,7 +147,8 @@ def _marks(lines: Iterable[Line], colour: str) -> dict[str, Any]:
     for line in lines:
         place = {"yAxis": line.y} if line.y is not None else {"xAxis": line.x}
         data.append({**place, "name": line.name, "lineStyle": {"color": line.colour, "type": [6, 4], "width": 1.5},
-                     "label": {"formatter": "{b}", "position": "insideEndTop", "show": bool(line.name)}})  # fmt: skip
+                     "label": {"formatter": "{b}", "position": "insideEndTop", "show": bool(line.name), "textBorderWidth": 0,
+                               "color": AXIS}})  # fmt: skip
     return {"symbol": "none", "silent": True, "animation": False, "data": data}
 
 

@@ -24,6 +24,7 @@ LONGEST = 24  # characters of a name
 LARGEST = 1e12  # of a private number
 VARIANCES = (1e-2, 1e12)  # of a mask
 SCHEDULES = ("synchronous", "asynchronous", "permutations", "edge_reversal")
+APART, PUSHES = 0.13, 60  # of the square: how far marks are kept from each other, and how often they are pushed
 CHANNELS = ("open", "encrypted")
 NAMES = (
     "Ada", "Bo", "Cy", "Dee", "Eli", "Fay", "Gus", "Hal", "Ida", "Jo", "Kit", "Lou", "Max", "Ned", "Ona", "Pia", "Quin",
@@ -279,19 +280,40 @@ def places_of(network: Network) -> tuple[Place, ...]:
     low, high = places.min(axis=0), places.max(axis=0)
     spread = np.where(high > low, high - low, 1.0)
     middle = np.where(high > low, 0.0, 0.5)  # a line is drawn through the middle
-    return tuple(_place(x, y) for x, y in ((places - low) / spread + middle).tolist())
+    return tuple(_place(x, y) for x, y in _apart((places - low) / spread + middle).tolist())
 
 
-def scene_of(problem: Problem, **changes: Any) -> Scene:
-    """A problem of averaging as a scene; ``Unsupported`` numbers are refused."""
+def _apart(places: Any) -> Any:
+    """Pushed from each other until no two marks lie on one another, or nearly."""
+    n = len(places)
+    least = min(APART, 0.7 / math.sqrt(n))
+    for _ in range(PUSHES):
+        away = places[:, None] - places[None]
+        away[np.arange(n), np.arange(n)] = 1.0
+        away += 1e-6 * np.subtract.outer(np.arange(n), np.arange(n))[:, :, None]  # two at one place part, too
+        distance = np.linalg.norm(away, axis=2)
+        push = np.where(distance < least, (least - distance) / distance, 0.0)
+        if not push.any():
+            break
+        places = np.clip(places + 0.3 * np.einsum("ij,ijk->ik", push, away), 0.0, 1.0)
+    return places
+
+
+def names_of(network: Network) -> list[str] | None:
+    """The names of a network's own, as a page can show them; None where it has numbers only."""
+    if network.labels is None:
+        return None
+    return [network.name(i).strip()[:LONGEST] for i in range(network.n)]
+
+
+def scene_of(problem: Problem) -> Scene:
+    """The mean of one number per party as a scene; other problems are refused."""
     numbers = numbers_of(problem)
     if numbers is None:
         raise InvalidInput(
             "the studio plays the mean of one number per party, sv.averaging(network, s); this problem is another."
         )
-    network = problem.network
-    names = None if network.labels is None else [network.name(i)[:LONGEST] for i in range(network.n)]
-    return replace(first_scene().on(network, names, numbers), **changes)
+    return first_scene().on(problem.network, names_of(problem.network), numbers)
 
 
 def numbers_of(problem: Problem) -> list[float] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import sys
 import threading
@@ -158,8 +159,9 @@ def shown(host: str) -> str:
 
 def opened(address: str) -> None:
     """A window of the browser, or a sentence on standard error: there may be none on this machine."""
+    screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     try:
-        found = webbrowser.open(address)
+        found = screen and webbrowser.open(address)  # without a screen it would be one of text, in this terminal
     except webbrowser.Error:
         found = False
     if not found:
