@@ -1,5 +1,5 @@
-"""Real pages in a real Chromium, driven by Playwright. Where one of the two is missing the tests are skipped, and the end of
-the run says so loudly (tests/conftest.py)."""
+"""Real pages in a real Chromium, driven by Playwright. Where one of the two is missing the tests are skipped, and the
+end of the run says so loudly (tests/conftest.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
 QUIET = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",

@@ -16,7 +16,9 @@ def studio(
     ] = None,
     cluster: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Watch the parties of a trial, as sottovoce plan --generate-keys writes them."),
+        typer.Option(
+            metavar="FOLDER", help="Watch the parties of a trial, as sottovoce plan --generate-keys writes them."
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="Where to listen. Default: this machine alone.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8765,
@@ -56,7 +58,9 @@ def studio(
             framed=framed,
             notice=notice,
             live=live,
-            ready=lambda address: print(f"sottovoce studio: {address}" + ("" if framed else "  (Ctrl-C ends it)"), flush=True),
+            ready=lambda address: print(
+                f"sottovoce studio: {address}" + ("" if framed else "  (Ctrl-C ends it)"), flush=True
+            ),
             until_closed=framed,
         )
     return 0

@@ -26,7 +26,8 @@ INKS = ("#10243a", "#10243a", "#10243a", "#10243a", "#ffffff", "#ffffff")
 
 def audited(scene: Scene) -> Report:
     """Against those who are marked corrupt."""
-    return _quietly(audit, scene, mask=scene.mask, corrupt=scene.corrupt_names, channels=_channels(scene))
+    report: Report = _quietly(audit, scene, mask=scene.mask, corrupt=scene.corrupt_names, channels=_channels(scene))
+    return report
 
 
 def worst(scene: Scene) -> Report:
@@ -36,7 +37,8 @@ def worst(scene: Scene) -> Report:
             f"all coalitions of {scene.coalition} are tried for networks of at most {WORST[scene.coalition]} parties; "
             f"this one has {scene.n}. Ask for fewer corrupt parties."
         )
-    return _quietly(audit, scene, mask=scene.mask, against=Worst(scene.coalition), channels=_channels(scene))
+    report: Report = _quietly(audit, scene, mask=scene.mask, against=Worst(scene.coalition), channels=_channels(scene))
+    return report
 
 
 def calibrated(scene: Scene) -> CalibratedMask:
@@ -65,8 +67,8 @@ def suggested(scene: Scene) -> Suggestion:
 def _channels(scene: Scene) -> str:
     if scene.channels == "encrypted" and scene.n > ENCRYPTED:
         raise InvalidInput(
-            f"over encrypted channels this page audits networks of at most {ENCRYPTED} parties; this one has {scene.n}. "
-            "What open channels show is never less."
+            f"over encrypted channels this page audits networks of at most {ENCRYPTED} parties; this one has "
+            f"{scene.n}. What open channels show is never less."
         )
     return scene.channels
 
@@ -98,7 +100,16 @@ def drawing(scene: Scene, report: Report) -> tuple[list[dict[str, Any]], list[di
         text = _inside(report, i)
         worst_case = {"corrupt": False} if report.coalitions is not None else {}
         nodes.append(
-            node_of(scene, i, about(report, scene, i), fill=SCALE[k], ink=INKS[k], ring=bool(lost[i]), text=text, **worst_case)
+            node_of(
+                scene,
+                i,
+                about(report, scene, i),
+                fill=SCALE[k],
+                ink=INKS[k],
+                ring=bool(lost[i]),
+                text=text,
+                **worst_case,
+            )
         )
     return nodes, edges_of(scene), groups_of(scene, report)
 

@@ -1,5 +1,5 @@
-"""Networks from files that a page is given, and back: edge lists, GraphML, problem files. The content alone: a page names
-no path, and what it brings is never taken for one."""
+"""Networks from files that a page is given, and back: edge lists, GraphML, problem files. The content alone: a page
+names no path, and what it brings is never taken for one."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def _problem(text: str, scene: Scene) -> tuple[Scene, str]:
     named = sorted(set(_keys(values)) & set(PATHS))
     if named:
         raise InvalidInput(
-            f"the file names other files ({', '.join(named)}), and a page reads none. Start the studio with it: sottovoce "
-            "studio problem.toml"
+            f"the file names other files ({', '.join(named)}), and a page reads none. Start the studio with it: "
+            "sottovoce studio problem.toml"
         )
     with TemporaryDirectory(prefix="sottovoce-") as folder:
         path = Path(folder) / "problem.toml"
@@ -132,8 +132,8 @@ def from_problem_file(path: Path, scene: Scene | None = None) -> tuple[Scene, st
     numbers = numbers_of(file.problem) if isinstance(file, ProblemFile) else None
     found = scene.on(network, names, numbers)
     said = "" if numbers is not None else (
-        f"{path.name} asks for something else than the mean of one number per party. Its network and names are here; the "
-        "numbers were drawn for this page."
+        f"{path.name} asks for something else than the mean of one number per party. Its network and names are here; "
+        "the numbers were drawn for this page."
     )  # fmt: skip
     if isinstance(file, ProblemFile):
         found = replace(found, **_settings(file.options))

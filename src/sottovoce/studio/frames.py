@@ -66,8 +66,8 @@ def frame_words(scene: Scene, found: Played, frame: int) -> list[str]:
         pads = (
             "There is no mask, so messages will show what is held."
             if scene.variance is None
-            else f"Every two neighbours have agreed on random pads of about ±{math.sqrt(scene.variance):.3g}, and each hides "
-            "its number behind the sum of its own."
+            else f"Every two neighbours have agreed on random pads of about ±{math.sqrt(scene.variance):.3g}, and each "
+            "hides its number behind the sum of its own."
         )
         return [f"Before anybody speaks, each of {scene.n} parties holds its number and nothing else.", pads]
     sent = found.sent(frame)
@@ -77,14 +77,16 @@ def frame_words(scene: Scene, found: Played, frame: int) -> list[str]:
     told = [_woke(scene, wakes, len(sent), lost, k - int(found.iterations[frame - 1]))]
     if 0 < len(sent) <= LABELS:
         said = "; ".join(f"to {receiver} {short(value)}" for _, receiver, value, _ in sent[:LISTED])
-        told.append(f"{wakes[0]} says {said}{' …' if len(sent) > LISTED else ''}: numbers that mean nothing without the pads.")
+        told.append(
+            f"{wakes[0]} says {said}{' …' if len(sent) > LISTED else ''}: numbers that mean nothing without the pads."
+        )
     off = np.abs(found.x[frame] - scene.mean)
     i = int(np.nanargmax(off))
     asleep = int(np.isnan(off).sum())
     yet = f" {asleep} have not woken yet." if asleep > 1 else " One has not woken yet." if asleep else ""
     told.append(
-        f"{scene.names[i]} is furthest from the mean, by {short(float(off[i]))}; the residual, which needs no knowledge of the "
-        f"mean, is {found.residual[frame]:.1e}.{yet}"
+        f"{scene.names[i]} is furthest from the mean, by {short(float(off[i]))}; the residual, which needs no "
+        f"knowledge of the mean, is {found.residual[frame]:.1e}.{yet}"
     )
     if frame == len(found) - 1:
         told.append(_ended(scene, found))

@@ -21,6 +21,7 @@ PAGES = {
     "/paper": "The paper",
     "/live": "A live run",
 }
+Cell = str | tuple[str, str]
 LOOKS = {"auto": None, "light": False, "dark": True}
 ICONS = {"auto": "brightness_auto", "light": "light_mode", "dark": "dark_mode"}
 
@@ -48,7 +49,9 @@ def page(session: Session, look: str = "auto", notice: str = "", *, edits: bool 
         links[session.path].props('aria-current="page"')
         ui.element("div").classes("studio-fill")
         buttons = _undo_and_redo(session) if edits else []
-        with ui.button(icon="link", on_click=lambda: _copied(session)).props('flat round aria-label="Copy a link to this"'):
+        with ui.button(icon="link", on_click=lambda: _copied(session)).props(
+            'flat round aria-label="Copy a link to this"'
+        ):
             ui.tooltip("Copy a link to this page as it is: whoever opens it sees the same. It holds the numbers, too.")
 
         def turn() -> None:
@@ -106,7 +109,9 @@ def columns(three: bool = True) -> Iterator[tuple[Any, Any, Any]]:
     with ui.element("main").classes("studio-main" if three else "studio-main two"):
         left = ui.element("section").classes("studio-side").props('aria-label="Controls"')
         centre = ui.element("section").classes("studio-centre")
-        right = ui.element("section").classes("studio-side right").props('aria-label="What it means"') if three else None
+        right = (
+            ui.element("section").classes("studio-side right").props('aria-label="What it means"') if three else None
+        )
         yield left, centre, right
 
 
@@ -118,18 +123,20 @@ def heading(text: str, tip: str = "") -> None:
             ui.tooltip(tip)
 
 
-def facts(rows: Iterable[Sequence[str]], header: Sequence[str] = (), caption: str = "") -> str:
-    """A table as HTML: the first cell of a row is its name. Everything in it is escaped; a cell may be ``(text, tip)``."""
+def facts(rows: Iterable[Sequence[Cell]], header: Sequence[Cell] = (), caption: str = "") -> str:
+    """A table as HTML: the first cell of a row is its name. All of it is escaped; a cell may be ``(text, tip)``."""
     head = "".join(_cell("th", cell, k == 0) for k, cell in enumerate(header))
     body = ""
     for row in rows:
         cells = "".join(_cell("th" if k == 0 else "td", cell, k == 0) for k, cell in enumerate(row))
         body += f"<tr>{cells}</tr>"
     said = f"<caption class='soft small'>{escape(caption)}</caption>" if caption else ""
-    return f"<table class='facts'>{said}{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
+    return (
+        f"<table class='facts'>{said}{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
+    )
 
 
-def _cell(tag: str, cell: Any, first: bool) -> str:
+def _cell(tag: str, cell: Cell, first: bool) -> str:
     text, tip = cell if isinstance(cell, tuple) else (cell, "")
     title = f' title="{escape(tip)}"' if tip else ""
     kind = ' class="left"' if first else ""

@@ -57,9 +57,7 @@ def _scene(plain: dict[str, Any]) -> Scene:
     numbers = tuple(float(s) for s in plain.pop("numbers"))
     edges = tuple((i, i + gap) for i, row in enumerate(plain.pop("edges")) for gap in _summed(row))
     corrupt = frozenset(int(i) for i in plain.pop("corrupt"))
-    return Scene(
-        names=tuple(plain.pop("names")), places=places, numbers=numbers, edges=edges, corrupt=corrupt, **plain
-    )
+    return Scene(names=tuple(plain.pop("names")), places=places, numbers=numbers, edges=edges, corrupt=corrupt, **plain)
 
 
 def _rows(scene: Scene) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""The drawing of a network: what the page draws comes from a scene and a report, what hands do goes back to the session."""
+"""The drawing of a network: what it shows comes from a scene and a report, what hands do goes back to the session."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def show(
     Parameters
     ----------
     problem : Problem or Network, optional
-        The mean of one number per party, as ``sv.averaging`` makes it; or a network, with numbers drawn for it. Default:
-        the paper's network.
+        The mean of one number per party, as ``sv.averaging`` makes it; or a network, with numbers drawn for it.
+        Default: the paper's network.
     mask : GaussianMask, optional
         Behind which it begins. Default: one of variance 1e6.
     corrupt : iterable, optional
@@ -115,7 +115,6 @@ def scene_to_show(problem: Problem | Network | None, mask: GaussianMask | None, 
     """What the first page shows."""
     if mask is not None and not isinstance(mask, GaussianMask):
         raise InvalidInput(f"mask must be sv.GaussianMask(variance), or None; got {mask!r}.")
-    changes = {} if mask is None else {"variance": float(mask.variance)}
     if isinstance(problem, Problem):
         network, scene = problem.network, scene_of(problem)
     elif isinstance(problem, Network):
@@ -126,7 +125,8 @@ def scene_to_show(problem: Problem | Network | None, mask: GaussianMask | None, 
     else:
         raise InvalidInput(f"show takes a problem or a network; got {problem!r:.80}.")
     marked = frozenset(node_numbers(network, corrupt, "corrupt"))
-    return replace(scene, corrupt=marked, **changes)
+    variance = scene.variance if mask is None else float(mask.variance)
+    return replace(scene, corrupt=marked, variance=variance)
 
 
 def _begun() -> str:

@@ -1,4 +1,4 @@
-"""A run of a scene, played by the library and kept frame by frame: who woke, what travelled, what everybody believed."""
+"""A run of a scene, played by the library and kept frame by frame: who woke, what travelled, who believed what."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ..errors import SottovoceWarning
 from ..network import Network
-from ..pdmm.reference import Run
 from ..pdmm.recorders import Recorder, Residual, Transcript
+from ..pdmm.reference import Run
 from ..pdmm.result import Status
 from ..pdmm.schedule_bases import Chosen, SetSchedule
 from ..pdmm.schedules import Asynchronous, EdgeBernoulli, EdgeReversal, Permutations, Schedule, Synchronous
@@ -116,7 +116,9 @@ def schedule_of(scene: Scene) -> Schedule:
 
 
 @lru_cache(maxsize=64)
-def _steps(edges: Any, names: Any, numbers: Any, schedule: str, theta: float | None, c: float | None) -> tuple[float, float]:
+def _steps(
+    edges: Any, names: Any, numbers: Any, schedule: str, theta: float | None, c: float | None
+) -> tuple[float, float]:
     scene = Scene(names, ((0.5, 0.5),) * len(names), numbers, edges, schedule=schedule)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SottovoceWarning)

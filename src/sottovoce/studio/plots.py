@@ -17,6 +17,10 @@ DASHES: tuple[Any, ...] = ("solid", [8, 4], [2, 3], [10, 3, 2, 3])
 AXIS = "#7d8590"  # readable on white and on black
 DIGITS = 6  # that a curve on a screen needs
 POINTS = 400  # of a curve
+TICKS = (
+    "v => { const a = Math.abs(v); return a !== 0 && (a >= 1e5 || a < 1e-3) "
+    "? v.toExponential(0).replace('e+', 'e') : String(+v.toPrecision(6)); }"
+)
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,16 @@ class Plot:
             self.chart = ui.echart(self._options((), ()), renderer="svg").style(f"height: {height}px")
 
     def _button(self, kind: str, act: Any) -> None:
-        button = ui.button(kind.upper(), on_click=act).props(f'flat dense size=sm aria-label="{self.title} as {kind.upper()}"')
+        button = ui.button(kind.upper(), on_click=act).props(
+            f'flat dense size=sm aria-label="{self.title} as {kind.upper()}"'
+        )
         with button:
             ui.tooltip(f"Save as {kind.upper()}")
 
     def _picture(self, kind: str) -> None:
-        ui.run_javascript(f"studio.picture({json.dumps(self.chart.html_id)}, {json.dumps(self.name)}, {json.dumps(kind)})")
+        ui.run_javascript(
+            f"studio.picture({json.dumps(self.chart.html_id)}, {json.dumps(self.name)}, {json.dumps(kind)})"
+        )
 
     def draw(self, curves: Iterable[Curve], lines: Iterable[Line] = ()) -> None:
         """Show these curves, and no others."""
@@ -90,7 +98,9 @@ class Plot:
 
     def mark(self, x: float) -> None:
         """Move the line that says: here we are."""
-        self.chart.run_chart_method("setOption", {"series": [{"id": "now", "markLine": _marks([Line("", x=x)], "#7d8590")}]})
+        self.chart.run_chart_method(
+            "setOption", {"series": [{"id": "now", "markLine": _marks([Line("", x=x)], "#7d8590")}]}
+        )
 
     def csv(self) -> bytes:
         """All points, a row each, with every digit."""
@@ -123,8 +133,7 @@ class Plot:
             "type": "log" if log else "value", "name": name, "nameLocation": "middle", "nameGap": gap, "scale": True,
             "axisLine": {"show": True, "lineStyle": {"color": AXIS}}, "axisTick": {"show": True},
             "splitLine": {"lineStyle": {"color": AXIS, "opacity": 0.18}},
-            "axisLabel": {"hideOverlap": True, ":formatter": "v => { const a = Math.abs(v); return a !== 0 && (a >= 1e5 || a < 1e-3)"
-                          " ? v.toExponential(0).replace('e+', 'e') : String(+v.toPrecision(6)); }"},
+            "axisLabel": {"hideOverlap": True, ":formatter": TICKS},
         }  # fmt: skip
 
     def _series(self, curve: Curve) -> dict[str, Any]:
@@ -147,8 +156,8 @@ def _marks(lines: Iterable[Line], colour: str) -> dict[str, Any]:
     for line in lines:
         place = {"yAxis": line.y} if line.y is not None else {"xAxis": line.x}
         data.append({**place, "name": line.name, "lineStyle": {"color": line.colour, "type": [6, 4], "width": 1.5},
-                     "label": {"formatter": "{b}", "position": "insideEndTop", "show": bool(line.name), "textBorderWidth": 0,
-                               "color": AXIS}})  # fmt: skip
+                     "label": {"formatter": "{b}", "position": "insideEndTop", "show": bool(line.name),
+                               "textBorderWidth": 0, "color": AXIS}})  # fmt: skip
     return {"symbol": "none", "silent": True, "animation": False, "data": data}
 
 

@@ -1,5 +1,5 @@
-"""All that a page shows, as one value that never changes: who talks to whom, who holds what, who is corrupt, behind which
-mask. An edit gives another scene, so that undo is a list; ``link`` writes a scene into an address."""
+"""All that a page shows, as one value that never changes: who talks to whom, who holds what, who is corrupt, behind
+which mask. An edit gives another scene, so that undo is a list; ``link`` writes a scene into an address."""
 
 from __future__ import annotations
 
@@ -85,7 +85,12 @@ class Scene:
         if not len(self.places) == len(self.numbers) == n:
             raise InvalidInput(f"every party needs a place and a number: {n} parties.")
         for name in self.names:
-            if not isinstance(name, str) or not 1 <= len(name) <= LONGEST or not name.isprintable() or name != name.strip():
+            if (
+                not isinstance(name, str)
+                or not 1 <= len(name) <= LONGEST
+                or not name.isprintable()
+                or name != name.strip()
+            ):
                 raise InvalidInput(f"a name has 1 to {LONGEST} printable characters; got {name!r:.60}.")
         if len(set(self.names)) < n:
             twice = next(name for name in self.names if self.names.count(name) > 1)
@@ -93,7 +98,8 @@ class Scene:
         for name, number in zip(self.names, self.numbers, strict=True):
             _within(number, -LARGEST, LARGEST, f"the number of {name}")
         for place in self.places:
-            _within(place[0], 0, 1, "a place"), _within(place[1], 0, 1, "a place")  # noqa: B018
+            for coordinate in place:
+                _within(coordinate, 0, 1, "a place")
         if not self.corrupt <= set(range(n)):
             raise InvalidInput(f"corrupt parties are numbers from 0 to {n - 1}.")
         if len(self.corrupt) == n:
@@ -106,7 +112,9 @@ class Scene:
             _within(self.prior, 1e-12, LARGEST**2, "the prior variance")
         _within(self.loss, 0, 0.9, "the share of lost messages")
         if self.loss and self.schedule == "edge_reversal":
-            raise InvalidInput("a party that waits for all neighbours waits for ever where a message is lost: no losses.")
+            raise InvalidInput(
+                "a party that waits for all neighbours waits for ever where a message is lost: no losses."
+            )
         if self.theta is not None:
             _within(self.theta, 0.05, 1, "theta")
         if self.c is not None:
@@ -223,18 +231,21 @@ class Scene:
 
     def on(self, network: Network, names: Sequence[str] | None = None, numbers: Sequence[float] | None = None) -> Scene:
         """The same settings on another network: with drawn numbers where none are given, and nobody corrupt."""
-        if network.n > MOST:
-            raise InvalidInput(f"a network on this page has 2 to {MOST} parties; this one has {network.n:,}.")
-        held = drawn_numbers(network.n, self.seed) if numbers is None else tuple(float(s) for s in numbers)
-        return replace(
-            self,
-            names=tuple(names or party_names(network.n)),
-            places=places_of(network),
-            numbers=held,
-            edges=_sorted(network.edges.tolist()),
-            corrupt=frozenset(),
-            at=0,
-        )
+        return replace(self, **_parties(network, names, numbers, self.seed), corrupt=frozenset(), at=0)
+
+
+def _parties(
+    network: Network, names: Sequence[str] | None, numbers: Sequence[float] | None, seed: int
+) -> dict[str, Any]:
+    """Who they are, where they stand and what they hold, as a scene has it."""
+    if network.n > MOST:
+        raise InvalidInput(f"a network on this page has 2 to {MOST} parties; this one has {network.n:,}.")
+    return {
+        "names": tuple(names or party_names(network.n)),
+        "places": places_of(network),
+        "numbers": drawn_numbers(network.n, seed) if numbers is None else tuple(float(s) for s in numbers),
+        "edges": _sorted(network.edges.tolist()),
+    }
 
 
 def party_names(n: int) -> tuple[str, ...]:
@@ -268,10 +279,7 @@ def generated(family: str, n: int, seed: int, scene: Scene | None = None) -> Sce
         "columns": n // rows,
     }
     network = getattr(Network, family)(**{key: suited[key] for key in GENERATORS[family] if key in suited})
-    if scene is None:
-        places = ((0.5, 0.5),) * 2
-        scene = Scene(names=("A", "B"), places=places, numbers=(0.0, 0.0), edges=((0, 1),), seed=seed)
-    return scene.on(network)
+    return Scene(**_parties(network, None, None, seed)) if scene is None else scene.on(network)
 
 
 def places_of(network: Network) -> tuple[Place, ...]:

@@ -79,12 +79,12 @@ def serve(
     every_page(scene or first_scene(), live, notice)
     run.process_pool_start_method = "spawn"
     ui.run_with(
-        app, title="sottovoce studio", dark=None, show_welcome_message=False, favicon=Path(__file__).parent / "icon.svg",
-        reconnect_timeout=10.0,
+        app, title="sottovoce studio", dark=None, show_welcome_message=False, reconnect_timeout=10.0,
+        favicon=Path(__file__).parent / "icon.svg",
     )  # fmt: skip
     names = LOOPBACK if loopback else (*LOOPBACK, *own_names(host))
     config = uvicorn.Config(
-        Guard(app, names, port, framed), log_level="warning", access_log=False, proxy_headers=False,  # type: ignore[arg-type]
+        Guard(app, names, port, framed), log_level="warning", access_log=False, proxy_headers=False,
         server_header=False, ws_max_size=BODY, limit_concurrency=VISITORS, timeout_graceful_shutdown=2, log_config=None,
     )  # fmt: skip
     logging.getLogger("nicegui").setLevel(logging.WARNING)

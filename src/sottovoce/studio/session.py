@@ -1,5 +1,5 @@
-"""One visit to one page: its scene, what can be undone, and who wants to know of a change. Nothing is kept anywhere else,
-so that no page can see another's."""
+"""One visit to one page: its scene, what can be undone, and who wants to know of a change. Nothing is kept anywhere
+else, so that no page can see another's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Session:
         self.listeners.append(listener)
 
     def change(self, edit: Callable[[Scene], Scene], *, remember: bool = True) -> bool:
-        """Change the scene, or say why not. A step that is not to be remembered, such as a look, is not undone either."""
+        """Change the scene, or say why not. One that is not remembered, such as a look, is not undone either."""
         try:
             scene = edit(self.scene)
         except SottovoceError as error:

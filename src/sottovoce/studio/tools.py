@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nicegui import events, run, ui
+from nicegui import events, ui
 
 from ..data.problem_file import GENERATORS
 from ..errors import SottovoceError
@@ -12,7 +12,7 @@ from .exchange import KINDS, LARGEST, exported, imported
 from .layout import heading
 from .network_view import NetworkView
 from .scene import MOST, generated
-from .session import Session, complain
+from .session import Session, complain, computed
 
 FAMILIES = {
     "random_geometric": "random geometric (the paper's)",
@@ -27,8 +27,8 @@ FAMILIES = {
 assert set(FAMILIES) == set(GENERATORS)
 KEYS = (
     "<kbd>click</kbd> or <kbd>Enter</kbd> corrupt · <kbd>drag</kbd> or arrows move · <kbd>double-click</kbd> or "
-    "<kbd>a</kbd> add a party · <kbd>Shift</kbd>+drag, or <kbd>e</kbd> on two parties, join · <kbd>Delete</kbd> removes "
-    "the party, or the edge last clicked · <kbd>Ctrl</kbd>+<kbd>Z</kbd> undo"
+    "<kbd>a</kbd> add a party · <kbd>Shift</kbd>+drag, or <kbd>e</kbd> on two parties, join · <kbd>Delete</kbd> "
+    "removes the party, or the edge last clicked · <kbd>Ctrl</kbd>+<kbd>Z</kbd> undo"
 )
 
 
@@ -46,26 +46,24 @@ def network_tools(session: Session) -> None:
             return
         session.change(lambda scene: generated(family.value, int(parties.value), int(seed.value), scene))
 
+    dialog = ui.dialog()
     with ui.row().classes("w-full no-wrap items-center"):
         ui.button("Generate", on_click=make).props("unelevated dense no-caps padding='4px 14px'")
         with ui.button("Files", icon="expand_more").props("flat dense no-caps"), ui.menu():
-            ui.menu_item("Open a file …", on_click=lambda: dialog.open())
+            ui.menu_item("Open a file …", on_click=dialog.open)
             ui.separator()
             for kind, called in KINDS.items():
                 ui.menu_item(f"Save as {called} (.{kind})", on_click=lambda kind=kind: _save(session, kind))
-    with ui.dialog() as dialog, ui.card():
+    with dialog, ui.card():
         ui.label("An edge list (.txt), GraphML (.graphml) or a problem file (.toml)").classes("soft")
 
         async def read(event: events.UploadEventArguments) -> None:
-            content = await event.file.read()
-            try:
-                scene, said = await run.io_bound(imported, event.file.name, content, session.scene)
-            except SottovoceError as error:
-                complain(error)
+            event.sender.reset()  # type: ignore[attr-defined]  # for the next file
+            dialog.close()
+            found = await computed(imported, event.file.name, await event.file.read(), session.scene)
+            if found is None:
                 return
-            finally:
-                upload.reset()
-                dialog.close()
+            scene, said = found
             session.change(lambda _: scene)
             if said:
                 ui.notify(said, type="info", multi_line=True, timeout=10000, close_button="Close")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from html import escape as escape
 from collections.abc import Sequence
+from html import escape as escape
 
 import numpy as np
 
@@ -23,8 +23,8 @@ ACCURACY = (
     "numbers. Everybody has it."
 )
 MASK = (
-    "The variance of the random numbers that every pair of neighbours hides its messages behind. They cancel out of the "
-    "answer. Each pair alone knows its own."
+    "The variance of the random numbers that every pair of neighbours hides its messages behind. They cancel out of "
+    "the answer. Each pair alone knows its own."
 )
 
 
@@ -84,7 +84,11 @@ def _known(report: Report, scene: Scene) -> str:
         return f"Suppose {who(report, scene)}, and every channel is tapped. Everybody is told the exact mean."
     if scene.corrupt:
         are = "is corrupt" if len(scene.corrupt) == 1 else "are corrupt, and pool what they see"
-        taps = " Besides, every channel is tapped." if report.channels == "open" else " Channels between others are closed."
+        taps = (
+            " Besides, every channel is tapped."
+            if report.channels == "open"
+            else " Channels between others are closed."
+        )
         return f"{listed(scene.corrupt_names)} {are}.{taps} Everybody is told the exact mean."
     if report.channels == "encrypted":
         return "Nobody is corrupt, and channels are encrypted: whoever listens learns nothing."
@@ -100,7 +104,9 @@ def _lost(report: Report, scene: Scene) -> list[str]:
         return ["Nobody's number is disclosed."] if scene.corrupt or report.coalitions is not None else []
     whose = "number of " + listed(exact) if len(exact) == 1 else "numbers of " + listed(exact)
     bare = "no mask" in report.flags
-    why = "" if bare else " at any mask: every neighbour is corrupt, so the sum over the honest ones is the number itself"
+    why = (
+        "" if bare else " at any mask: every neighbour is corrupt, so the sum over the honest ones is the number itself"
+    )
     if report.coalitions is not None:
         return [f"The {whose} can be learned exactly{why}."]
     return [f"The {whose} {'is' if len(exact) == 1 else 'are'} disclosed exactly{why}."]
@@ -153,8 +159,8 @@ def about(report: Report, scene: Scene, i: int) -> str:
         return f"{name}: not assessed."
     if math.isinf(report.leakage[i]):
         return f"{name} is disclosed exactly.\nWho learns it: {who(report, scene)}."
-    total = float(report.leakage[i])
+    total, excess = float(report.leakage[i]), float(report.excess[i])
     return (
-        f"{name}: interval {narrows(total)} narrower ({nats(total)} nats), of it by messages {narrows(float(report.excess[i]))} "
-        f"({nats(float(report.excess[i]))} nats).\nWho learns it: {who(report, scene)}."
+        f"{name}: interval {narrows(total)} narrower ({nats(total)} nats), of it by messages {narrows(excess)} "
+        f"({nats(excess)} nats).\nWho learns it: {who(report, scene)}."
     )

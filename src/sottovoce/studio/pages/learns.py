@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -13,7 +14,7 @@ from ...privacy import Report
 from ...privacy.answers.verdict import headline
 from .. import words
 from ..audits import SCALE, audited, calibrated, drawing, order, suggested, worst
-from ..layout import columns, facts, heading
+from ..layout import Cell, columns, facts, heading
 from ..network_view import NetworkView, edges_of, node_of
 from ..scene import VARIANCES, Scene
 from ..session import Session, complain, computed
@@ -50,7 +51,10 @@ class Learns:
         heading("Mask", words.MASK)
         self.masked = ui.switch("Hide messages behind a mask", value=scene.variance is not None)
         self.variance = ui.slider(
-            min=math.log10(VARIANCES[0]), max=math.log10(VARIANCES[1]), step=0.1, value=math.log10(scene.variance or 1e6)
+            min=math.log10(VARIANCES[0]),
+            max=math.log10(VARIANCES[1]),
+            step=0.1,
+            value=math.log10(scene.variance or 1e6),
         ).props('aria-label="Variance of the mask, power of ten"')
         self.accuracy = ui.label().classes("small soft")
         with self.accuracy:
@@ -95,7 +99,9 @@ class Learns:
                 on_change=lambda event: self.session.change(
                     lambda scene: replace(scene, coalition=event.value), remember=False),
             ).props("dense outlined").classes("w-32")  # fmt: skip
-            self.find = ui.button("Find the worst", on_click=self._worst).props("outline dense no-caps padding='4px 10px'")
+            self.find = ui.button("Find the worst", on_click=self._worst).props(
+                "outline dense no-caps padding='4px 10px'"
+            )
         with ui.row().classes("no-wrap items-center w-full"):
             self.bound = ui.number("Nats they may add", value=self.session.scene.bound, min=1e-9, max=10, format="%.4g")
             self.bound.props("dense outlined").classes("w-32")
@@ -165,7 +171,7 @@ class Learns:
         )
         self.words.set_content("".join(f"<p>{words.escape(said)}</p>" for said in words.paragraph(report, scene)))
         rows = [_row(report, scene, i) for i in order(report, scene)[:SHOWN]]
-        header = [
+        header: list[Cell] = [
             "party", ("interval narrower", words.NARROWER), ("in all (nats)", words.NATS),
             ("by messages (nats)", words.EXCESS), ("by the mean (nats)", words.FLOOR),
         ]  # fmt: skip
@@ -180,7 +186,9 @@ class Learns:
         else:
             sigma = math.sqrt(scene.variance)
             self.variance.set_value(round(math.log10(scene.variance), 6))
-            self.accuracy.set_text(f"variance {scene.variance:.3g} (standard deviation {sigma:.3g}); accuracy left {EPS * sigma:.1e}")
+            self.accuracy.set_text(
+                f"variance {scene.variance:.3g} (standard deviation {sigma:.3g}); accuracy left {EPS * sigma:.1e}"
+            )
         self.channels.set_value(scene.channels)
         self.coalition.set_value(scene.coalition)
         self.bound.set_value(scene.bound)
@@ -214,8 +222,8 @@ class Learns:
         least = "The smallest mask" if mask.smallest else "A mask that does, though a smaller one may"
         self.found.set_content(
             f"<p>{least}: variance <b data-testid='variance'>{variance:.3g}</b>, against {words.escape(mask.against)}. "
-            f"Messages then add at most {scene.bound:g} nats ({words.narrows(scene.bound)} of an interval) to what the mean "
-            f"tells. The accuracy left is {mask.accuracy:.1e}.</p>"
+            f"Messages then add at most {scene.bound:g} nats ({words.narrows(scene.bound)} of an interval) to what the "
+            f"mean tells. The accuracy left is {mask.accuracy:.1e}.</p>"
         )
 
     async def _suggest(self) -> None:
@@ -234,8 +242,8 @@ class Learns:
             ).classes("small")
             pairs = [tuple(scene.names.index(str(end)) for end in edge) for edge in found.edges]
             for i, j in pairs:
-                ui.button(f"Add {scene.names[i]} – {scene.names[j]}", on_click=lambda i=i, j=j: self._join([(i, j)])).props(
-                    "outline dense no-caps icon=add padding='2px 10px'")  # fmt: skip
+                add = ui.button(f"Add {scene.names[i]} – {scene.names[j]}", on_click=partial(self._join, [(i, j)]))
+                add.props("outline dense no-caps icon=add padding='2px 10px'")
             if len(pairs) > 1:
                 ui.button("Add all", on_click=lambda: self._join(pairs)).props("flat dense no-caps")
 
@@ -261,7 +269,7 @@ class _waiting:
         self.button.props(remove="loading").enable()
 
 
-def _row(report: Report, scene: Scene, i: int) -> list[Any]:
+def _row(report: Report, scene: Scene, i: int) -> list[str]:
     if i in scene.corrupt and report.coalitions is None:
         return [f"{scene.names[i]} (corrupt)", "-", "-", "-", "-"]
     total, excess, floor = (float(values[i]) for values in (report.leakage, report.excess, report.floor))
@@ -271,8 +279,8 @@ def _row(report: Report, scene: Scene, i: int) -> list[Any]:
 def _legend() -> None:
     bar = f"linear-gradient(90deg, {', '.join(SCALE)})"
     ui.html(
-        f"<div class='legend'><span><i class='bar' style='background: {bar}'></i>messages add 1e-6 … 1 nats (0.0001 % … 63 % "
-        "of an interval)</span><span><i class='square'></i>corrupt</span><span><i class='ring'></i>disclosed</span>"
-        "<span><i class='group'></i>their exact sum is learned</span></div>",
+        f"<div class='legend'><span><i class='bar' style='background: {bar}'></i>messages add 1e-6 … 1 nats (0.0001 % "
+        "… 63 % of an interval)</span><span><i class='square'></i>corrupt</span>"
+        "<span><i class='ring'></i>disclosed</span><span><i class='group'></i>their exact sum is learned</span></div>",
         sanitize=False,
     )

@@ -49,8 +49,9 @@ class Playground:
                 self.view.edits(session)
                 self._player()
                 ui.html(
-                    "<div class='legend'><span><i class='awake'></i>awake</span><span>arrow: a message, padded; dashed: lost"
-                    "</span><span>darker: nearer to the mean</span><span><i class='square'></i>corrupt</span></div>",
+                    "<div class='legend'><span><i class='awake'></i>awake</span><span>arrow: a message, padded; "
+                    "dashed: lost</span><span>darker: nearer to the mean</span>"
+                    "<span><i class='square'></i>corrupt</span></div>",
                     sanitize=False,
                 )
                 self._plots()
@@ -87,7 +88,10 @@ class Playground:
         heading("Mask", words.MASK)
         self.masked = ui.switch("Hide messages behind a mask", value=scene.variance is not None, on_change=self._settle)
         self.variance = ui.slider(
-            min=math.log10(VARIANCES[0]), max=math.log10(VARIANCES[1]), step=0.1, value=math.log10(scene.variance or 1e6)
+            min=math.log10(VARIANCES[0]),
+            max=math.log10(VARIANCES[1]),
+            step=0.1,
+            value=math.log10(scene.variance or 1e6),
         ).props('aria-label="Variance of the mask, power of ten"')
         self.variance.on("change", self._settle)
         self.size = ui.label().classes("small soft")
@@ -153,7 +157,7 @@ class Playground:
             with ui.element("div"):
                 self.beliefs = Plot(
                     "Beliefs", "iteration", "belief (units of the data)",
-                    tip="What everybody believes the mean to be; each party knows its own. Everything runs into the exact mean.",
+                    tip="What everybody believes the mean to be; each party knows its own. All run into the mean.",
                 )  # fmt: skip
             with ui.element("div"):
                 self.residual = Plot(
@@ -177,12 +181,15 @@ class Playground:
         self.grid.on("cellValueChanged", self._edited, ["rowIndex", "colId", "newValue", "data"])
         self.sum = ui.label().classes("small soft").props('data-testid="mean"')
         with self.sum:
-            ui.tooltip("The sum over all, divided by how many there are: what everybody is told at the end, and nothing else.")
+            ui.tooltip(
+                "The sum over all, divided by how many there are: what everybody is told at the end, and nothing else."
+            )
 
     def _edited(self, event: events.GenericEventArguments) -> None:
         said = event.args if isinstance(event.args, dict) else {}
-        data = said.get("data") if isinstance(said.get("data"), dict) else {}
-        i, column, value = data.get("party"), said.get("colId"), said.get("newValue")
+        data: Any = said.get("data")
+        i: Any = data.get("party") if isinstance(data, dict) else None
+        column, value = said.get("colId"), said.get("newValue")
 
         def edit(scene: Scene) -> Scene:
             return scene.renamed(i, value or "") if column == "name" else scene.holding(i, value)
@@ -203,7 +210,10 @@ class Playground:
         self._follow(scene)
         if before is None or (before.names, before.numbers) != (scene.names, scene.numbers):
             self._fill_grid(scene)
-        tips = [f"{name} holds {number:g}.\nWho knows it: {name} alone." for name, number in zip(scene.names, scene.numbers, strict=True)]
+        tips = [
+            f"{name} holds {number:g}.\nWho knows it: {name} alone."
+            for name, number in zip(scene.names, scene.numbers, strict=True)
+        ]
         self.view.draw([node_of(scene, i, tips[i]) for i in range(scene.n)], edges_of(scene))
         same = before is not None and replace(scene, **{name: getattr(before, name) for name in LOOKS}) == before
         if same and self.played is not None:
@@ -238,7 +248,7 @@ class Playground:
                 for i, name in enumerate(scene.names)
             ]
         else:
-            some = {"largest": np.nanmax, "middle": np.nanmedian, "smallest": np.nanmin}
+            some: dict[str, Any] = {"largest": np.nanmax, "middle": np.nanmedian, "smallest": np.nanmin}
             curves = [
                 Curve(f"{name} of {scene.n}", k[1:], of(found.x[1:], axis=1).tolist(), colour)
                 for (name, of), colour in zip(some.items(), COLOURS, strict=False)
@@ -281,7 +291,7 @@ class Playground:
             at = int(self.played.iterations[self.frame])
             self.session.change(lambda scene: replace(scene, at=at), remember=False)
 
-    def _scrubbed(self, event: events.ValueChangeEventArguments) -> None:
+    def _scrubbed(self, event: events.ValueChangeEventArguments[Any]) -> None:
         if not self.following and event.value is not None and self.played is not None:
             self._pause()
             self._move_to(int(event.value))
@@ -307,5 +317,5 @@ class Playground:
             return
         self._move_to(self.frame + 1)
 
-    def _set_speed(self, event: events.ValueChangeEventArguments) -> Any:
+    def _set_speed(self, event: events.ValueChangeEventArguments[Any]) -> Any:
         self.timer.interval = 1 / event.value
