@@ -28,7 +28,6 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli.app import app
-from sottovoce.cli.read_file import read_file
 from sottovoce.costs import Cost
 from sottovoce.data.csv_rows import read_one_per_party
 from sottovoce.data.problem_file import read_problem_file
@@ -36,6 +35,7 @@ from sottovoce.errors import SottovoceError
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
 from sottovoce.statistics.at_one_party import OPTIONS, Spec, checked_rows
+from sottovoce.statistics.either_file import read_file
 from sottovoce.statistics.statistic_file import read_statistic_file
 
 NUMBER, CELL = 918273.645, "SECRET-CELL"

@@ -94,9 +94,9 @@ def audit(
     from ..errors import InvalidInput
     from ..privacy import Snapshot, Transcript, Verdict, Worst
     from ..privacy.answers.verdict import DELTA
+    from ..statistics.either_file import read_file
     from .audit_answer import audit_notes, audited_dict, print_report
     from .audit_run import audit_cost, audit_statistic
-    from .read_file import read_file
 
     if corrupt is not None and max_corrupt is not None:
         raise InvalidInput("give one of --corrupt and --max-corrupt: each says who is corrupt.")

@@ -85,7 +85,7 @@ def solve(
 
 def _solve(path: Path, json: bool, plot: Path | None, seed: int | None, out: Path | None) -> int:
     from ..data.problem_file import ProblemFile
-    from .read_file import read_file
+    from ..statistics.either_file import read_file
 
     file = read_file(path, seed)
     record = plot is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -49,7 +50,7 @@ def studio(
             from ..studio.live_run import LiveRun
 
             live = stack.enter_context(LiveRun(cluster))
-        serve(
+        ended_by = serve(
             scene,
             host=host,
             port=port,
@@ -63,4 +64,4 @@ def studio(
             ),
             until_closed=framed,
         )
-    return 0
+    return 0 if ended_by in (0, signal.SIGINT) else 128 + ended_by

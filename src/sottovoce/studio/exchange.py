@@ -12,12 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..data.problem_file import ProblemFile, read_problem_file
+from ..data.problem_file import ProblemFile
 from ..errors import InvalidFile, InvalidInput, MissingExtra
 from ..files.toml_text import toml, toml_key
 from ..network import Network
 from ..pdmm.masks import GaussianMask
-from ..statistics.statistic_file import StatisticFile, read_statistic_file
+from ..statistics.either_file import read_file
 from .scene import LONGEST, MOST, VARIANCES, Scene, first_scene, names_of, numbers_of, party_names
 
 LARGEST = 500_000  # bytes of a file
@@ -123,10 +123,7 @@ def from_problem_file(path: Path, scene: Scene | None = None) -> tuple[Scene, st
     """The scene of a problem file, and what to say of it: one that asks for another thing than the mean of a number per
     party lends its network, its names and its mask."""
     scene = first_scene() if scene is None else scene
-    file: ProblemFile | StatisticFile
-    with path.open("rb") as stream:
-        statistic = "statistic" in tomllib.load(stream) if path.stat().st_size < 2**24 else False
-    file = read_statistic_file(path) if statistic else read_problem_file(path)
+    file = read_file(path)
     network = file.problem.network if isinstance(file, ProblemFile) else file.network
     names = names_of(network)
     numbers = numbers_of(file.problem) if isinstance(file, ProblemFile) else None

@@ -103,6 +103,12 @@ def _copied(session: Session) -> None:
     ui.notify("The link is in the clipboard, and in the address bar.", type="info")
 
 
+class Slider(ui.slider):
+    """A slider that stays in the hand: the server does not echo what it was just told."""
+
+    LOOPBACK = False
+
+
 @contextmanager
 def columns(three: bool = True) -> Iterator[tuple[Any, Any, Any]]:
     """Controls to the left, the picture in the middle, what it means to the right."""

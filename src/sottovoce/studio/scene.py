@@ -123,6 +123,7 @@ class Scene:
             _whole(getattr(self, name), 0, most, name)
         _whole(self.coalition, 1, 3, "the number of corrupt parties")
         _within(self.bound, 1e-9, 10, "the bound, in nats,")
+        object.__setattr__(self, "edges", _sorted(self.edges))  # so that equal networks are equal scenes
         self.network  # noqa: B018  (refuses what is not connected, loops, and edges that come twice)
 
     # What the library makes of it
@@ -156,6 +157,10 @@ class Scene:
     def mean(self) -> float:
         """The exact answer, which only a simulation can compute at once."""
         return math.fsum(self.numbers) / self.n
+
+    def differs(self, other: Scene) -> set[str]:
+        """In which of its fields it is another."""
+        return {name for name in FIELDS if getattr(self, name) != getattr(other, name)}
 
     # Edits
 

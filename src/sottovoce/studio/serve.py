@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from ..errors import InvalidInput, MissingExtra
@@ -41,7 +44,7 @@ def serve(
     live: Any = None,
     ready: Callable[[str], None] = lambda address: None,
     until_closed: bool = False,
-) -> None:
+) -> int:
     """Serve the studio until it is interrupted.
 
     Parameters
@@ -64,6 +67,11 @@ def serve(
         Told the address once it answers.
     until_closed
         End when standard input does: whoever started this process is gone.
+
+    Returns
+    -------
+    int
+        The number of the signal that ended it, or 0.
 
     Raises
     ------
@@ -99,18 +107,30 @@ def serve(
             threading.Thread(target=opened, args=(address,), daemon=True).start()
 
     server.begun = begun
-    server.run(sockets=[listening])
+    before = signal.signal(signal.SIGHUP, server.handle_exit)  # of a terminal that is closed
+    try:
+        server.run(sockets=[listening])
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    return server.ended_by
 
 
 class Server(uvicorn.Server):
     """That says when it answers."""
 
     begun: Callable[[], None]
+    ended_by = 0  # the signal, or 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self.begun()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End in order: the default would leave what belongs to the process behind."""
+        self.ended_by = self.ended_by or sig
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
     def end_with_input(self) -> None:
         sys.stdin.buffer.read()
@@ -133,10 +153,11 @@ def bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         why = error.strerror or str(error)
-        raise InvalidInput(
-            f"port {port} of {host} cannot be used: {why}. Another studio may run there; take another with --port, or "
-            "--port 0 for any."
-        ) from None
+        cure = {
+            errno.EADDRINUSE: " Another studio may run there; take another with --port, or --port 0 for any.",
+            errno.EADDRNOTAVAIL: " This machine has no such address; 127.0.0.1 is the machine alone, 0.0.0.0 all it has.",
+        }.get(error.errno or 0, " Take another with --port, or --port 0 for any.")
+        raise InvalidInput(f"port {port} of {host} cannot be used: {why}.{cure}") from None
     return listening
 
 

@@ -15,12 +15,12 @@ from ...privacy.answers.verdict import headline
 from .. import words
 from ..audits import SCALE, audited, calibrated, drawing, order, suggested, worst
 from ..layout import Cell, columns, facts, heading
+from ..mask_control import MaskControl
 from ..network_view import NetworkView, edges_of, node_of
 from ..scene import VARIANCES, Scene
 from ..session import Session, complain, computed
 from ..tools import hand_keys, hand_tools, network_tools
 
-EPS = 2.0**-52  # of float64
 SHOWN = 200  # rows of the table
 
 
@@ -48,26 +48,7 @@ class Learns:
 
     def _mask(self) -> None:
         scene = self.session.scene
-        heading("Mask", words.MASK)
-        self.masked = ui.switch("Hide messages behind a mask", value=scene.variance is not None)
-        self.variance = ui.slider(
-            min=math.log10(VARIANCES[0]),
-            max=math.log10(VARIANCES[1]),
-            step=0.1,
-            value=math.log10(scene.variance or 1e6),
-        ).props('aria-label="Variance of the mask, power of ten"')
-        self.accuracy = ui.label().classes("small soft")
-        with self.accuracy:
-            ui.tooltip(words.ACCURACY)
-
-        def settle() -> None:
-            chosen = float(f"{10**self.variance.value:.4g}") if self.masked.value else None
-            current = self.session.scene.variance
-            if chosen is None or current is None or abs(math.log10(current) - self.variance.value) > 1e-6:
-                self.session.change(lambda scene: replace(scene, variance=chosen))
-
-        self.masked.on_value_change(settle)
-        self.variance.on("change", settle)  # at the end of a slide
+        MaskControl(self.session)
         heading("Channels", "Open: whoever taps reads every message. Encrypted: the corrupt read their own alone.")
         self.channels = ui.toggle(
             {"open": "open", "encrypted": "encrypted"}, value=scene.channels,
@@ -119,8 +100,7 @@ class Learns:
     def changed(self, before: Scene | None, scene: Scene) -> None:
         """The scene is another."""
         self._follow(scene)
-        moved_only = before is not None and replace(before, places=scene.places) == scene
-        if moved_only and self.report is not None:
+        if before is not None and scene.differs(before) <= {"places"} and self.report is not None:
             self.view.draw(*drawing(scene, self.report))
             return
         self.found.set_content("")
@@ -179,16 +159,6 @@ class Learns:
 
     def _follow(self, scene: Scene) -> None:
         """Controls that follow what was undone, or loaded."""
-        self.masked.set_value(scene.variance is not None)
-        self.variance.set_enabled(scene.variance is not None)
-        if scene.variance is None:
-            self.accuracy.set_text("No mask: messages travel as they are.")
-        else:
-            sigma = math.sqrt(scene.variance)
-            self.variance.set_value(round(math.log10(scene.variance), 6))
-            self.accuracy.set_text(
-                f"variance {scene.variance:.3g} (standard deviation {sigma:.3g}); accuracy left {EPS * sigma:.1e}"
-            )
         self.channels.set_value(scene.channels)
         self.coalition.set_value(scene.coalition)
         self.bound.set_value(scene.bound)

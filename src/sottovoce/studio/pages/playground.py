@@ -11,11 +11,12 @@ from nicegui import events, ui
 
 from .. import words
 from ..frames import closeness, frame_of, frame_words
-from ..layout import columns, heading
+from ..layout import Slider, columns, heading
+from ..mask_control import MaskControl
 from ..network_view import NetworkView, edges_of, node_of
 from ..play import Played, played
 from ..plots import COLOURS, Curve, Line, Plot
-from ..scene import VARIANCES, Scene
+from ..scene import Scene
 from ..session import Session, computed
 from ..tools import hand_keys, hand_tools, network_tools
 
@@ -27,7 +28,7 @@ SCHEDULES = {
 }
 SPEEDS = {1: "1 a second", 4: "4 a second", 12: "12 a second"}
 CURVES = 40  # parties whose curves are drawn one by one
-LOOKS = ("corrupt", "channels", "prior", "at", "coalition", "bound", "places")  # what a run does not hang on
+LOOKS = {"corrupt", "channels", "prior", "at", "coalition", "bound", "places"}  # what a run does not hang on
 
 
 class Playground:
@@ -85,24 +86,12 @@ class Playground:
             control.props("dense outlined").classes("w-full")
         for number in (self.loss, self.theta, self.c, self.seed):
             number.on("change", self._settle)
-        heading("Mask", words.MASK)
-        self.masked = ui.switch("Hide messages behind a mask", value=scene.variance is not None, on_change=self._settle)
-        self.variance = ui.slider(
-            min=math.log10(VARIANCES[0]),
-            max=math.log10(VARIANCES[1]),
-            step=0.1,
-            value=math.log10(scene.variance or 1e6),
-        ).props('aria-label="Variance of the mask, power of ten"')
-        self.variance.on("change", self._settle)
-        self.size = ui.label().classes("small soft")
+        MaskControl(self.session)
 
     def _settle(self) -> None:
         """What the controls say, as a scene."""
         if self.following:
             return
-        variance = None if not self.masked.value else self.session.scene.variance
-        if self.masked.value and (variance is None or abs(math.log10(variance) - self.variance.value) > 1e-6):
-            variance = float(f"{10**self.variance.value:.4g}")
         theta, c, loss, seed = self.theta.value, self.c.value, self.loss.value, self.seed.value
         self.session.change(
             lambda scene: replace(
@@ -112,7 +101,6 @@ class Playground:
                 theta=None if theta is None else float(theta),
                 c=None if c is None else float(c),
                 seed=int(seed or 0),
-                variance=variance,
                 at=0,
             )
         )
@@ -128,13 +116,6 @@ class Playground:
         self.theta.set_value(scene.theta)
         self.c.set_value(scene.c)
         self.seed.set_value(scene.seed)
-        self.masked.set_value(scene.variance is not None)
-        self.variance.set_enabled(scene.variance is not None)
-        if scene.variance is None:
-            self.size.set_text("No mask: messages travel as they are.")
-        else:
-            self.variance.set_value(round(math.log10(scene.variance), 6))
-            self.size.set_text(f"variance {scene.variance:.3g}: pads of about ±{math.sqrt(scene.variance):.3g}")
         self.following = False
 
     def _player(self) -> None:
@@ -145,7 +126,7 @@ class Playground:
             back.props('flat round size=sm aria-label="One step back"')
             step = ui.button(icon="skip_next", on_click=lambda: self._go(self.frame + 1))
             step.props('flat round size=sm aria-label="One step"')
-            self.scrub = ui.slider(min=0, max=1, step=1, value=0, on_change=self._scrubbed)
+            self.scrub = Slider(min=0, max=1, step=1, value=0, on_change=self._scrubbed)
             self.scrub.props('aria-label="Iteration"').classes("grow")
             self.scrub.on("change", self._keep_place)
             self.place = ui.label("").classes("small soft").style("min-width: 116px").props('data-testid="place"')
@@ -215,8 +196,7 @@ class Playground:
             for name, number in zip(scene.names, scene.numbers, strict=True)
         ]
         self.view.draw([node_of(scene, i, tips[i]) for i in range(scene.n)], edges_of(scene))
-        same = before is not None and replace(scene, **{name: getattr(before, name) for name in LOOKS}) == before
-        if same and self.played is not None:
+        if before is not None and scene.differs(before) <= LOOKS and self.played is not None:
             self._draw()
             return
         self.asked += 1
