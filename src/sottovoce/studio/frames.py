@@ -69,7 +69,11 @@ def frame_words(scene: Scene, found: Played, frame: int) -> list[str]:
             else f"Every two neighbours have agreed on random pads of about ±{math.sqrt(scene.variance):.3g}, and each "
             "hides its number behind the sum of its own."
         )
-        return [f"Before anybody speaks, each of {scene.n} parties holds its number and nothing else.", pads]
+        small = (
+            "But the mask is too small to hide these numbers well: it should be about a hundred times as large as they."
+        )
+        told = [f"Before anybody speaks, each of {scene.n} parties holds its number and nothing else.", pads]
+        return [*told, small] if found.hidden is False else told
     sent = found.sent(frame)
     k = int(found.iterations[frame])
     wakes = list(dict.fromkeys(str(sender) for sender, *_ in sent))

@@ -80,6 +80,8 @@ class Played:
         How it ended.
     messages : int
         How many were sent.
+    hidden : bool or None
+        Whether the mask is large against the numbers; None without a mask.
     c, theta : float
         As chosen.
     """
@@ -89,6 +91,7 @@ class Played:
     residual: npt.NDArray[np.float64]
     status: Status
     messages: int
+    hidden: bool | None
     c: float
     theta: float
     _table: Any
@@ -155,4 +158,6 @@ def played(scene: Scene) -> Played:
     for sender, first in zip(*np.unique(table.sender, return_index=True), strict=True):  # who has neighbours, speaks
         asleep[kept > table.iteration[first], number[str(sender)]] = False
     x = np.where(asleep, np.nan, x)
-    return Played(kept, x, result.history["residual"], result.status, result.messages, c, theta, table, ends)
+    return Played(
+        kept, x, result.history["residual"], result.status, result.messages, result.hidden, c, theta, table, ends
+    )

@@ -155,7 +155,7 @@ def bound(host: str, port: int) -> socket.socket:
         why = error.strerror or str(error)
         cure = {
             errno.EADDRINUSE: " Another studio may run there; take another with --port, or --port 0 for any.",
-            errno.EADDRNOTAVAIL: " This machine has no such address; 127.0.0.1 is the machine alone, 0.0.0.0 all it has.",
+            errno.EADDRNOTAVAIL: " This machine has no such address; 127.0.0.1 is it alone, 0.0.0.0 all of its own.",
         }.get(error.errno or 0, " Take another with --port, or --port 0 for any.")
         raise InvalidInput(f"port {port} of {host} cannot be used: {why}.{cure}") from None
     return listening

@@ -215,7 +215,7 @@ class Playground:
         if found is None:
             self.words.set_content("<p>There is no run for these settings.</p>")
             return
-        self.scrub.props(f"max={len(found) - 1}")
+        self.scrub.props(f":max={len(found) - 1}")
         self._draw_plots(scene, found)
         self.frame = min(int(np.searchsorted(found.iterations, scene.at)), len(found) - 1)
         self._draw()
