@@ -6,7 +6,7 @@ FAST := tests/unit tests/runtime/test_frames.py tests/runtime/test_link.py \
 	--ignore-glob='*attacks.py' --ignore-glob='*worst_and_calibrate.py' --ignore-glob='*tune.py' \
 	-k 'not (documentation_runs or gallery_draw or thousand_nodes)'
 
-.PHONY: setup demo test check lint docs wheel bench clean
+.PHONY: setup demo studio test check lint docs wheel bench clean
 
 setup: .venv/ready
 
@@ -19,6 +19,9 @@ setup: .venv/ready
 
 demo: setup
 	@$(BIN)/sottovoce demo
+
+studio: setup
+	@$(BIN)/sottovoce studio
 
 # Three processes for two cores, since many tests wait for real parties; linear algebra has no threads of its own.
 test: lint

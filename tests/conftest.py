@@ -11,10 +11,23 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Refused handshakes are what many tests are about, and gRPC would print each of them. Before it is loaded.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
+import shutil
+from typing import Any
+
 import numpy as np
 import pytest
 
 import sottovoce as sv
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say it loudly where the pages of the studio were seen by no browser."""
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "tests/browser/" in report.nodeid]
+    if skipped:
+        there = "a browser is there" if shutil.which("chromium") else "install it: apt-get install chromium"
+        reasons = sorted({str(report.longrepr[-1]) for report in skipped})
+        terminalreporter.write_sep("!", "THE STUDIO WAS NOT SEEN IN A BROWSER", red=True)
+        terminalreporter.write_line(f"{len(skipped)} browser tests were skipped ({there}): {'; '.join(reasons)}")
 
 
 @pytest.fixture

@@ -166,9 +166,9 @@ def test_files_that_are_none_get_a_sentence_and_change_nothing(page, studio, tmp
         "entity.graphml": ('<!DOCTYPE x [<!ENTITY a "b">]><graphml/>', "DOCTYPE"),
         "path.toml": (
             '[network]\nedge_list = "/etc/passwd"\n[cost]\ntype = "averaging"\nvalues = [1, 2]\n',
-            "other files",
+            "it opens no other files",
         ),
-        "wrong.toml": ("[network]\ngenerator = 3\n", "The table [cost] is missing"),
+        "wrong.toml": ("[network]\ngenerator = 3\n", "the table [cost] is missing"),
     }
     for name, (text, sentence) in bad.items():
         (tmp_path / name).write_text(text)

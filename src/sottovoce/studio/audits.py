@@ -84,10 +84,12 @@ def _quietly(ask: Any, scene: Scene, **how: Any) -> Any:
 
 def shade(value: float) -> int:
     """Which of the colours so many nats have."""
-    if not value > RANGE[0]:
+    if not value > RANGE[0]:  # or not known
         return 0
+    if value >= RANGE[1]:
+        return len(SCALE) - 1
     share = math.log(value / RANGE[0]) / math.log(RANGE[1] / RANGE[0])
-    return min(len(SCALE) - 1, int(share * len(SCALE)))
+    return int(share * len(SCALE))
 
 
 def drawing(scene: Scene, report: Report) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
@@ -95,8 +97,7 @@ def drawing(scene: Scene, report: Report) -> tuple[list[dict[str, Any]], list[di
     lost = disclosed(report)
     nodes = []
     for i in range(scene.n):
-        excess = float(report.excess[i])
-        k = shade(excess) if math.isfinite(excess) else len(SCALE) - 1 if math.isinf(excess) else 0
+        k = shade(float(report.excess[i]))
         text = _inside(report, i)
         worst_case = {"corrupt": False} if report.coalitions is not None else {}
         nodes.append(

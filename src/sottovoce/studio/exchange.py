@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..data.problem_file import ProblemFile
+from ..data.problem_file import KEYS, ProblemFile
 from ..errors import InvalidFile, InvalidInput, MissingExtra
 from ..files.toml_text import toml, toml_key
 from ..network import Network
@@ -22,7 +22,12 @@ from .scene import LONGEST, MOST, VARIANCES, Scene, first_scene, names_of, numbe
 
 LARGEST = 500_000  # bytes of a file
 KINDS = {"txt": "edge list", "graphml": "GraphML", "toml": "problem file"}
-PATHS = ("edge_list", "file", "files", "data", "rows")  # keys of a problem file that name files
+TAKEN = {  # of a problem file that a page brings: nothing that names a file, a query or another machine
+    "network": {*KEYS["network"]} - {"edge_list"},
+    "cost": {"type", "values"},
+    "pdmm": {*KEYS["pdmm"]},
+    "mask": {*KEYS["mask"]},
+}
 MARKUP = ("<!doctype", "<!entity")
 
 
@@ -98,12 +103,14 @@ def _problem(text: str, scene: Scene) -> tuple[Scene, str]:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidFile(f"not valid TOML: {error}.") from None
-    named = sorted(set(_keys(values)) & set(PATHS))
-    if named:
-        raise InvalidInput(
-            f"the file names other files ({', '.join(named)}), and a page reads none. Start the studio with it: "
-            "sottovoce studio problem.toml"
-        )
+    for table, content in values.items():
+        more = sorted(set(content) - TAKEN.get(table, set())) if isinstance(content, dict) else [""]
+        if table not in TAKEN or more:
+            what = f"[{table}] {more[0]}" if table in TAKEN and more[0] else f"[{table}]"
+            raise InvalidInput(
+                f"a page takes [network], [cost] with values, [pdmm] and [mask] of a problem file, and no {what:.60}: "
+                "it opens no other files. Start the studio with this one instead: sottovoce studio problem.toml"
+            )
     with TemporaryDirectory(prefix="sottovoce-") as folder:
         path = Path(folder) / "problem.toml"
         path.write_text(text, encoding="utf-8")
@@ -111,12 +118,6 @@ def _problem(text: str, scene: Scene) -> tuple[Scene, str]:
             return from_problem_file(path, scene)
         except InvalidInput as error:
             raise InvalidFile(str(error).replace(f"{path}", "the file")) from None
-
-
-def _keys(values: Any) -> list[str]:
-    if isinstance(values, dict):
-        return [*values, *(key for value in values.values() for key in _keys(value))]
-    return [key for value in values for key in _keys(value)] if isinstance(values, list) else []
 
 
 def from_problem_file(path: Path, scene: Scene | None = None) -> tuple[Scene, str]:

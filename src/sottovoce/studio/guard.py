@@ -18,6 +18,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 BODY = 2**20  # bytes of a request
+LONG = f"a request may have {BODY:,} bytes."
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'self'; "
@@ -48,16 +49,15 @@ class Guard:
         self.app = app
         self.hosts = {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
         self.origins = {f"http://{host}" for host in self.hosts}
-        ancestors = "*" if framed else "'self'"
-        self.policy = f"{POLICY}; frame-ancestors {ancestors}"
+        self.policy = POLICY if framed else f"{POLICY}; frame-ancestors 'self'"  # notebooks have many schemes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        why = self.refusal(scope)
+        status, why = self.refusal(scope)
         if why:
-            await refuse(scope, receive, send, 403, why)
+            await refuse(scope, receive, send, status, why)
             return
         if scope["type"] == "websocket":
             await self.app(scope, receive, send)
@@ -65,21 +65,21 @@ class Guard:
         try:
             await self.app(scope, Bounded(receive), self.with_policy(send))
         except TooLarge:
-            await refuse(scope, receive, send, 413, f"a request may have {BODY:,} bytes.")
+            await refuse(scope, receive, send, 413, LONG)
 
-    def refusal(self, scope: Scope) -> str:
-        """Why a request is not answered; empty where it is."""
+    def refusal(self, scope: Scope) -> tuple[int, str]:
+        """Why a request is not answered, and its status; an empty text where it is."""
         given: dict[bytes, list[str]] = {}
         for name, value in scope["headers"]:
             given.setdefault(name.lower(), []).append(value.decode("latin-1").lower())
         host = given.get(b"host", [])
         if len(host) != 1 or host[0] not in self.hosts:
-            return f"this studio is called {' or '.join(sorted(self.hosts))}; the request names another host."
+            return 403, f"this studio is called {' or '.join(sorted(self.hosts))}; the request names another host."
         if any(origin not in self.origins for origin in given.get(b"origin", [])):
-            return "the request comes from a page of another site."
+            return 403, "the request comes from a page of another site."
         if any(not size.isdecimal() or int(size) > BODY for size in given.get(b"content-length", [])):
-            return f"a request may have {BODY:,} bytes."
-        return ""
+            return 413, LONG
+        return 200, ""
 
     def with_policy(self, send: Send) -> Send:
         """Answers that tell the browser to load nothing from elsewhere, and to tell nobody where it was."""

@@ -198,7 +198,7 @@ class Scene:
         if pair not in self.edges:
             raise InvalidNetwork(f"{self.names[i]} and {self.names[j]} are no neighbours.")
         rest = tuple(edge for edge in self.edges if edge != pair)
-        return self._connected(f"without the edge {self.names[i]} - {self.names[j]}", edges=rest)
+        return self._connected(f"without the edge {self.names[pair[0]]} - {self.names[pair[1]]}", edges=rest)
 
     def without(self, i: int) -> Scene:
         """The same without a party and its edges."""
