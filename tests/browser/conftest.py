@@ -20,7 +20,7 @@ QUIET = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 SHOTS = Path(__file__).parents[2] / "out" / "studio"  # where pictures of pages are left
-HERE = ("http://127.0.0.1:", "http://localhost:", "ws://127.0.0.1:", "data:", "blob:")
+HERE = ("http://127.0.0.1:", "http://localhost:", "ws://127.0.0.1:", "ws://localhost:", "data:", "blob:")
 SAYS = "sottovoce studio: "
 
 

@@ -25,7 +25,9 @@ def shown():
 
 
 def test_a_notebook_embeds_the_problem(page, shown):
-    page.set_content(f"<html><body>{shown._repr_html_()}</body></html>")
+    notebook = f"<html><body>{shown._repr_html_()}</body></html>"
+    page.route("http://localhost:8888/lab", lambda route: route.fulfill(body=notebook, content_type="text/html"))
+    page.goto("http://localhost:8888/lab")
     frame = page.frame_locator("iframe")
     frame.locator("[data-verdict]").wait_for()
     assert "Cat is corrupt" in frame.locator("[data-testid=words]").inner_text()
@@ -34,7 +36,7 @@ def test_a_notebook_embeds_the_problem(page, shown):
     assert scene_at(page).numbers == (3.0, 1.0, 4.0, 1.5)
     again = sv.studio.show(sv.Network.ring(5))
     assert again.address.split("/?")[0].split("/learns")[0] == shown.address.split("/learns")[0]  # one process a kernel
-    assert repr(shown).startswith("Embedded(http://127.0.0.1:")
+    assert repr(shown).startswith("Embedded(http://localhost:")
 
 
 def test_the_process_ends_with_its_kernel():

@@ -144,7 +144,8 @@ def _begun() -> str:
     if not line.startswith(SAYS):
         _end()
         raise SottovoceError("the studio did not begin; run sottovoce studio in a terminal to see why.")
-    _address = line.removeprefix(SAYS).strip().rstrip("/")
+    port = line.strip().rstrip("/").rpartition(":")[2]
+    _address = f"http://localhost:{port}"  # by the name that notebooks have: browsers then take both for one site
     return _address
 
 
