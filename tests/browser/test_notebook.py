@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -24,10 +26,29 @@ def shown():
     shown.close()
 
 
-def test_a_notebook_embeds_the_problem(page, shown):
-    notebook = f"<html><body>{shown._repr_html_()}</body></html>"
-    page.route("http://localhost:8888/lab", lambda route: route.fulfill(body=notebook, content_type="text/html"))
-    page.goto("http://localhost:8888/lab")
+@pytest.fixture
+def notebook_server(shown):
+    """A page of another port of this machine that shows what a notebook shows of an object."""
+
+    class Lab(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = f"<html><link rel=icon href=data:,><body>{shown._repr_html_()}</body></html>".encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Lab)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://localhost:{server.server_port}/"
+    server.shutdown()
+
+
+def test_a_notebook_embeds_the_problem(page, shown, notebook_server):
+    page.goto(notebook_server)
     frame = page.frame_locator("iframe")
     frame.locator("[data-verdict]").wait_for()
     assert "Cat is corrupt" in frame.locator("[data-testid=words]").inner_text()
