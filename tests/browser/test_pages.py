@@ -17,7 +17,7 @@ from sottovoce.studio.scene import first_scene
 
 SHOWN = replace(first_scene(), corrupt=frozenset({2, 5}), at=25)
 READY = {
-    "/": "[data-testid=place]",
+    "/": ".nv-awake",
     "/learns": "[data-verdict]",
     "/compare": "main",
     "/paper": ".plot svg path",
