@@ -151,8 +151,8 @@ def test_without_a_mask_the_table_says_so(problem: Path) -> None:
 
 def test_a_warning_is_one_clean_line_on_stderr(problem: Path) -> None:
     problem.write_text(AVERAGING.replace("1e6", "1e20"))
-    done = process("solve", problem, "--json")
-    assert done.returncode in (0, 1)
+    done = process("solve", problem, "--json", "--seed", 2)  # one that converges; some do not, which is another warning
+    assert done.returncode == 0
     assert json.loads(done.stdout)["parties"]
     assert done.stderr.startswith("warning: rounding at the size of z(0)")
     assert done.stderr.count("\n") == 1
