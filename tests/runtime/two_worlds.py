@@ -14,6 +14,7 @@ import json
 import logging
 import queue
 import random
+import socketserver
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -312,6 +313,8 @@ class World:
         patch.setattr(node_module, "collapsed", noted)
         patch.setattr(NetworkAgreements, "agree", brought)
         patch.setattr(process_module, "Agent", Seen)
+        # A server of metrics looks every half second whether it was told to end, and the still loop waits for it.
+        patch.setattr(socketserver.BaseServer.serve_forever, "__defaults__", (0.01,))
 
     def shift(self, own: EdgeSecrets, stage: int, none: Any) -> Any:
         return self.shifts.get((stage, frozenset((own.own, own.neighbour))), none)
