@@ -68,7 +68,7 @@ def _factorised(quick: bool) -> list[Row]:
 
 
 def _sparse(quick: bool) -> list[Row]:
-    problem = _problem(2_000 if quick else 100_000, 20)
+    problem = _problem(500 if quick else 100_000, 20)
     network = problem.network
     chosen = [network.n // 2]
     tasks = {
