@@ -108,7 +108,7 @@ def test_files_stay_readable():
 
 def test_import_is_light_and_compiles_nothing():
     heavy = ("numba", "matplotlib", "narwhals", "pandas", "networkx", "cvxpy", "rich", "grpc", "cryptography")
-    heavy += ("sklearn",)
+    heavy += ("sklearn", "nicegui")
     code = f"import sys, sottovoce; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -239,11 +239,13 @@ class _waiting:
         self.button.props(remove="loading").enable()
 
 
-def _row(report: Report, scene: Scene, i: int) -> list[str]:
+def _row(report: Report, scene: Scene, i: int) -> list[Cell]:
+    tip = words.about(report, scene, i)
     if i in scene.corrupt and report.coalitions is None:
-        return [f"{scene.names[i]} (corrupt)", "-", "-", "-", "-"]
+        return [(f"{scene.names[i]} (corrupt)", tip), "-", "-", "-", "-"]
     total, excess, floor = (float(values[i]) for values in (report.leakage, report.excess, report.floor))
-    return [scene.names[i], words.narrows(total), words.nats(total), words.nats(excess), words.nats(floor)]
+    told = (words.narrows(total), words.nats(total), words.nats(excess), words.nats(floor))
+    return [(text, tip) for text in (scene.names[i], *told)]
 
 
 def _legend() -> None:
