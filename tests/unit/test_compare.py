@@ -264,6 +264,15 @@ def test_bad_input_gets_a_sentence(given, said):
     assert said in str(error.value)
 
 
+def test_where_somebody_is_cut_off_nats_that_are_given_are_compared_at():
+    found = sv.compare(RING, methods=[TREE, "local noise, Gaussian"], corrupt={1, 3}, nats=0.1, sizes=(), draws=2)
+    assert math.isinf(found.floor)
+    assert math.isinf(found.row(TREE).nats)
+    assert found.row("local noise, Gaussian").nats == pytest.approx(0.1, rel=1e-3)
+    around = [point.nats for point in found.curves["local noise, Gaussian"]]
+    assert min(around) < 0.1 < max(around)
+
+
 def test_by_default_the_corrupt_party_cuts_nobody_off():
     star = sv.Network.star(5)
     hub = int(np.argmax(star.degrees))

@@ -177,7 +177,8 @@ def curve_of(method: Method, problems: Sequence[Problem], target: Target, floor:
     """Error against leakage where the method has a choice, else nothing: its row is the point."""
     if not method.hides:
         return ()
-    low, high = floor * SWEEP[0], min(MOST, floor * SWEEP[1])
+    around = floor if math.isfinite(floor) else target.nats  # somebody is cut off: what was asked for is all there is
+    low, high = around * SWEEP[0], min(MOST, around * SWEEP[1])
     points: list[Point] = []
     for nats in np.geomspace(low, max(high, 2 * low), CURVE):
         at = at_leakage(method, problems[0], Target(target.adversary, target.prior, float(nats)))
