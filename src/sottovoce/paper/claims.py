@@ -21,7 +21,8 @@ from ..privacy.moments.perp_formulas import perp_covariance, perp_variance
 from ..privacy.moments.random_moments import random_variances
 from ..privacy.moments.subspace import Subspace
 from ..privacy.seen import Transcript
-from .experiments import INFORMATION_ITERATIONS, VARIANCE, VARIANCES, Experiment, Progress, exact_curves
+from .exact_figures import exact_curves
+from .experiments import INFORMATION_ITERATIONS, VARIANCE, VARIANCES, Experiment, Progress
 
 HOLDS, CONDITION, FAILS, OPEN = "holds", "holds with a condition", "does not hold", "undecided"
 EPS = float(np.finfo(float).eps)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..costs import Averaging
 from ..costs.base import Array
-from ..errors import InvalidInput, Unsupported, is_number
+from ..errors import InvalidInput, is_number
 from ..network import Network
 from ..pdmm.common_problems import averaging
 from ..pdmm.masks import GaussianMask
@@ -24,16 +24,8 @@ from ..pdmm.reference import Run
 from ..pdmm.schedules import Asynchronous, NodeSchedule, Schedule, Synchronous, Trace, key_of
 from ..pdmm.settings import positive_integer
 from ..pdmm.solve import solve
-from ..privacy.moments.exact_moments import (
-    LinearRun,
-    monte_carlo,
-    play,
-    psi_basis,
-    sequence_variances,
-)
-from ..privacy.moments.information import snapshot_information
-from ..privacy.moments.perp_formulas import perp_variance
-from ..privacy.moments.random_moments import random_variances
+from ..privacy.moments.exact_moments import monte_carlo
+from .exact_figures import attacked, exact_curves, exact_information, exact_variances
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,8 +42,6 @@ ITERATIONS = 200  # Figure 1: as far as double precision can follow the decay to
 VARIANCE_ITERATIONS = 100  # Figure 2
 INFORMATION_ITERATIONS = 150  # Figure 3
 SEED = 1
-
-WIDE = np.longdouble  # keeps the relative precision of curves that decay over many decades
 
 Progress = Callable[[str], None]
 
@@ -213,30 +203,6 @@ def figure1(
     return Panel(data, draw_figure1(data))
 
 
-def exact_curves(
-    experiment: Experiment, theta: float, sigma2: float, iterations: int, dtype: npt.DTypeLike = WIDE
-) -> dict[str, list[float]] | None:
-    """Exact ``x_error``, ``var_z_psi`` and ``var_z_perp``; None where the iteration is not affine."""
-    problem = experiment.problem
-    if problem.quadratic is None:
-        return None
-    schedule = experiment.trace(iterations)
-    run = LinearRun(problem, schedule, theta=theta, c=experiment.c, seed=experiment.seed, dtype=dtype)
-    basis, optimum = psi_basis(problem, dtype), experiment.optimum.astype(dtype)
-    constant = np.concatenate([problem.quadratic.q.ravel(), [1.0]]).astype(dtype)
-    seen: dict[str, list[float]] = {"x_error": [], "var_z_psi": [], "var_z_perp": []}
-    for _ in play(run, iterations):
-        x = run.stacked_x()
-        mean = x[:, run.rows :] @ constant
-        error = np.mean((mean - optimum[:, 0]) ** 2) + sigma2 * np.sum(x[:, : run.rows] ** 2) / len(x)
-        inside = basis.T @ run.M
-        psi = sigma2 * np.sum(inside**2) / run.rows
-        seen["x_error"].append(float(error))
-        seen["var_z_psi"].append(float(psi))
-        seen["var_z_perp"].append(float(sigma2 * np.sum(run.M**2) / run.rows - psi))
-    return seen
-
-
 @dataclass(frozen=True, eq=False)
 class PerDraw(Recorder):
     """Records the mean over the draws of a number per draw, and its standard error."""
@@ -285,23 +251,15 @@ def figure2(
     """
     positive_integer(iterations, "iterations")
     experiment = replace(experiment or Experiment.paper(), **changes)
-    problem, network = experiment.problem, experiment.problem.network
-    mu, k = experiment.schedule.mu(network), np.arange(iterations + 1)
+    mu, k = experiment.schedule.mu(experiment.problem.network), np.arange(iterations + 1)
     curves: dict[str, Any] = {}
     for theta in experiment.thetas:
         progress(f"figure 2, theta = {theta:g}")
-        run: dict[str, Any] = {"theta": theta, "c": experiment.c, "variance": sigma2, "iterations": iterations}
-        curve: dict[str, Any] = {"bound": None, "expected": None}
+        exact = exact_variances(experiment, theta, sigma2, iterations)
+        curve: dict[str, Any] = {"bound": exact["bound"], "expected": exact["expected"]}
         for name, schedule in (("async", experiment.trace(iterations)), ("sync", Synchronous())):
-            curve[name] = sampled_curves(experiment, schedule, theta, sigma2, iterations)["var_z_perp"]
-            curve[name]["exact"] = None
-            if problem.quadratic is not None:
-                exact = sequence_variances(problem, schedule, seed=experiment.seed, **run)
-                curve[name]["exact"] = exact.z_perp.tolist()
-        if mu is not None:
-            curve["bound"] = perp_variance(problem, theta=theta, mu=mu, variance=sigma2, k=k).tolist()
-        if problem.quadratic is not None and experiment.schedule.law and not experiment.schedule.synchronous:
-            curve["expected"] = random_variances(problem, experiment.schedule, **run).z_perp.tolist()
+            sampled = sampled_curves(experiment, schedule, theta, sigma2, iterations)["var_z_perp"]
+            curve[name] = {**sampled, "exact": exact[name]}
         curves[str(float(theta))] = curve
     data = {**experiment.describe(k), "sigma2": sigma2, "mu": mu, "curves": curves}
     from .plots import draw_figure2
@@ -327,25 +285,16 @@ def figure3(
     """
     positive_integer(iterations, "iterations")
     experiment = replace(experiment or Experiment.paper(), **changes)
-    problem, network = experiment.problem, experiment.problem.network
-    if problem.quadratic is None:
-        raise Unsupported(
-            "Figure 3 needs quadratic costs; for others sample and use privacy.research.estimated_information."
-        )
-    node = int(network.degrees.argmax()) if node is None else node
-    if not 0 <= node < network.n:
-        raise InvalidInput(f"node must be in 0 .. {network.n - 1}; got {node}.")
-    honest = int(network.around(node)[0]) if honest_neighbour is None else honest_neighbour
+    node, honest = attacked(experiment.problem.network, node, honest_neighbour)
     curves: dict[str, Any] = {}
     for variance in sigma2:
         progress(f"figure 3, sigma^2 = {variance:g}")
+        exact = exact_information(experiment, theta, variance, iterations, node, honest)
         curves[str(float(variance))] = {}
         for name, schedule in (("async", experiment.trace(iterations)), ("sync", Synchronous())):
             run: dict[str, Any] = {"node": node, "theta": theta, "c": experiment.c, "variance": variance}
-            run["iterations"] = iterations
-            exact = snapshot_information(problem, schedule, honest=[honest], seed=experiment.seed, **run)
-            sampled = sampled_information(experiment, schedule, honest=honest, **run)
-            nats, normalised = exact.nats.tolist(), exact.normalised.tolist()
+            sampled = sampled_information(experiment, schedule, honest=honest, iterations=iterations, **run)
+            nats, normalised = exact[name].nats.tolist(), exact[name].normalised.tolist()
             curves[str(float(variance))][name] = {"nats": nats, "normalised": normalised, **sampled}
     data = {
         **experiment.describe(np.arange(iterations + 1)),

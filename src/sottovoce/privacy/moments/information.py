@@ -64,6 +64,11 @@ class Information:
         ``d > 1`` the geometric mean over independent directions of the share that is not explained, from 1)."""
         return -np.expm1(-2 * self.nats / self.dim)
 
+    @property
+    def narrower(self) -> Array:
+        """``1 - exp(-I/d)``: how much narrower an attacker's 95 % interval for a number of ``S_i`` becomes."""
+        return -np.expm1(-self.nats / self.dim)
+
 
 def snapshot_information(
     problem: Problem,
