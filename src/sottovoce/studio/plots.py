@@ -19,7 +19,7 @@ DIGITS = 6  # that a curve on a screen needs
 POINTS = 400  # of a curve
 TICKS = (
     "v => { const a = Math.abs(v); return a !== 0 && (a >= 1e5 || a < 1e-3) "
-    "? v.toExponential(0).replace('e+', 'e') : String(+v.toPrecision(6)); }"
+    "? v.toExponential(2).replace(/\\.?0+e/, 'e').replace('e+', 'e') : String(+v.toPrecision(6)); }"
 )
 
 
@@ -158,7 +158,7 @@ def _marks(lines: Iterable[Line], colour: str) -> dict[str, Any]:
         data.append({**place, "name": line.name, "lineStyle": {"color": line.colour, "type": [6, 4], "width": 1.5},
                      "label": {"formatter": "{b}", "position": "insideEndTop", "show": bool(line.name),
                                "textBorderWidth": 0, "color": AXIS}})  # fmt: skip
-    return {"symbol": "none", "silent": True, "animation": False, "data": data}
+    return {"symbol": "none", "silent": True, "animation": False, "precision": 12, "data": data}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from nicegui import run, ui
 
@@ -30,6 +31,7 @@ class Session:
         self.future: list[Scene] = []
         self.listeners: list[Callable[[Scene, Scene], None]] = []  # of the scene before and the one now
         self.look = "auto"  # or light, or dark
+        self.extra: dict[str, str] = {}  # what this page alone keeps in its address
 
     def listen(self, listener: Callable[[Scene, Scene], None]) -> None:
         """Call this with every change."""
@@ -75,7 +77,8 @@ class Session:
     def address(self, path: str) -> str:
         """Of a page with this scene."""
         look = "" if self.look == "auto" else f"&look={self.look}"
-        return f"{path}?s={to_link(self.scene)}{look}"
+        own = f"&{urlencode(self.extra)}" if self.extra and path == self.path else ""
+        return f"{path}?s={to_link(self.scene)}{look}{own}"
 
 
 def complain(error: Exception) -> None:
