@@ -1,4 +1,4 @@
-"""The page of comparisons, without a browser: one method after the other gives what ``sv.compare`` does, told honestly."""
+"""The page of comparisons, without a browser: one method after the other gives what ``sv.compare`` gives."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def found():
 
 def test_one_after_the_other_is_all_at_once(found):
     at_once = sv.compare(
-        SCENE.network, methods=list(FEW), corrupt=[SCENE.names[2]], prior=4.0, draws=3, sizes=(), seed=1, progress=False
+        SCENE.network, methods=list(FEW), corrupt=[SCENE.names[2]], prior=4.0, draws=3, sizes=(), seed=SCENE.seed,
+        progress=False,
     )  # fmt: skip
     assert found.to_dict() == at_once.to_dict()
 

@@ -1,4 +1,4 @@
-"""The page of the paper, without a browser: its curves are those of the figures, and its sentences follow the sliders."""
+"""The page of the paper, without a browser: curves are those of the figures, and sentences follow the sliders."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from ..baselines.comparison import EXACT, Comparison, Row, error_words, nats_wor
 from ..baselines.every import every_method
 from ..errors import InvalidInput
 from ..privacy.methods.secrets_and_prior import prior_of as audit_prior
+from .layout import Cell
 from .scene import Scene, _whole, _within
 from .words import narrows, nats
 
@@ -117,7 +118,7 @@ def together(parts: Sequence[Comparison]) -> Comparison:
 
 # What is told
 
-HEADER = [
+HEADER: list[Cell] = [
     "method",
     ("error", "The mean of (x − exact)² over parties and draws, in squares of the numbers' unit; exact where it is "
               "rounding. Everybody gets an answer that is so far off."),
@@ -131,9 +132,9 @@ HEADER = [
 ]  # fmt: skip
 
 
-def table_rows(found: Comparison) -> list[list[object]]:
+def table_rows(found: Comparison) -> list[list[Cell]]:
     """A row a method, as people read it."""
-    rows: list[list[object]] = []
+    rows: list[list[Cell]] = []
     for row in found.rows:
         error = error_words(row.error, row.stderr, found.settings["prior"]) if row.converged else "not reached"
         told = f"{row.kind}: {row.told}"

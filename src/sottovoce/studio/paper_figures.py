@@ -17,6 +17,7 @@ from .plots import AXIS, COLOURS, DASHES, Curve, Line
 from .scene import Scene
 
 KEPT = 64  # curves that a page remembers
+FEW = 120  # edges up to which all pairs of neighbours are looked at: beyond, that takes seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,8 @@ class Exact:
         return dict(self.variances(experiment, controls.theta, controls.sigma2, controls.iterations))
 
     def _figure3(self, experiment: Experiment, controls: PaperControls, node: int, honest: int) -> dict[Any, Any]:
-        found: dict[Any, Any] = {"pairs": self.pairs(experiment, controls.theta)}
+        few = experiment.problem.network.m <= FEW
+        found: dict[Any, Any] = {"pairs": self.pairs(experiment, controls.theta) if few else None}
         for sigma2 in sorted({controls.less, controls.more}):
             found[sigma2] = {
                 **self.information(experiment, controls.theta, sigma2, controls.iterations, node, honest),

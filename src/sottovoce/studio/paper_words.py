@@ -144,7 +144,7 @@ def figure3_words(found: Found) -> list[Said]:
             "synchronous one."
         )
     told = Said(f"{whom}, and look at one iteration. {' '.join(ends)} Beforehand a number is N(0, 1), as in the paper.")
-    return [told, _noise(found, low, high), _reveals(found), _every_pair(found), _transcript(found, low)]
+    return [told, _noise(found, low, high), _reveals(found), *_every_pair(found), _transcript(found, low)]
 
 
 def _noise(found: Found, low: float, high: float) -> Said:
@@ -166,9 +166,11 @@ def _reveals(found: Found) -> Said:
     )
 
 
-def _every_pair(found: Found) -> Said:
+def _every_pair(found: Found) -> list[Said]:
     claim = found.values["pairs"]
-    return Said(f"{claim.because} (σ² = 1)", "the same, for all pairs of neighbours", claim.verdict)
+    if claim is None:
+        return []
+    return [Said(f"{claim.because} (σ² = 1)", "the same, for all pairs of neighbours", claim.verdict)]
 
 
 def _transcript(found: Found, sigma2: float) -> Said:

@@ -220,7 +220,7 @@ class Compare:
         self.words.set_content(
             "".join(f"<p>{words.escape(said)}</p>" for said in (f"{who} {best}", " ".join(others)) if said)
         )
-        self.table.set_content(facts(table_rows(found), HEADER))  # type: ignore[arg-type]
+        self.table.set_content(facts(table_rows(found), HEADER))
 
     def _save(self) -> None:
         if self.found is not None:

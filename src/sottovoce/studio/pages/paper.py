@@ -13,7 +13,7 @@ from ...errors import SottovoceError
 from ...paper.experiments import THETAS
 from .. import paper_controls as controls_of
 from .. import words
-from ..layout import columns, heading
+from ..layout import Slider, columns, heading
 from ..network_view import NetworkView
 from ..paper_controls import AXES, FIGURES, GRAPHS, PLAIN, PaperControls
 from ..paper_figures import Exact, Found
@@ -111,7 +111,7 @@ class Paper:
     ) -> Callable[[float], Awaitable[None]]:  # fmt: skip
         """A slider whose label says its value; ``scale`` leads from its place to the value. What it returns puts it."""
         said = ui.label(f"{label} = {value:g}").classes("small").props(f'data-testid="{name}"')
-        slider = ui.slider(min=span[0], max=span[1], step=span[2], value=place(value)).props(f'aria-label="{label}"')
+        slider = Slider(min=span[0], max=span[1], step=span[2], value=place(value)).props(f'aria-label="{label}"')
         if tip:
             with said:
                 ui.tooltip(tip)
