@@ -6,7 +6,7 @@ FAST := tests/unit tests/runtime/test_frames.py tests/runtime/test_link.py \
 	--ignore-glob='*attacks.py' --ignore-glob='*worst_and_calibrate.py' --ignore-glob='*tune.py' \
 	-k 'not (documentation_runs or gallery_draw or thousand_nodes)'
 
-.PHONY: setup demo studio test suite check lint style types docs wheel bench clean
+.PHONY: setup demo studio test suite check lint style types docs studio-pictures wheel bench clean
 
 setup: .venv/ready
 
@@ -51,6 +51,11 @@ docs: setup
 	rm -rf docs/reference/api/generated
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
 	@echo docs/_build/html/index.html
+
+# Those of docs/guides/studio.md, as the browser tests have just seen the pages.
+studio-pictures: setup
+	$(BIN)/python -m pytest tests/browser
+	for page in playground learns compare paper live; do cp out/studio/$$page-light-1280.png docs/images/studio-$$page.png; done
 
 # dist/sottovoce-*.whl, to install on machines that have no checkout.
 wheel: setup

@@ -11,7 +11,7 @@ import sottovoce as sv
 from browser.acts import until
 from sottovoce.baselines.comparison import nats_words
 from sottovoce.studio.link import to_link
-from sottovoce.studio.scene import generated
+from sottovoce.studio.making import generated
 
 SCENE = replace(generated("ring", 6, seed=1), corrupt=frozenset({2}), prior=4.0)
 FEW = ["local noise, Gaussian", "Shamir", "tree sum"]

@@ -12,8 +12,9 @@ import sottovoce as sv
 from browser.acts import middle, nudge, party, scene_at, until, visit
 from sottovoce.studio import words
 from sottovoce.studio.audits import audited, calibrated, suggested, worst
+from sottovoce.studio.making import generated
 from sottovoce.studio.play import steps_of
-from sottovoce.studio.scene import Scene, generated
+from sottovoce.studio.scene import Scene
 
 # A kite with a tail: Eve's only neighbour is Dan, who also cuts her off.
 KITE = Scene(

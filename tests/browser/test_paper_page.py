@@ -9,7 +9,7 @@ import numpy as np
 from browser.acts import nudge, party
 from sottovoce import paper
 from sottovoce.studio.link import to_link
-from sottovoce.studio.scene import generated
+from sottovoce.studio.making import generated
 
 
 def wait_for(page, testid: str, text: str) -> None:

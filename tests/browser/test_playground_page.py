@@ -13,8 +13,8 @@ import pytest
 import sottovoce as sv
 from browser.acts import nudge, party, scene_at, until, visit
 from sottovoce.studio.frames import short
+from sottovoce.studio.making import generated
 from sottovoce.studio.play import played, steps_of
-from sottovoce.studio.scene import generated
 
 SCENE = replace(generated("ring", 6, seed=5), variance=1e8, seed=7)
 

@@ -28,7 +28,7 @@ from sottovoce.studio.comparing import (
     verdict,
 )
 from sottovoce.studio.comparison_plot import looks_of
-from sottovoce.studio.scene import generated
+from sottovoce.studio.making import generated
 
 SCENE = replace(generated("ring", 6, seed=1), corrupt=frozenset({2}), prior=4.0)
 FEW = ("subspace perturbation", "local noise, Gaussian", "tree sum", "ADMM")

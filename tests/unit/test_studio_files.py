@@ -10,7 +10,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.errors import InvalidInput
 from sottovoce.studio.exchange import LARGEST, exported, from_problem_file, imported
-from sottovoce.studio.scene import first_scene, generated
+from sottovoce.studio.making import first_scene, generated
 
 SCENE = replace(
     generated("watts_strogatz", 9, seed=3),

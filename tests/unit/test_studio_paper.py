@@ -13,10 +13,10 @@ import sottovoce as sv
 from sottovoce import paper
 from sottovoce.errors import InvalidInput
 from sottovoce.paper.claims import FAILS, HOLDS
+from sottovoce.studio.making import first_scene, generated
 from sottovoce.studio.paper_controls import PLAIN, PaperControls, experiment_of, from_query, pair_of
 from sottovoce.studio.paper_figures import Exact, figure1_curves, figure2_curves, figure3_curves, figure3_lines
 from sottovoce.studio.paper_words import figure_words
-from sottovoce.studio.scene import first_scene, generated
 from sottovoce.studio.session import Session
 
 SCENE = first_scene()

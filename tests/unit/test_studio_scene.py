@@ -15,18 +15,8 @@ from hypothesis import strategies as st
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, InvalidNetwork
 from sottovoce.studio.link import LONGEST, UNPACKED, from_link, to_link
-from sottovoce.studio.scene import (
-    FIELDS,
-    MOST,
-    SCHEDULES,
-    Scene,
-    first_scene,
-    generated,
-    numbers_of,
-    party_names,
-    places_of,
-    scene_of,
-)
+from sottovoce.studio.making import first_scene, generated, numbers_of, places_of, scene_of
+from sottovoce.studio.scene import FIELDS, MOST, SCHEDULES, Scene, party_names
 from sottovoce.studio.tools import FAMILIES
 
 SQUARE = Scene(

@@ -25,8 +25,9 @@ from sottovoce.studio.audits import (
     worst,
 )
 from sottovoce.studio.frames import closeness, frame_of, frame_words, short
+from sottovoce.studio.making import generated
 from sottovoce.studio.play import Lossy, played, schedule_of, steps_of
-from sottovoce.studio.scene import MOST, SCHEDULES, Scene, generated
+from sottovoce.studio.scene import MOST, SCHEDULES, Scene
 
 PATH = Scene(
     names=("Ada", "Bo", "Cy", "Dee", "Eli"),

@@ -40,7 +40,7 @@ def studio(
       sottovoce studio --no-browser --port 0
     """
     from ..studio.exchange import from_problem_file
-    from ..studio.scene import first_scene
+    from ..studio.making import first_scene
     from ..studio.serve import serve
 
     scene, notice = (first_scene(), "") if problem is None else from_problem_file(problem)

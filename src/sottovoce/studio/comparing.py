@@ -16,8 +16,9 @@ from ..baselines.comparison import EXACT, Comparison, Row, error_words, nats_wor
 from ..baselines.every import every_method
 from ..errors import InvalidInput
 from ..privacy.methods.secrets_and_prior import prior_of as audit_prior
+from .checks import whole, within
 from .layout import Cell
-from .scene import Scene, _whole, _within
+from .scene import Scene
 from .words import narrows, nats
 
 PARTIES = 60  # on a ring of so many all methods take a minute, on denser graphs some ten seconds
@@ -42,9 +43,9 @@ class Asked:
     def __post_init__(self) -> None:
         if not set(self.methods) <= set(METHODS):
             raise InvalidInput("a method that is asked for is not known here; load the page again.")
-        _whole(self.draws, *DRAWS, "the number of draws")
+        whole(self.draws, *DRAWS, "the number of draws")
         if self.nats is not None:
-            _within(self.nats, 1e-6, 10, "the leakage to compare at, in nats,")
+            within(self.nats, 1e-6, 10, "the leakage to compare at, in nats,")
 
     def query(self, scene: Scene) -> dict[str, str]:
         """What differs from the first time, for an address."""

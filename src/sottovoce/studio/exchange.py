@@ -18,7 +18,8 @@ from ..files.toml_text import toml, toml_key
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..statistics.either_file import read_file
-from .scene import LONGEST, MOST, VARIANCES, Scene, first_scene, names_of, numbers_of, party_names
+from .making import first_scene, names_of, numbers_of, on_network
+from .scene import LONGEST, MOST, VARIANCES, Scene, party_names
 
 LARGEST = 500_000  # bytes of a file
 KINDS = {"txt": "edge list", "graphml": "GraphML", "toml": "problem file"}
@@ -63,9 +64,9 @@ def _edge_list(text: str, scene: Scene) -> Scene:
         n = max(max(pair) for pair in ends) + 1
         if n > MOST:
             raise InvalidInput(f"a network on this page has 2 to {MOST} parties; this one has {n:,}.")
-        return scene.on(Network.from_edges(n, ends))
+        return on_network(scene, Network.from_edges(n, ends))
     network = Network.from_named_edges([(a, b) for a, b in pairs])
-    return scene.on(network, [network.name(i) for i in range(network.n)])
+    return on_network(scene, network, [network.name(i) for i in range(network.n)])
 
 
 def _graphml(text: str, scene: Scene) -> Scene:
@@ -91,7 +92,7 @@ def _graphml(text: str, scene: Scene) -> Scene:
     network = Network.from_networkx(networkx.convert_node_labels_to_integers(graph))
     held = [data.get("number") for _, data in graph.nodes(data=True)]
     numbers = [float(s) for s in held] if all(isinstance(s, int | float) for s in held) else None
-    new = scene.on(network, names, numbers)
+    new = on_network(scene, network, names, numbers)
     places = [(data.get("x"), data.get("y")) for _, data in graph.nodes(data=True)]
     if all(isinstance(v, int | float) and 0 <= v <= 1 for place in places for v in place):
         new = replace(new, places=tuple((round(float(x), 3), round(float(y), 3)) for x, y in places))
@@ -128,7 +129,7 @@ def from_problem_file(path: Path, scene: Scene | None = None) -> tuple[Scene, st
     network = file.problem.network if isinstance(file, ProblemFile) else file.network
     names = names_of(network)
     numbers = numbers_of(file.problem) if isinstance(file, ProblemFile) else None
-    found = scene.on(network, names, numbers)
+    found = on_network(scene, network, names, numbers)
     said = "" if numbers is not None else (
         f"{path.name} asks for something else than the mean of one number per party. Its network and names are here; "
         "the numbers were drawn for this page."

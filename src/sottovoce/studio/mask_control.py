@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from nicegui import ui
+from nicegui import events, ui
 
 from . import words
 from .layout import Slider, heading
@@ -29,23 +29,28 @@ class MaskControl:
         self.told = ui.label().classes("small soft").props('data-testid="accuracy"')
         with self.told:
             ui.tooltip(words.ACCURACY)
+        self.held = False  # whether a hand moves it: what the server then said would take it out of the hand
         self.follow(session.scene)
-        self.on.on_value_change(self._settle)
-        self.power.on("change", self._settle)  # at the end of a slide
+        self.on.on_value_change(self._switched)
+        self.power.on("change", self._slid)  # at the end of a slide
         session.listen(lambda _, scene: self.follow(scene))
 
-    def _settle(self) -> None:
-        variance = self.session.scene.variance
-        if not self.on.value:
-            variance = None
-        elif not self._shows(variance):
-            variance = float(f"{10**self.power.value:.4g}")
+    def _switched(self, event: events.ValueChangeEventArguments[bool]) -> None:
+        if event.value != (self.session.scene.variance is not None):  # by a hand, and not to follow the scene
+            self._settle(event.value, self.power.value)
+
+    def _slid(self, event: events.GenericEventArguments) -> None:
+        """What the event itself says: the slider's own value may come later."""
+        low, high = (math.log10(bound) for bound in VARIANCES)
+        if isinstance(event.args, int | float) and low <= event.args <= high:
+            self.held = True
+            self._settle(True, float(event.args))
+            self.held = False
+
+    def _settle(self, on: bool, power: float) -> None:
+        variance = float(f"{10**power:.4g}") if on else None
         if variance != self.session.scene.variance:
             self.session.change(lambda scene: replace(scene, variance=variance, at=0))
-
-    def _shows(self, variance: float | None) -> bool:
-        """Whether the slider stands at this variance already: to set it again would take it out of a hand."""
-        return variance is not None and abs(math.log10(variance) - self.power.value) < STEP / 4
 
     def follow(self, scene: Scene) -> None:
         """Show what the scene has, also after an undo or a calibration."""
@@ -55,7 +60,7 @@ class MaskControl:
         if variance is None:
             self.told.set_text("No mask: messages travel as they are.")
             return
-        if not self._shows(variance):
+        if not self.held and abs(math.log10(variance) - self.power.value) > STEP / 4:
             self.power.set_value(round(math.log10(variance), 2))
         sigma = math.sqrt(variance)
         self.told.set_text(f"variance {variance:.3g}: pads of about ±{sigma:.3g}; accuracy left {EPS * sigma:.1e}")

@@ -17,7 +17,8 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.problem import Problem
 from ..privacy.adversary import node_numbers
 from .link import to_link
-from .scene import Scene, first_scene, names_of, scene_of
+from .making import first_scene, names_of, on_network, scene_of
+from .scene import Scene
 
 PAGES = {"playground": "/", "learns": "/learns", "compare": "/compare", "paper": "/paper"}
 BEGINS = 60.0  # seconds that the process may take to begin
@@ -118,7 +119,7 @@ def scene_to_show(problem: Problem | Network | None, mask: GaussianMask | None, 
     if isinstance(problem, Problem):
         network, scene = problem.network, scene_of(problem)
     elif isinstance(problem, Network):
-        network, scene = problem, first_scene().on(problem, names_of(problem))
+        network, scene = problem, on_network(first_scene(), problem, names_of(problem))
     elif problem is None:
         scene = first_scene()
         network = scene.network

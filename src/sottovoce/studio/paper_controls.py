@@ -14,8 +14,9 @@ from ..network import Network
 from ..paper.exact_figures import attacked
 from ..paper.experiments import ITERATIONS, SEED, VARIANCE, VARIANCES, C, Experiment
 from ..pdmm.common_problems import averaging
+from .checks import one_of, whole, within
 from .scene import VARIANCES as MASKS
-from .scene import Scene, _one_of, _whole, _within
+from .scene import Scene
 
 FIGURES = {1: "Figure 1", 2: "Figure 2", 3: "Figure 3"}
 GRAPHS = {"paper": "the paper's", "drawn": "the playground's"}
@@ -64,19 +65,19 @@ class PaperControls:
     axis: str = "iterations"
 
     def __post_init__(self) -> None:
-        _whole(self.figure, 1, 3, "the figure")
-        _within(self.theta, 0.05, 1, "theta")
-        _within(self.sigma2, *MASKS, "the variance of the mask")
-        _within(self.less, *PAIR, "the first variance of Figure 3")
-        _within(self.more, *PAIR, "the second variance of Figure 3")
-        _within(self.c, *STEPS, "c")
-        _whole(self.iterations, *LENGTHS, "the number of iterations")
-        _one_of(self.graph, tuple(GRAPHS), "the graph")
-        _whole(self.seed, 0, 2**32, "the seed")
-        _one_of(self.axis, tuple(AXES), "the axis")
+        whole(self.figure, 1, 3, "the figure")
+        within(self.theta, 0.05, 1, "theta")
+        within(self.sigma2, *MASKS, "the variance of the mask")
+        within(self.less, *PAIR, "the first variance of Figure 3")
+        within(self.more, *PAIR, "the second variance of Figure 3")
+        within(self.c, *STEPS, "c")
+        whole(self.iterations, *LENGTHS, "the number of iterations")
+        one_of(self.graph, tuple(GRAPHS), "the graph")
+        whole(self.seed, 0, 2**32, "the seed")
+        one_of(self.axis, tuple(AXES), "the axis")
         for name in ("node", "honest"):
             if getattr(self, name) is not None:
-                _whole(getattr(self, name), 0, PARTIES - 1, f"the number of the {name} party")
+                whole(getattr(self, name), 0, PARTIES - 1, f"the number of the {name} party")
 
     def query(self) -> dict[str, str]:
         """What differs from the paper, for an address."""

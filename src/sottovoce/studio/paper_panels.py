@@ -8,11 +8,12 @@ from nicegui import ui
 
 from ..paper.claims import CONDITION, FAILS, OPEN
 from . import words
+from .making import first_scene, on_network
 from .network_view import NetworkView, edges_of, node_of
 from .paper_figures import Found, figure1_curves, figure2_curves, figure3_curves, figure3_lines
 from .paper_words import Said
 from .plots import Plot
-from .scene import Scene, first_scene
+from .scene import Scene
 
 CSS = """
 .paper-plots {
@@ -92,7 +93,7 @@ def draw_attack(view: NetworkView, found: Found, scene: Scene) -> None:
     """The network of Figure 3: who is attacked, by whom, and who is honest."""
     network = found.experiment.problem.network
     if found.controls.graph == "paper":
-        scene = first_scene().on(network, [network.name(i) for i in range(network.n)])
+        scene = on_network(first_scene(), network, [network.name(i) for i in range(network.n)])
     nodes = []
     for i in range(network.n):
         corrupt = i in network.around(found.node) and i != found.honest

@@ -11,20 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..data.problem_file import GENERATORS
 from ..errors import InvalidInput, InvalidNetwork
 from ..network import Network
-from ..network.pictures import spring_layout
 from ..pdmm.common_problems import averaging
 from ..pdmm.masks import GaussianMask
 from ..pdmm.problem import Problem
+from .checks import one_of, whole, within
 
 MOST = 200  # parties on a page
 LONGEST = 24  # characters of a name
 LARGEST = 1e12  # of a private number
 VARIANCES = (1e-2, 1e12)  # of a mask
 SCHEDULES = ("synchronous", "asynchronous", "permutations", "edge_reversal")
-APART, PUSHES = 0.13, 60  # of the square: how far marks are kept from each other, and how often they are pushed
 CHANNELS = ("open", "encrypted")
 NAMES = (
     "Ada", "Bo", "Cy", "Dee", "Eli", "Fay", "Gus", "Hal", "Ida", "Jo", "Kit", "Lou", "Max", "Ned", "Ona", "Pia", "Quin",
@@ -96,34 +94,34 @@ class Scene:
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise InvalidInput(f"two parties are called {twice!r}: give one of them another name.")
         for name, number in zip(self.names, self.numbers, strict=True):
-            _within(number, -LARGEST, LARGEST, f"the number of {name}")
+            within(number, -LARGEST, LARGEST, f"the number of {name}")
         for place in self.places:
             for coordinate in place:
-                _within(coordinate, 0, 1, "a place")
+                within(coordinate, 0, 1, "a place")
         if not self.corrupt <= set(range(n)):
             raise InvalidInput(f"corrupt parties are numbers from 0 to {n - 1}.")
         if len(self.corrupt) == n:
             raise InvalidInput("all parties are corrupt: nobody is left to protect. Mark fewer.")
         if self.variance is not None:
-            _within(self.variance, *VARIANCES, "the variance of the mask")
-        _one_of(self.channels, CHANNELS, "channels")
-        _one_of(self.schedule, SCHEDULES, "the schedule")
+            within(self.variance, *VARIANCES, "the variance of the mask")
+        one_of(self.channels, CHANNELS, "channels")
+        one_of(self.schedule, SCHEDULES, "the schedule")
         if self.prior is not None:
-            _within(self.prior, 1e-12, LARGEST**2, "the prior variance")
-        _within(self.loss, 0, 0.9, "the share of lost messages")
+            within(self.prior, 1e-12, LARGEST**2, "the prior variance")
+        within(self.loss, 0, 0.9, "the share of lost messages")
         if self.loss and self.schedule == "edge_reversal":
             raise InvalidInput(
                 "a party that waits for all neighbours waits for ever where a message is lost: no losses."
             )
         if self.theta is not None:
-            _within(self.theta, 0.05, 1, "theta")
+            within(self.theta, 0.05, 1, "theta")
         if self.c is not None:
-            _within(self.c, 1e-6, 1e6, "c")
+            within(self.c, 1e-6, 1e6, "c")
         for name, most in (("seed", 2**32), ("at", 10**6)):
-            _whole(getattr(self, name), 0, most, name)
-        _whole(self.coalition, 1, 3, "the number of corrupt parties")
-        _within(self.bound, 1e-9, 10, "the bound, in nats,")
-        object.__setattr__(self, "edges", _sorted(self.edges))  # so that equal networks are equal scenes
+            whole(getattr(self, name), 0, most, name)
+        whole(self.coalition, 1, 3, "the number of corrupt parties")
+        within(self.bound, 1e-9, 10, "the bound, in nats,")
+        object.__setattr__(self, "edges", sorted_edges(self.edges))  # so that equal networks are equal scenes
         self.network  # noqa: B018  (refuses what is not connected, loops, and edges that come twice)
 
     # What the library makes of it
@@ -171,18 +169,18 @@ class Scene:
     def moved(self, i: int, x: float, y: float) -> Scene:
         """The same with party ``i`` at another place."""
         i = _node(self, i)
-        return replace(self, places=(*self.places[:i], _place(x, y), *self.places[i + 1 :]))
+        return replace(self, places=(*self.places[:i], place(x, y), *self.places[i + 1 :]))
 
     def added(self, x: float, y: float) -> Scene:
         """The same with a party more, a neighbour of the nearest two, and with a number of 0."""
-        at = _place(x, y)
+        at = place(x, y)
         near = sorted(range(self.n), key=lambda i: math.dist(self.places[i], at))[:2]
         return replace(
             self,
             names=(*self.names, _fresh_name(self.names)),
             places=(*self.places, at),
             numbers=(*self.numbers, 0.0),
-            edges=_sorted([*self.edges, *((i, self.n) for i in near)]),
+            edges=sorted_edges([*self.edges, *((i, self.n) for i in near)]),
         )
 
     def joined(self, i: int, j: int) -> Scene:
@@ -190,7 +188,7 @@ class Scene:
         pair = _pair(self, i, j)
         if pair in self.edges:
             raise InvalidNetwork(f"{self.names[i]} and {self.names[j]} are neighbours already.")
-        return replace(self, edges=_sorted([*self.edges, pair]))
+        return replace(self, edges=sorted_edges([*self.edges, pair]))
 
     def cut(self, i: int, j: int) -> Scene:
         """The same without an edge."""
@@ -234,117 +232,18 @@ class Scene:
             raise InvalidInput(f"the number of {self.names[i]} must be a number; got {number!r:.40}.") from None
         return replace(self, numbers=(*self.numbers[:i], value, *self.numbers[i + 1 :]))
 
-    def on(self, network: Network, names: Sequence[str] | None = None, numbers: Sequence[float] | None = None) -> Scene:
-        """The same settings on another network: with drawn numbers where none are given, and nobody corrupt."""
-        return replace(self, **_parties(network, names, numbers, self.seed), corrupt=frozenset(), at=0)
-
-
-def _parties(
-    network: Network, names: Sequence[str] | None, numbers: Sequence[float] | None, seed: int
-) -> dict[str, Any]:
-    """Who they are, where they stand and what they hold, as a scene has it."""
-    if network.n > MOST:
-        raise InvalidInput(f"a network on this page has 2 to {MOST} parties; this one has {network.n:,}.")
-    return {
-        "names": tuple(names or party_names(network.n)),
-        "places": places_of(network),
-        "numbers": drawn_numbers(network.n, seed) if numbers is None else tuple(float(s) for s in numbers),
-        "edges": _sorted(network.edges.tolist()),
-    }
-
 
 def party_names(n: int) -> tuple[str, ...]:
     """Names for people: Ada, Bo, Cy, ..."""
     return tuple(NAMES[i] if i < len(NAMES) else f"{NAMES[i % len(NAMES)]} {i // len(NAMES) + 1}" for i in range(n))
 
 
-def drawn_numbers(n: int, seed: int) -> tuple[float, ...]:
-    """Private numbers to begin with, of one digit after the point: ages of some clients, say."""
-    drawn = np.random.default_rng([seed, n]).normal(50, 12, size=n)
-    return tuple(float(f"{s:.1f}") for s in drawn)
-
-
-def first_scene() -> Scene:
-    """What a page shows that was asked for nothing: the paper's network of ten."""
-    return generated("random_geometric", 10, seed=1)
-
-
-def generated(family: str, n: int, seed: int, scene: Scene | None = None) -> Scene:
-    """A network of a family of ``Network``, with parameters that suit its size."""
-    _one_of(family, tuple(GENERATORS), "the family")
-    _whole(n, 3, MOST, "the number of parties")
-    _whole(seed, 0, 2**32, "the seed")
-    suited: dict[str, Any] = {
-        "n": n,
-        "seed": seed,
-        "p": 0.2 if family == "watts_strogatz" else min(1.0, 2.5 * math.log(n) / n),
-        "degree": min(4 if n > 4 else 2, n - 1),
-        "k": min(4, (n - 1) // 2 * 2),
-        "rows": (rows := max(k for k in range(1, math.isqrt(n) + 1) if n % k == 0)),
-        "columns": n // rows,
-    }
-    network = getattr(Network, family)(**{key: suited[key] for key in GENERATORS[family] if key in suited})
-    return Scene(**_parties(network, None, None, seed)) if scene is None else scene.on(network)
-
-
-def places_of(network: Network) -> tuple[Place, ...]:
-    """Where to draw the parties: the network's own places, or a spring layout, in the unit square."""
-    places = network.positions if network.positions is not None else spring_layout(network)
-    low, high = places.min(axis=0), places.max(axis=0)
-    spread = np.where(high > low, high - low, 1.0)
-    middle = np.where(high > low, 0.0, 0.5)  # a line is drawn through the middle
-    return tuple(_place(x, y) for x, y in _apart((places - low) / spread + middle).tolist())
-
-
-def _apart(places: Any) -> Any:
-    """Pushed from each other until no two marks lie on one another, or nearly."""
-    n = len(places)
-    least = min(APART, 0.7 / math.sqrt(n))
-    for _ in range(PUSHES):
-        away = places[:, None] - places[None]
-        away[np.arange(n), np.arange(n)] = 1.0
-        away += 1e-6 * np.subtract.outer(np.arange(n), np.arange(n))[:, :, None]  # two at one place part, too
-        distance = np.linalg.norm(away, axis=2)
-        push = np.where(distance < least, (least - distance) / distance, 0.0)
-        if not push.any():
-            break
-        places = np.clip(places + 0.3 * np.einsum("ij,ijk->ik", push, away), 0.0, 1.0)
-    return places
-
-
-def names_of(network: Network) -> list[str] | None:
-    """The names of a network's own, as a page can show them; None where it has numbers only."""
-    if network.labels is None:
-        return None
-    return [network.name(i).strip()[:LONGEST] for i in range(network.n)]
-
-
-def scene_of(problem: Problem) -> Scene:
-    """The mean of one number per party as a scene; other problems are refused."""
-    numbers = numbers_of(problem)
-    if numbers is None:
-        raise InvalidInput(
-            "the studio plays the mean of one number per party, sv.averaging(network, s); this problem is another."
-        )
-    return first_scene().on(problem.network, names_of(problem.network), numbers)
-
-
-def numbers_of(problem: Problem) -> list[float] | None:
-    """The private numbers, where every party has one and all want the mean."""
-    from ..costs import Averaging
-
-    kinds = [cost for _, cost in problem.groups]
-    if len(kinds) != 1 or not isinstance(kinds[0], Averaging) or problem.dim != 1 or not problem.consensus:
-        return None
-    return [float(s) for s in np.ravel(kinds[0].s)]
-
-
-def _place(x: float, y: float) -> Place:
+def place(x: float, y: float) -> Place:
     """Inside the square, to a thousandth: what a screen shows."""
     return tuple(round(min(1.0, max(0.0, float(v))), 3) for v in (x, y))  # type: ignore[return-value]
 
 
-def _sorted(edges: Iterable[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+def sorted_edges(edges: Iterable[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     return tuple(sorted((min(pair), max(pair)) for pair in edges))
 
 
@@ -353,7 +252,7 @@ def _fresh_name(taken: Collection[str]) -> str:
 
 
 def _node(scene: Scene, i: Any) -> int:
-    _whole(i, 0, scene.n - 1, "a party")
+    whole(i, 0, scene.n - 1, "a party")
     return int(i)
 
 
@@ -362,23 +261,6 @@ def _pair(scene: Scene, i: Any, j: Any) -> tuple[int, int]:
     if i == j:
         raise InvalidNetwork("an edge joins two parties, not one with itself.")
     return min(i, j), max(i, j)
-
-
-def _within(value: Any, low: float, high: float, what: str) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not low <= value <= high:
-        told = f"{value:.4g}" if number else f"{value!r:.40}"
-        raise InvalidInput(f"{what} must be a number from {low:g} to {high:g}; got {told}.")
-
-
-def _whole(value: Any, low: int, high: int, what: str) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InvalidInput(f"{what} must be a whole number from {low} to {high}; got {value!r:.40}.")
-
-
-def _one_of(value: Any, known: Sequence[str], what: str) -> None:
-    if value not in known:
-        raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {value!r:.40}.")
 
 
 FIELDS = tuple(field.name for field in fields(Scene))

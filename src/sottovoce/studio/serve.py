@@ -25,8 +25,9 @@ except ImportError:
     raise MissingExtra("the studio", "nicegui", "studio") from None
 
 from .guard import BODY, LOOPBACK, Guard
+from .making import first_scene
 from .pages import every_page
-from .scene import Scene, first_scene
+from .scene import Scene
 
 PORT = 8765
 VISITORS = 200  # connections at once

@@ -84,7 +84,14 @@ class Session:
 def complain(error: Exception) -> None:
     """A sentence for a moment, at the foot of the page."""
     text = str(error)
-    ui.notify(text[:1].upper() + text[1:], type="warning", multi_line=True, timeout=8000, close_button="Close")
+    ui.notify(
+        text[:1].upper() + text[1:],
+        type="warning",
+        textColor="white",
+        multi_line=True,
+        timeout=8000,
+        close_button="Close",
+    )
 
 
 async def computed(work: Callable[..., T], *arguments: Any) -> T | None:

@@ -10,8 +10,9 @@ from ..data.problem_file import GENERATORS
 from ..errors import SottovoceError
 from .exchange import KINDS, LARGEST, exported, imported
 from .layout import heading
+from .making import generated
 from .network_view import NetworkView
-from .scene import MOST, generated
+from .scene import MOST
 from .session import Session, complain, computed
 
 FAMILIES = {

@@ -128,7 +128,7 @@ class Playground:
             step.props('flat round size=sm aria-label="One step"')
             self.scrub = Slider(min=0, max=1, step=1, value=0, on_change=self._scrubbed)
             self.scrub.props('aria-label="Iteration"').classes("grow")
-            self.scrub.on("change", self._keep_place)
+            self.scrub.on("change", self._released)
             self.place = ui.label("").classes("small soft").style("min-width: 116px").props('data-testid="place"')
             self.speed = ui.select(SPEEDS, value=4, on_change=self._set_speed)
             self.speed.props('dense borderless aria-label="Speed, in frames"')
@@ -275,6 +275,12 @@ class Playground:
         if not self.following and event.value is not None and self.played is not None:
             self._pause()
             self._move_to(int(event.value))
+
+    def _released(self, event: events.GenericEventArguments) -> None:
+        """What the event itself says: the slider's own value may come later."""
+        if isinstance(event.args, int | float) and self.played is not None:
+            self._move_to(int(max(0, min(event.args, len(self.played) - 1))))
+            self._keep_place()
 
     def _play_or_pause(self) -> None:
         if self.timer.active:
