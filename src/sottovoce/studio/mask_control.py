@@ -35,9 +35,9 @@ class MaskControl:
         self.power.on("change", self._slid)  # at the end of a slide
         session.listen(lambda _, scene: self.follow(scene))
 
-    def _switched(self, event: events.ValueChangeEventArguments[bool]) -> None:
+    def _switched(self, event: events.ValueChangeEventArguments[bool | None]) -> None:
         if event.value != (self.session.scene.variance is not None):  # by a hand, and not to follow the scene
-            self._settle(event.value, self.power.value)
+            self._settle(bool(event.value), self.power.value)
 
     def _slid(self, event: events.GenericEventArguments) -> None:
         """What the event itself says: the slider's own value may come later."""
