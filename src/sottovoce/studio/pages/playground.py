@@ -215,6 +215,7 @@ class Playground:
         if found is None:
             self.words.set_content("<p>There is no run for these settings.</p>")
             return
+        self.near = closeness(scene, found)
         self.scrub.props(f":max={len(found) - 1}")
         self._draw_plots(scene, found)
         self.frame = min(int(np.searchsorted(found.iterations, scene.at)), len(found) - 1)
@@ -242,7 +243,7 @@ class Playground:
         scene, found = self.session.scene, self.played
         if found is None:
             return
-        self.view.show_frame(frame_of(scene, found, self.frame, closeness(scene, found)))
+        self.view.show_frame(frame_of(scene, found, self.frame, self.near))
         k = int(found.iterations[self.frame])
         self.following = True
         self.scrub.set_value(self.frame)
