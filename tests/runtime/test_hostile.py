@@ -143,6 +143,9 @@ def test_strangers_and_impostors_are_not_admitted(tmp_path):
         told = status(cluster, "p1")
         assert set(told["neighbours"].values()) == {"up"}
         assert told["frames_refused"] == 0
+        assert set(told["links"]) == {"p0", "p2"}  # each neighbour alone, and together all that was counted
+        for way in ("sent", "received"):
+            assert sum(link[way] for link in told["links"].values()) == told[f"messages_{way}"] > 0
         undisturbed(trial, cluster)
         assert cluster.log("p1").count(" connected neighbour=p0") == 1
 

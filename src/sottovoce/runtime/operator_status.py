@@ -41,6 +41,9 @@ def status(agent: Agent) -> dict[str, Any]:
         "bytes_received": counts.bytes_received,
         "seconds": agent.seconds,
         "neighbours": {name: agent.transport.state(name) for name in agent.party.links},
+        "links": {
+            name: {"sent": counts.sent_to[name], "received": counts.received_from[name]} for name in agent.party.links
+        },
         "missed": sorted(agent.missing.missed),
         "leaving": agent.departure.status(),
         "lost_links": [[said.by, said.other] for said in agent.fallback.lost.statements.values()],

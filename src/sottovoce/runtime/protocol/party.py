@@ -174,6 +174,7 @@ class Party:
     def received(self, neighbour: str, frame: bytes) -> bool:
         """A frame of a neighbour; True where others should hear of what it changed. A value is for the next wake."""
         self.counts.received += 1
+        self.counts.received_from[neighbour] += 1
         self.counts.bytes_received += len(frame)
         try:
             return self._heard(neighbour, frame)
@@ -383,6 +384,7 @@ class Party:
         frame = link.next_frame(self.news_for(link))
         if frame is not None:
             self.counts.sent += 1
+            self.counts.sent_to[neighbour] += 1
             self.counts.bytes_sent += len(frame)
         return frame
 

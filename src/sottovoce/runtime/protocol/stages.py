@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .frames import Progress, Verdict
 from .link import Complete
@@ -38,6 +39,8 @@ class Counts:
     bytes_sent: int = 0
     bytes_received: int = 0
     refused: int = 0  # frames that broke the protocol
+    sent_to: Counter[str] = field(default_factory=Counter)  # of the messages sent, by neighbour
+    received_from: Counter[str] = field(default_factory=Counter)
 
 
 def progress_of(said: Complete | Verdict) -> Progress:
