@@ -10,7 +10,6 @@ import signal
 import sys
 import time
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -20,12 +19,12 @@ import numpy as np
 from ..costs.base import Array
 from ..errors import InvalidInput
 from ..privacy import Report
-from ..runtime.cluster import Cluster, free_ports
-from ..runtime.plan.plan import Plan, read_plan, write_plan
+from ..runtime.cluster import Cluster
+from ..runtime.demonstration import demo_plan
+from ..runtime.plan.plan import Plan, write_plan
 from .demo_table import FINISHED, KILLED, RESTARTING, STARTING, UP, Seen, as_dict, display, print_summary
 from .terminal import Exit, print_json
 
-WAKES = 60.0  # of a party, a second: slow enough to watch, and to be killed in the middle
 VICTIM = "hospital-3"
 CRASH = (1, 5)  # the agreement, counted from 0, and the wakes in it after which it is killed
 DOWN = 1.0  # seconds until it is started again
@@ -103,14 +102,6 @@ def run_network_demo(json: bool, fast: bool) -> int:
     else:
         print_summary(outcome)
     return 0
-
-
-def demo_plan() -> Plan:
-    """The plan that comes with the package, on ports that are free."""
-    plan = read_plan(Path(str(resources.files("sottovoce.data"))) / "examples" / "diabetes" / "plan.toml")
-    ports = free_ports(len(plan.parties))
-    parties = [replace(party, address=f"127.0.0.1:{port}") for party, port in zip(plan.parties, ports, strict=True)]
-    return replace(plan, wake=WAKES, parties=tuple(parties))
 
 
 class Trial:
