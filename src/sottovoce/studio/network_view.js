@@ -1,5 +1,6 @@
 // Draws a network, and says what hands do to it. It computes nothing: numbers, colours and words come with its properties.
 const W = 680, H = 460, EDGE = 40; // of the drawing, and what is kept free around the parties
+const between = (from, to, t) => from + (to - from) * t;
 const FAR = 4; // pixels that a hand may shake before a click is a drag
 
 export default {
@@ -35,21 +36,21 @@ export default {
         <line v-for="a in group.nodes" :key="a" :x1="px(a)" :y1="py(a)" :x2="px(a) + 0.01" :y2="py(a)"
               :stroke-width="2.6 * radius + 14"/>
       </g>
-      <g v-for="e in edges" :key="e.a + '-' + e.b" class="nv-edge-hit" tabindex="-1" role="button"
+      <g v-for="e in lines" :key="e.a + '-' + e.b" class="nv-edge-hit" tabindex="-1" role="button"
          :aria-label="'edge ' + nodes[e.a].name + ' to ' + nodes[e.b].name" @click="edge(e)" @keydown="edge_key($event, e)"
          @pointerenter="hover($event, e.tip)" @pointerleave="tip = null">
         <line :x1="px(e.a)" :y1="py(e.a)" :x2="px(e.b)" :y2="py(e.b)" stroke="transparent" stroke-width="14"/>
         <line class="nv-edge" :class="{ 'nv-dashed': e.dashed }" :x1="px(e.a)" :y1="py(e.a)" :x2="px(e.b)" :y2="py(e.b)"
               :style="e.width ? { strokeWidth: e.width } : {}"/>
-        <text v-if="e.text" class="nv-value" :x="(px(e.a) + px(e.b)) / 2" :y="(py(e.a) + py(e.b)) / 2 - 4">{{ e.text }}</text>
       </g>
+      <template v-for="e in lines"><text v-if="e.text" class="nv-value nv-on" v-bind="along(e)">{{ e.text }}</text></template>
       <g v-for="m in frame.messages" :key="'m' + m.a + '-' + m.b" class="nv-message">
         <line class="nv-said" :class="{ 'nv-lost': m.lost }" v-bind="arrow(m)"
               :marker-end="'url(#' + uid + (m.lost ? 'lost' : 'said') + ')'"/>
         <text v-if="m.text" class="nv-value" v-bind="beside(m)">{{ m.text }}</text>
       </g>
       <line v-if="rubber" class="nv-said" :x1="px(rubber.i)" :y1="py(rubber.i)" :x2="rubber.x" :y2="rubber.y"/>
-      <g v-for="(v, i) in nodes" :key="'n' + i" class="nv-node" tabindex="0" role="button" :data-party="v.name"
+      <g v-for="(v, i) in shown" :key="'n' + i" class="nv-node" tabindex="0" role="button" :data-party="v.name"
          :data-disclosed="v.ring ? 'yes' : 'no'" :data-corrupt="v.corrupt ? 'yes' : 'no'" :data-fill="v.fill"
          :aria-pressed="v.corrupt ? 'true' : 'false'" :aria-label="v.tip" :transform="'translate(' + px(i) + ' ' + py(i) + ')'"
          @pointerdown="grab($event, i)" @pointerup.stop="drop($event, i)" @keydown="node_key($event, i)"
@@ -69,7 +70,7 @@ export default {
   </div>`,
   props: { nodes: Array, edges: Array, groups: Array, mode: String, label: String, fixed: Boolean },
   data() {
-    return { held: null, at: {}, rubber: null, tip: null, start: null, frame: {}, uid: "nv" + Math.random().toString(36).slice(2) };
+    return { held: null, at: {}, rubber: null, tip: null, start: null, frame: {}, over: { nodes: {}, edges: {} }, uid: "nv" + Math.random().toString(36).slice(2) };
   },
   computed: {
     radius() {
@@ -77,16 +78,18 @@ export default {
       return n <= 12 ? 19 : n <= 30 ? 15 : n <= 60 ? 10 : n <= 120 ? 7 : 5;
     },
     named() { return this.nodes.length <= 60; },
+    shown() { return this.nodes.map((v, i) => ({ ...v, ...this.over.nodes[i] })); },
+    lines() { return this.edges.map((e, k) => ({ ...e, ...this.over.edges[k] })); },
   },
-  watch: { nodes() { this.at = {}; this.tip = null; if (this.start !== null && this.start >= this.nodes.length) this.start = null; } },
+  watch: { nodes() { this.at = {}; this.tip = null; this.over = { nodes: {}, edges: {} }; if (this.start !== null && this.start >= this.nodes.length) this.start = null; } },
   methods: {
     px(i) { const v = this.at[i] || this.nodes[i]; return EDGE + v.x * (W - 2 * EDGE); },
     py(i) { const v = this.at[i] || this.nodes[i]; return EDGE + v.y * (H - 2 * EDGE); },
-    fill(i) { return (this.frame.fills && this.frame.fills[i]) || this.nodes[i].fill; },
-    ink(i) { return (this.frame.inks && this.frame.inks[i]) || this.nodes[i].ink; },
+    fill(i) { return (this.frame.fills && this.frame.fills[i]) || this.shown[i].fill; },
+    ink(i) { return (this.frame.inks && this.frame.inks[i]) || this.shown[i].ink; },
     inside(i) {
       if (this.nodes.length > 30) return "";
-      return this.frame.texts ? this.frame.texts[i] : this.nodes[i].text;
+      return this.frame.texts ? this.frame.texts[i] : this.shown[i].text;
     },
     size(i) { return Math.min(13, (2.4 * this.radius) / Math.max(3, this.inside(i).length) * 1.25); },
     point(event) {
@@ -107,6 +110,10 @@ export default {
       const l = this.arrow(m), d = Math.hypot(l.x2 - l.x1, l.y2 - l.y1) || 1;
       const ux = (l.x2 - l.x1) / d, uy = (l.y2 - l.y1) / d;
       return { x: l.x1 * 0.45 + l.x2 * 0.55 - uy * 10, y: l.y1 * 0.45 + l.y2 * 0.55 + ux * 10 + 4 };
+    },
+    along(e) { // half the way, or where the page says
+      const t = e.at ?? 0.5;
+      return { x: between(this.px(e.a), this.px(e.b), t), y: between(this.py(e.a), this.py(e.b), t) + (e.at === undefined ? -4 : 4) };
     },
     hover(event, text) {
       if (!text || this.held) return;
@@ -175,5 +182,9 @@ export default {
       event.preventDefault();
     },
     show_frame(frame) { this.frame = frame; },
+    change(nodes, edges) { // of some, by number; a new drawing forgets them
+      for (const [k, v] of Object.entries(nodes)) this.over.nodes[k] = { ...this.over.nodes[k], ...v };
+      for (const [k, v] of Object.entries(edges)) this.over.edges[k] = { ...this.over.edges[k], ...v };
+    },
   },
 };

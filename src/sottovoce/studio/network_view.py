@@ -48,6 +48,14 @@ class NetworkView(Element, component="network_view.js"):
         self._props["groups"] = list(groups)
         self.update()
 
+    def change(self, nodes: dict[int, dict[str, Any]], edges: dict[int, dict[str, Any]]) -> None:
+        """Other colours, texts or widths for some of what is drawn, by number; only these travel."""
+        for kind, changes in (("nodes", nodes), ("edges", edges)):
+            for k, change in changes.items():
+                self._props[kind][k] |= change  # what is in the list is nobody's to watch: nothing is sent for it
+        if nodes or edges:
+            self.run_method("change", nodes, edges)
+
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Over the drawing: who is awake, what travels, what parties believe."""
         self.run_method("show_frame", frame)

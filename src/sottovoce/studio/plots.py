@@ -6,8 +6,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nicegui import ui
@@ -96,6 +96,20 @@ class Plot:
         self.chart.options.update(self._options(self.curves, tuple(lines)))
         self.chart.update()
 
+    def append(self, points: Mapping[str, Sequence[tuple[float, float | None]]]) -> None:
+        """Points at the end of curves that are drawn, by name; only these travel."""
+        new = {name: list(zip(*more, strict=True)) for name, more in points.items() if more}
+        if not new:
+            return
+        self.curves = tuple(
+            replace(curve, x=[*curve.x, *new[curve.name][0]], y=[*curve.y, *new[curve.name][1]])
+            if curve.name in new
+            else curve
+            for curve in self.curves
+        )
+        sent = {name: [self._point(x, y) for x, y in more] for name, more in points.items() if more}
+        ui.run_javascript(f"studio.append({self.chart.id}, {json.dumps(sent)})")
+
     def mark(self, x: float) -> None:
         """Move the line that says: here we are."""
         self.chart.run_chart_method(
@@ -139,7 +153,7 @@ class Plot:
     def _series(self, curve: Curve) -> dict[str, Any]:
         keep = max(1, len(curve.x) // POINTS)
         points = [
-            [_rounded(x), _rounded(y) if y is not None and not (self.log_y and y <= 0) else None]
+            self._point(x, y)
             for k, (x, y) in enumerate(zip(curve.x, curve.y, strict=True))
             if k % keep == 0 or k == len(curve.x) - 1
         ]
@@ -149,6 +163,9 @@ class Plot:
             "lineStyle": {"width": curve.width, "type": curve.dash, "color": curve.colour},
             "emphasis": {"focus": "series"},
         }  # fmt: skip
+
+    def _point(self, x: float, y: float | None) -> list[float | None]:
+        return [_rounded(x), _rounded(y) if y is not None and not (self.log_y and y <= 0) else None]
 
 
 def _marks(lines: Iterable[Line], colour: str) -> dict[str, Any]:

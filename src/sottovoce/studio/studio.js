@@ -8,6 +8,12 @@ window.studio = {
     link.click();
     link.remove();
   },
+  append(id, points) { // to the curves of a chart, by their names; what is there is not sent again
+    const element = getElement(id), chart = element?.chart;
+    if (!chart) return element && setTimeout(() => this.append(id, points), 50); // it is about to be drawn
+    const series = chart.getOption().series.filter((curve) => points[curve.name]);
+    chart.setOption({ series: series.map((curve) => ({ name: curve.name, data: [...curve.data, ...points[curve.name]] })) });
+  },
   picture(id, name, kind) { // of the drawing in this element, as SVG or, twice as large, as PNG; always on white
     const svg = document.getElementById(id).querySelector("svg");
     const copy = svg.cloneNode(true), box = svg.getBoundingClientRect();
