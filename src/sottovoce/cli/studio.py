@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from .options import Browser, Port
+
 
 def studio(
     problem: Annotated[
@@ -22,8 +24,8 @@ def studio(
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Where to listen. Default: this machine alone.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8765,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a window of the browser.")] = True,
+    port: Port = 8765,
+    browser: Browser = True,
     framed: Annotated[
         bool, typer.Option("--framed", help="A notebook may show it; ends when standard input does.", hidden=True)
     ] = False,
@@ -42,6 +44,7 @@ def studio(
     from ..studio.exchange import from_problem_file
     from ..studio.making import first_scene
     from ..studio.serve import serve
+    from .endings import in_order
 
     scene, notice = (first_scene(), "") if problem is None else from_problem_file(problem)
     with ExitStack() as stack:
@@ -49,6 +52,7 @@ def studio(
         if cluster is not None:
             from ..studio.live_run import LiveRun
 
+            stack.enter_context(in_order())
             live = stack.enter_context(LiveRun(cluster))
         ended_by = serve(
             scene,
