@@ -69,6 +69,26 @@ def test_an_interrupted_demo_ends_its_processes(temporary: Path, number: int) ->
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_in_the_browser_ends_its_processes(temporary: Path, number: int) -> None:
+    pytest.importorskip("nicegui")
+    command = [sys.executable, "-m", "sottovoce", "demo", "--studio", "--no-browser", "--port", "0"]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
+    assert child.stdout is not None
+    assert "/live  (Ctrl-C ends it)" in child.stdout.readline()
+    deadline = time.monotonic() + 60
+    while len(pids := parties(child.pid)) < 10:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    servers = [server for server in children(child.pid) if children(server)]  # Python has helpers of its own
+    child.send_signal(number)
+    assert child.wait(timeout=60) == (0 if number == signal.SIGINT else 128 + number)
+    assert child.communicate() == ("", "")
+    assert not any(alive(pid) for pid in [*servers, *pids])
+    assert list(temporary.iterdir()) == []
+
+
 def independent_fit() -> np.ndarray:
     """From the files, by the normal equations of centred columns."""
     files = [csv.DictReader(path.open()) for path in sorted(FOLDER.glob("*.csv"))]
@@ -88,12 +108,13 @@ def alive(pid: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children")
-    if not listed.exists() and alive(pid):
+    if not Path(f"/proc/{pid}/task/{pid}/children").exists() and alive(pid):
         pytest.skip("this system does not list the children of a process")
-    with suppress(FileNotFoundError):  # it has just ended
-        return [int(child) for child in listed.read_text().split()]
-    return []
+    found: list[int] = []
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended, or one of its threads
+        for listed in Path(f"/proc/{pid}/task").glob("*/children"):  # by the thread that started them
+            found += map(int, listed.read_text().split())
+    return found
 
 
 def parties(pid: int) -> list[int]:

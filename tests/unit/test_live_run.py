@@ -1,0 +1,509 @@
+"""A run watched from outside: statuses that are missing, old or strange, who may kill whom, and what is kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from sottovoce.cli.app import app
+from sottovoce.errors import InvalidInput
+from sottovoce.runtime import cluster
+from sottovoce.runtime.plan.plan import read_plan, write_plan
+from sottovoce.studio import live_run
+from sottovoce.studio.live.answers import Answer, Pooled, answer_of, numbers, pooled_answer
+from sottovoce.studio.live.drawing import SIGNS, busiest, edge, label_places, sign
+from sottovoce.studio.live.history import History, Rates
+from sottovoce.studio.live.moment import STATES, Moment, Seen, agreement
+from sottovoce.studio.live.told import LONGEST, Names, Told, read_told
+from sottovoce.studio.live_run import LiveRun
+
+ROWS = {"ann": [41.0, 52.0], "bob": [30.0], "cat": [70.0, 20.0, 33.0]}
+
+
+def written(folder: Path, statistic: str = 'type = "mean"\ncolumns = ["age"]') -> Path:
+    """A trial of three parties in a path."""
+    folder.mkdir(exist_ok=True)
+    text = f'[run]\nname = "ages"\nc = 1.0\n[network]\nedges = [[0, 1], [1, 2]]\n[statistic]\n{statistic}\n'
+    for port, (name, rows) in enumerate(ROWS.items(), start=7401):
+        (folder / f"{name}.csv").write_text("age\n" + "".join(f"{row}\n" for row in rows))
+        text += f'[[party]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\ndata = "{name}.csv"\n'
+    text += "[mask]\n" + ("bits = 30" if "histogram" in statistic else "variance = 1e6")
+    (folder / "plan.toml").write_text(text)
+    write_plan(read_plan(folder / "plan.toml"), folder / "trial", generate_keys=True)
+    return folder / "trial"
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory) -> Path:
+    return written(tmp_path_factory.mktemp("live"))
+
+
+@dataclass
+class FakeProcess:
+    """As ``ForkedParty``; ``signals`` that it was sent."""
+
+    name: str
+    code: int | None = None
+    signals: list[int] = field(default_factory=list)
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def wait(self, timeout: float = 0.0) -> int | None:
+        return self.code
+
+    def send_signal(self, number: int) -> None:
+        self.signals.append(number)
+        self.code = -number
+
+    def terminate(self) -> None:
+        self.send_signal(15)
+
+    def kill(self) -> None:
+        self.send_signal(9)
+
+
+@dataclass
+class World:
+    """Processes and sockets that tests play with: ``answers`` by party, ``started`` in order."""
+
+    answers: dict[str, Any] = field(default_factory=dict)
+    started: list[FakeProcess] = field(default_factory=list)
+    asked: list[threading.Thread] = field(default_factory=list)
+
+    def ask(self, path: Path, asked: Any = None, timeout: float = 0.0) -> Any:
+        answer = self.answers.get(path.parent.name, InvalidInput(f"{path}: nobody answers there."))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def start(self, file: Path, log: Path) -> FakeProcess:
+        self.asked.append(threading.current_thread())
+        self.started.append(FakeProcess(file.parent.name))
+        return self.started[-1]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def world(monkeypatch) -> World:
+    world = World()
+    monkeypatch.setattr(live_run, "ask", world.ask)
+    monkeypatch.setattr(live_run, "LOOK", 0.005)
+    monkeypatch.setattr(cluster, "ForkServer", lambda: world)
+    return world
+
+
+def status(name: str, **more: Any) -> dict[str, Any]:
+    return {"party": name, "run": "ages", "stage": 0, "done": False, "residual": 1e-3, "tol": 1e-10, **more}
+
+
+def until(condition: Callable[[], Any], what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.005)
+
+
+def look_again(live: LiveRun) -> None:
+    number = live.now.number
+    until(lambda: live.now.number > number + 1, "another look")
+
+
+def states(live: LiveRun) -> list[str]:
+    return [live.now.parties[name].state for name in live.names]
+
+
+# What parties say
+
+
+def test_a_status_is_believed_as_far_as_it_can_be(trial):
+    with_all = status(
+        "bob", wakes=7, epoch=2, messages_sent=9, messages_received=8, not_agreed=["cat", "nobody"],
+        links={"ann": {"sent": 5, "received": 4}, "cat": {"sent": 4}, "nobody": {"sent": 1, "received": 1}},
+        neighbours={"ann": "up", "cat": "down: nobody listens on 127.0.0.1:7403", "nobody": "up"},
+        disagreements={"cat": "c is 1"}, missed=["cat"], lost_links=[["bob", "cat"]],
+    )  # fmt: skip
+    config = LiveRun(trial).cluster.configs["bob"]
+    told = read_told(with_all, config, Names(trial, [config]))
+    assert (told.stage, told.residual, told.tol, told.wakes, told.epoch) == (0, 1e-3, 1e-10, 7, 2)
+    assert told.links == {"ann": (5, 4), "cat": (4, 0)}  # an old party lacks a key, and nobody is no neighbour
+    assert told.neighbours == {"ann": "up", "cat": "down: nobody listens on 127.0.0.1:7403"}
+    assert told.waits_for == ("cat",)
+    assert told.sentences == (
+        "dispute with cat: c is 1",
+        "misses cat: start it again, also if it has finished",
+        "bob does not reach cat",
+    )
+
+
+STRANGE: list[Any] = [
+    "text", 7, None, [], {}, {"party": "bob"}, {"party": "eve", "run": "ages"}, {"party": "bob", "run": "another"},
+    {"party": ["bob"], "run": {}}, InvalidInput("nobody answers"),
+]  # fmt: skip
+ODD: list[dict[str, Any]] = [
+    {},
+    {
+        key: "text"
+        for key in ("stage", "done", "residual", "tol", "wakes", "links", "neighbours", "not_agreed", "leaving")
+    },
+    {key: [{}] for key in ("stage", "done", "residual", "tol", "wakes", "links", "neighbours", "lost_links", "missed")},
+    {"residual": float("nan"), "tol": float("inf"), "stage": -7, "wakes": 10**400, "epoch": True},
+    {"residual": -1, "tol": 10**400, "links": {"ann": 3, "cat": {"sent": "x", "received": -1}}},
+    {"neighbours": {"ann": {"x": 1}, "cat": None}, "disagreements": {"ann": ["x"] * 99_999}},
+]
+
+
+def test_strange_statuses_are_as_good_as_none(trial):
+    config = LiveRun(trial).cluster.configs["bob"]
+    names = Names(trial, [config])
+    assert [read_told(answer, config, names) for answer in STRANGE if not isinstance(answer, Exception)] == [None] * 9
+    for odd in ODD:
+        told = read_told({"party": "bob", "run": "ages", **odd}, config, names)
+        assert (told.stage, told.done, told.residual, told.tol, told.wakes, told.epoch) == (-1, False, None, None, 0, 0)
+        assert all(len(text) <= LONGEST for text in (*told.sentences, *told.neighbours.values()))
+
+
+def test_whatever_a_party_says_the_watch_goes_on(trial, world):
+    with LiveRun(trial) as live:
+        for strange in (*STRANGE, *({"party": "bob", "run": "ages", **odd} for odd in ODD)):
+            world.answers = {"ann": status("ann"), "bob": strange}
+            look_again(live)
+            assert live.now.parties["ann"].state == "up"
+        world.answers["bob"] = status("bob", stage=1, links={"ann": {"sent": 1, "received": 1}})
+        until(lambda: live.now.parties["bob"].told.stage == 1, "bob's status")
+
+
+def test_no_folder_of_this_machine_is_told(trial, world):
+    with LiveRun(trial) as live:
+        live.start("ann")
+        log = trial / "ann" / "node.log"
+        log.write_text(
+            f"INFO party started\nerror: {trial.parent.resolve()}/ann.csv, line 2: see '/etc/some folder/x' and /a\n\n"
+        )
+        world.started[0].code = 2
+        until(lambda: states(live)[0] == "failed", "the failure")
+        seen = live.now.parties["ann"]
+        assert seen.said == "ann.csv, line 2: see 'some folder/x' and a"
+        assert live.events[-1][1] == f"ann failed: {seen.said}"
+    log.unlink()
+
+
+# Who may do what
+
+
+def look(live: LiveRun) -> None:
+    """One look, now, and none before the next."""
+    number = live.now.number
+    live._errands.hurry()
+    until(lambda: live.now.number == number + 1, "a look")
+
+
+def test_a_party_is_started_killed_and_started_again(trial, world, monkeypatch):
+    monkeypatch.setattr(live_run, "LOOK", 60.0)  # but at once when something was done
+    near = {"ann": ["bob"], "bob": ["ann", "cat"], "cat": ["bob"]}
+    with LiveRun(trial) as live:
+        until(lambda: live.now.number == 1, "the first look")
+        assert (states(live), live.startable) == (["not started"] * 3, ["ann", "bob", "cat"])
+        live.start_all()
+        until(lambda: live.now.number == 2, "the second look")
+        assert states(live) == ["starting"] * 3
+        assert [process.name for process in world.started] == ["ann", "bob", "cat"]
+        world.answers = {name: status(name, neighbours=dict.fromkeys(near[name], "down: not yet")) for name in ROWS}
+        look(live)
+        assert states(live) == ["up"] * 3
+        world.answers = {name: status(name, neighbours=dict.fromkeys(near[name], "up")) for name in ROWS}
+        look(live)  # that they meet is no news
+        with pytest.raises(InvalidInput, match=r"^bob runs already\.$"):
+            live.start("bob")
+        until(lambda: live.now.number == 5, "the look after that")
+        del world.answers["bob"]
+        world.answers["ann"] = status("ann", neighbours={"bob": "down: it hung up"})
+        live.kill("bob")
+        until(lambda: live.now.number == 6, "the look after the kill")
+        assert world.started[1].signals == [9]
+        assert (states(live), live.startable) == (["up", "killed", "up"], ["bob"])
+        live.start("bob")
+        until(lambda: live.now.number == 7, "the look after the restart")
+        assert states(live) == ["up", "starting", "up"]
+        world.answers |= {name: status(name, neighbours=dict.fromkeys(near[name], "up")) for name in ("ann", "bob")}
+        look(live)
+        assert states(live) == ["up"] * 3
+        told = [text for _, text in live.events]
+    assert told == [
+        "ann, bob and cat are started",
+        "ann, bob and cat are up",
+        "agreement 1 of 2 begins",
+        "bob was killed (kill -9), in agreement 1 of 2",
+        "ann has lost bob",
+        "bob is started again",
+        "bob is up again, and goes on from its journal",
+        "ann reaches bob again",
+    ]
+    assert {thread.name for thread in world.asked} == {"live run"}  # one thread owns the processes
+    assert [process.signals for process in world.started] == [[15], [9], [15], [15]]  # leaving ends those that run
+
+
+def test_parties_that_others_started_are_shown_and_never_ended(trial, world):
+    world.answers = {"ann": status("ann"), "cat": status("cat", done=True)}
+    with LiveRun(trial) as live:
+        until(lambda: states(live) == ["up", "not started", "finished"], "the parties of others")
+        assert not live.now.parties["ann"].here
+        with pytest.raises(InvalidInput, match="ann does not run, or was not started here"):
+            live.kill("ann")
+        with pytest.raises(InvalidInput, match="ann runs already"):
+            live.start("ann")
+        live.start_all()
+        assert [process.name for process in world.started] == ["bob"]
+
+
+def test_without_control_nothing_is_done(trial, world):
+    with LiveRun(trial) as live:
+        live.controlled = False
+        for act in (live.start_all, lambda: live.start("ann"), lambda: live.kill("ann")):
+            with pytest.raises(InvalidInput, match=r"only from this machine, .* Start it without --host\."):
+                act()
+        live.controlled = True
+        for name in ("eve", "../ann", "", "ann/node.toml"):
+            for act in (live.start, live.kill):
+                with pytest.raises(InvalidInput, match="is no party whose node file lies here"):
+                    act(name)
+        look_again(live)
+    assert world.started == []
+    with pytest.raises(InvalidInput, match="this studio is ending"):
+        live.start("ann")
+
+
+def test_a_party_that_hangs_is_told_from_one_that_is_late(trial, world, monkeypatch):
+    monkeypatch.setattr(live_run, "PATIENCE", 0.2)
+    world.answers = {"ann": status("ann")}
+    with LiveRun(trial) as live:
+        until(lambda: states(live)[0] == "up", "ann")
+        del world.answers["ann"]
+        look_again(live)
+        assert states(live)[0] == "up"
+        until(lambda: states(live)[0] == "no answer", "patience to end")
+
+
+def test_where_the_forking_process_is_gone_the_others_are_still_watched(trial, world, monkeypatch):
+    def gone() -> None:
+        raise RuntimeError("it has ended")
+
+    with LiveRun(trial) as live:
+        monkeypatch.setattr(cluster, "ForkServer", gone)
+        with pytest.raises(InvalidInput, match="the parties cannot be reached any more: it has ended"):
+            live.start("ann")
+        world.answers = {"bob": status("bob")}
+        until(lambda: states(live)[1] == "up", "bob")
+
+
+def test_a_folder_must_hold_the_parties_of_one_run(trial, tmp_path):
+    other = written(tmp_path / "other")
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both" / "ann").symlink_to(trial / "ann")
+    with LiveRun(tmp_path / "both") as live:  # the others are elsewhere
+        assert states(live) == ["not started", "elsewhere", "elsewhere"]
+    (tmp_path / "both" / "bob").symlink_to(other / "bob")
+    with pytest.raises(InvalidInput, match="holds parties of more than one run"):
+        LiveRun(tmp_path / "both")
+
+
+# What is kept
+
+
+def test_history_is_bounded_and_keeps_the_newest():
+    history = History(points=100)
+    for k in range(10_000):
+        history.add("ann", float(k), 1.0 / (k + 1))
+    kept = history.after("ann", -1.0)
+    assert 50 <= len(kept) <= 100
+    assert kept[-1] == (9999.0, 1e-4)
+    assert [time for time, _ in kept] == sorted(time for time, _ in kept)
+    assert history.after("ann", kept[-3][0]) == kept[-2:]
+    assert history.after("nobody", 0.0) == []
+
+
+def test_gaps_are_noted_once_and_what_stands_still_now_and_then():
+    history = History()
+    for time_, value in ((0.0, None), (1.0, 5.0), (1.5, 5.0), (2.5, 5.0), (2.6, None), (9.0, None), (9.5, 4.0)):
+        history.add("ann", time_, value)
+    assert history.after("ann", -1.0) == [(1.0, 5.0), (2.5, 5.0), (2.6, None), (9.5, 4.0)]
+
+
+def test_events_are_bounded(trial, world, monkeypatch):
+    monkeypatch.setattr(live_run, "EVENTS", 5)
+    with LiveRun(trial) as live:
+        for k in range(9):
+            world.answers = {"ann": status("ann", stage=k)}
+            until(lambda k=k: live.now.parties["ann"].told.stage == k, "the stage")
+        look_again(live)
+        assert [text for _, text in live.events] == [f"agreement {k} of {max(2, k)} begins" for k in range(5, 10)]
+
+
+def test_rates_begin_anew_where_a_party_does():
+    rates = Rates(window=10.0)
+    assert rates.rate("ann", "bob") is None
+    for time_, total in ((0.0, 100), (1.0, 130), (2.0, 160)):
+        rates.add(time_, {("ann", "bob", "sender"): total})
+    assert rates.rate("ann", "bob") == 30.0
+    rates.add(3.0, {("ann", "bob", "sender"): 4})
+    assert rates.rate("ann", "bob") == 0.0
+    rates.add(4.0, {("ann", "bob", "sender"): 24, ("ann", "bob", "receiver"): 999})
+    assert rates.rate("ann", "bob") == 20.0  # the sender knows best
+    rates.add(5.0, {("ann", "bob", "receiver"): 1009})
+    assert rates.rate("ann", "bob") == 10.0  # and the receiver where the sender is silent
+    rates.add(6.0, {})
+    assert rates.rate("ann", "bob") is None
+
+
+# How it is drawn
+
+
+def test_no_state_hangs_on_its_colour_alone():
+    assert SIGNS.keys() == STATES.keys()
+    assert len(set(SIGNS.values())) == len(SIGNS)
+    assert sign(Seen("ann", "up", Told(stage=1))) == "2"
+
+
+def test_an_edge_tells_how_much_is_said_and_whether_it_is_down():
+    both = {"ann": Seen("ann", "up", Told(neighbours={"bob": "up"})), "bob": Seen("bob", "up")}
+    now = Moment(1, 1.0, both, {("ann", "bob"): 12.0, ("bob", "ann"): 30.5})
+    assert busiest(now) == 42.5
+    drawn = edge(now, "ann", "bob", busiest(now), used=True)
+    assert (drawn["text"], drawn["width"], drawn["dashed"]) == ("42/s", 7.0, False)
+    assert drawn["tip"] == "ann to bob: 12 messages a second\nbob to ann: 30 messages a second"
+    half = Moment(1, 1.0, both, {("ann", "bob"): 6.0, ("bob", "ann"): 4.625})
+    assert edge(half, "ann", "bob", 42.5, used=True)["width"] == 4.0  # half the way from thin to thick
+    lost = {**both, "ann": Seen("ann", "up", Told(neighbours={"bob": "down: it hung up"}))}
+    drawn = edge(Moment(1, 1.0, lost, now.rates), "ann", "bob", 42.5, used=True)
+    assert (drawn["text"], drawn["dashed"], drawn["tip"]) == ("", True, "ann – bob: the connection is down.")
+
+
+def test_numbers_of_edges_that_cross_stand_apart():
+    corners = [(0.0, 0.0), (1.0, 1.0), (0.0, 1.0), (1.0, 0.0)]
+    assert label_places(corners, [(0, 1), (2, 3)])[0] == 0.5
+    assert label_places(corners, [(0, 1), (2, 3)])[1] != 0.5
+
+
+def test_an_agreement_is_told_with_how_many_there_are():
+    assert agreement(-1, 4, True) == "before the first agreement"
+    assert agreement(1, 4, True) == "in agreement 2 of 4"
+    assert agreement(1, 40, False) == "in agreement 2 of at most 40"
+
+
+# The answer
+
+
+def results_of(live: LiveRun, answers: dict[str, dict[str, Any]], **more: Any) -> None:
+    for name, answer in answers.items():
+        result = {"answer": answer, "covers": list(ROWS), "left": [], "noise": None, **more}
+        live.cluster.configs[name].result.write_text(json.dumps(result))
+
+
+def header(answer: Answer) -> list[str]:
+    """Without what is told when one points at it."""
+    return [cell if isinstance(cell, str) else cell[0] for cell in answer.header]
+
+
+@pytest.fixture
+def own(tmp_path, world) -> Iterator[LiveRun]:
+    with LiveRun(written(tmp_path / "own")) as live:
+        yield live
+
+
+def test_the_answer_stands_beside_that_of_all_rows(own):
+    exact = sum(map(sum, ROWS.values())) / 6
+    for name, text in (("cat", "no JSON"), ("bob", "[]")):
+        own.cluster.configs[name].result.write_text(text)
+    results_of(own, {"ann": {"observations": 6, "mean": [exact], "names": ["age"], "status": "converged"}})
+    until(lambda: own.results.answer is not None, "the first answer")
+    assert own.results.answer.sentences[0] == "1 of 3 parties have their answers."
+    results_of(own, {name: {"observations": 6, "mean": [exact + 1e-9], "names": ["age"]} for name in ("bob", "cat")})
+    until(lambda: own.results.answer.sentences[0] == "All 3 parties have their answers.", "all answers")
+    assert header(own.results.answer) == ["", "ann's", "pooled", "difference"]
+    assert own.results.answer.rows == (("observations", "6", "6", "0"), ("mean of age", "41", "41", "1e-09"))
+    assert own.results.answer.sentences[1] == (
+        "No number of any party is further than 2e-11 (relative) from the pooled answer."
+    )
+    until(lambda: states(own) == ["finished"] * 3, "all finished")
+
+
+@pytest.mark.parametrize(
+    ("statistic", "wanted"),
+    [
+        ('type = "mean"\ncolumns = ["age"]', {"mean of age": 41.0}),
+        ('type = "variance"\ncolumns = ["age"]', {"mean of age": 41.0, "variance of age": 1588 / 5}),
+        ('type = "histogram"\ncolumns = ["age"]\nbins = [30.0, 40.0, 60.0]',
+         {"count of 30 to 40": 2.0, "count of 40 to 60": 2.0, "below": 1.0, "above": 1.0}),
+    ],
+)  # fmt: skip
+def test_pooled_numbers_have_the_names_of_a_result_file(tmp_path, statistic, wanted):
+    configs = LiveRun(written(tmp_path / "trial", statistic)).cluster.configs
+    found = pooled_answer(configs, list(ROWS)).numbers
+    assert {name: value for name, value in found.items() if name != "observations"} == pytest.approx(wanted)
+    without_bob = pooled_answer(configs, ["ann", "cat"]).numbers
+    assert without_bob["observations"] == 5  # of a party that has left no rows are in the answer
+    assert pooled_answer(configs, [*ROWS, "eve"]).numbers is None
+
+
+def test_answers_without_a_pooled_one_stand_side_by_side():
+    results = {
+        name: {"answer": {"coefficients": [1.0, 2.0 + k], "names": ["age", "bmi"], "fits": True}, "covers": ["ann"]}
+        for k, name in enumerate(("ann", "bob"))
+    }
+    found = answer_of(results, 3, Pooled(None, "There is none."))
+    assert header(found) == ["", "ann's", "bob's", "apart"]
+    assert found.rows == (("coefficient of age", "1", "1", "0"), ("coefficient of bmi", "2", "3", "1e+00"))
+    assert found.sentences == (
+        "2 of 3 parties have their answers.",
+        "There is none.",
+        "No two parties are further apart than 1e+00.",
+    )
+
+
+def test_numbers_of_a_regression_are_named_by_its_terms():
+    answer = {
+        "status": "converged", "names": ["age"], "terms": ["intercept", "age"], "coefficients": [2.0], "intercept": 1.0,
+        "standard_errors": [0.1, 0.2], "inverse_information": [[1, 2], [3, 4]], "dropped": {"rows": 3}, "ridge": None,
+    }  # fmt: skip
+    assert dict(numbers(answer)) == {
+        "coefficient of age": 2.0, "intercept": 1.0, "standard error of intercept": 0.1, "standard error of age": 0.2,
+        "dropped rows": 3.0,
+    }  # fmt: skip
+
+
+# The commands
+
+
+def test_a_cluster_that_is_not_there_is_refused_with_a_sentence(tmp_path):
+    pytest.importorskip("nicegui")
+    done = CliRunner().invoke(app, ["studio", "--no-browser", "--cluster", str(tmp_path / "nothing-there")])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "nothing-there holds no <party>/node.toml. Write them with: sottovoce plan --generate-keys" in done.stderr
+
+
+@pytest.mark.parametrize("others", [["--json"], ["--simulate"], ["--fast"], ["--json", "--fast"], ["--seed", "1"]])
+def test_the_demonstration_in_the_browser_takes_no_options_of_the_others(others):
+    done = CliRunner().invoke(app, ["demo", "--studio", *others])
+    named = ", ".join(word for word in others if word.startswith("--"))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"error: --studio shows real processes in the browser: it does not go with {named}.\n"
+
+
+def test_without_the_extra_there_is_a_sentence(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "nicegui" or "sottovoce.studio" in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "nicegui", None)
+    done = CliRunner().invoke(app, ["demo", "--studio"])
+    assert done.exit_code == 2
+    assert "pip install 'sottovoce[studio]'" in done.stderr
