@@ -55,7 +55,9 @@ docs: setup
 # Those of docs/guides/studio.md, as the browser tests have just seen the pages.
 studio-pictures: setup
 	$(BIN)/python -m pytest tests/browser
-	for page in playground learns compare paper live; do cp out/studio/$$page-light-1280.png docs/images/studio-$$page.png; done
+	for page in playground learns paper; do cp out/studio/$$page-light-1280.png docs/images/studio-$$page.png; done
+	cp out/studio/compare-done.png docs/images/studio-compare.png
+	cp out/studio/live-killed.png docs/images/studio-live.png
 
 # dist/sottovoce-*.whl, to install on machines that have no checkout.
 wheel: setup

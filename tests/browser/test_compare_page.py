@@ -14,20 +14,21 @@ from sottovoce.studio.link import to_link
 from sottovoce.studio.making import generated
 
 SCENE = replace(generated("ring", 6, seed=1), corrupt=frozenset({2}), prior=4.0)
-FEW = ["local noise, Gaussian", "Shamir", "tree sum"]
+FEW = ["subspace perturbation, tree", "ADMM", "local noise, Gaussian", "Shamir", "tree sum"]
+SHORT = "subspace-perturbation-tree.admm.local-noise-gaussian.shamir.tree-sum"
 
 
-def open_page(page, studio, scene, *, methods: str = "local-noise-gaussian.shamir.tree-sum") -> None:
+def open_page(page, studio, scene, *, methods: str = SHORT) -> None:
     page.goto(f"{studio}/compare?s={to_link(scene)}&methods={methods}&draws=3")
     page.get_by_role("button", name="Compare").wait_for()
 
 
-def test_the_table_is_that_of_compare(page, studio):
+def test_the_table_is_that_of_compare(page, studio, shots):
     open_page(page, studio, SCENE)
     ticked = page.locator(".compare-methods [role=checkbox][aria-checked=true]")
     assert [box.get_attribute("aria-label") or box.inner_text() for box in ticked.all()] == FEW
     page.get_by_role("button", name="Compare").click()
-    page.wait_for_function("() => document.querySelectorAll('[data-testid=table] tbody tr').length === 3")
+    page.wait_for_function("() => document.querySelectorAll('[data-testid=table] tbody tr').length === 5")
     found = sv.compare(
         SCENE.network, methods=FEW, corrupt=[SCENE.names[2]], prior=4.0, draws=3, sizes=(), seed=SCENE.seed,
         progress=False,
@@ -38,6 +39,7 @@ def test_the_table_is_that_of_compare(page, studio):
         assert cells[2] == nats_words(row.nats) + ("" if row.reached else " !")
         assert cells[4] == f"{row.messages:.0f}"
         assert cells[7] == row.breaks
+    page.screenshot(path=shots / "compare-done.png")
     said = page.inner_text("[data-testid=words]")
     assert f"Corrupt, with taps, and keeping every message: {SCENE.names[2]}." in said
     assert f"Exact, and at most {found.nats:.3g} nats" in said

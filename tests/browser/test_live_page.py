@@ -65,7 +65,7 @@ def told(page: Any, part: str, text: str) -> None:
     page.wait_for_function(said, arg=[part, text])
 
 
-def test_parties_are_started_killed_and_started_again_and_find_the_pooled_mean(page, context, served, trial):
+def test_parties_are_started_killed_and_started_again_and_find_the_pooled_mean(page, context, served, trial, shots):
     page.goto(f"{served.address}/live")
     for name in ROWS:
         row(page, name, "not started")
@@ -81,6 +81,7 @@ def test_parties_are_started_killed_and_started_again_and_find_the_pooled_mean(p
     told(page, "events", "lost bob")  # by ann and cat, together or one after the other
     told(page, "events", "bob was killed (kill -9), in agreement")
     assert page.locator("[data-testid=answer]").inner_text() == ""
+    page.screenshot(path=shots / "live-killed.png")
 
     other = context.new_page()  # another visitor sees the same run, and has chosen nobody
     wrong: list[str] = []

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import escape
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +130,16 @@ def heading(text: str, tip: str = "") -> None:
             ui.tooltip(tip)
 
 
-def facts(rows: Iterable[Sequence[Cell]], header: Sequence[Cell] = (), caption: str = "") -> str:
-    """A table as HTML: the first cell of a row is its name. All of it is escaped; a cell may be ``(text, tip)``."""
+def facts(
+    rows: Iterable[Sequence[Cell]], header: Sequence[Cell] = (), caption: str = "", tips: Sequence[str] = ()
+) -> str:
+    """A table as HTML: the first cell of a row is its name. All of it is escaped; a cell may be ``(text, tip)``, and
+    ``tips`` are of whole rows."""
     head = "".join(_cell("th", cell, k == 0) for k, cell in enumerate(header))
     body = ""
-    for row in rows:
+    for row, tip in zip_longest(rows, tips, fillvalue=""):
         cells = "".join(_cell("th" if k == 0 else "td", cell, k == 0) for k, cell in enumerate(row))
-        body += f"<tr>{cells}</tr>"
+        body += f"<tr{_title(tip)}>{cells}</tr>"
     said = f"<caption class='soft small'>{escape(caption)}</caption>" if caption else ""
     return (
         f"<table class='facts'>{said}{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
@@ -144,6 +148,9 @@ def facts(rows: Iterable[Sequence[Cell]], header: Sequence[Cell] = (), caption: 
 
 def _cell(tag: str, cell: Cell, first: bool) -> str:
     text, tip = cell if isinstance(cell, tuple) else (cell, "")
-    title = f' title="{escape(tip)}"' if tip else ""
     kind = ' class="left"' if first else ""
-    return f"<{tag}{kind}{title}>{escape(str(text))}</{tag}>"
+    return f"<{tag}{kind}{_title(tip)}>{escape(str(text))}</{tag}>"
+
+
+def _title(tip: str) -> str:
+    return f' title="{escape(tip)}"' if tip else ""

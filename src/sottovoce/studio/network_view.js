@@ -2,13 +2,15 @@
 const W = 680, H = 460, EDGE = 40; // of the drawing, and what is kept free around the parties
 const between = (from, to, t) => from + (to - from) * t;
 const FAR = 4; // pixels that a hand may shake before a click is a drag
+const MANY = 500; // edges that are drawn as one: each as an element of its own would make a hand wait
+const NEAR = 7; // from an edge, in units of the drawing: so near a click must be
 
 export default {
   template: `
   <div class="network-view" :class="{ drawing: mode === 'draw', deleting: mode === 'delete' }">
     <svg ref="svg" viewBox="0 0 ${W} ${H}" preserveAspectRatio="xMidYMid meet" xmlns="http://www.w3.org/2000/svg"
          role="group" :aria-label="label" @pointermove="pull" @pointerup="drop($event, null)" @dblclick="add"
-         @pointerleave="tip = null">
+         @click="nearest_edge" @pointerleave="tip = null">
       <component :is="'style'">
         .nv-name { fill: var(--ink, #1f2430); font: 12px Roboto, sans-serif; text-anchor: middle; }
         .nv-inside { font: 600 12px Roboto, sans-serif; text-anchor: middle; dominant-baseline: central; }
@@ -31,11 +33,9 @@ export default {
       </defs>
       <rect class="nv-ground" x="0" y="0" width="${W}" height="${H}" fill="transparent"/>
       <g v-for="(group, k) in groups" :key="'g' + k" class="nv-group" opacity="0.16" :stroke="group.colour">
-        <line v-for="[a, b] in group.edges" :key="a + '-' + b" :x1="px(a)" :y1="py(a)" :x2="px(b)" :y2="py(b)"
-              :stroke-width="2.6 * radius + 14"/>
-        <line v-for="a in group.nodes" :key="a" :x1="px(a)" :y1="py(a)" :x2="px(a) + 0.01" :y2="py(a)"
-              :stroke-width="2.6 * radius + 14"/>
+        <path :d="path(group.edges) + path(group.nodes.map((a) => [a, a]))" :stroke-width="2.6 * radius + 14"/>
       </g>
+      <g v-if="many" class="nv-edge nv-all" fill="none"><path v-for="(some, k) in bundles" :key="'b' + k" :d="path(some)"/></g>
       <g v-for="e in lines" :key="e.a + '-' + e.b" class="nv-edge-hit" tabindex="-1" role="button"
          :aria-label="'edge ' + nodes[e.a].name + ' to ' + nodes[e.b].name" @click="edge(e)" @keydown="edge_key($event, e)"
          @pointerenter="hover($event, e.tip)" @pointerleave="tip = null">
@@ -79,12 +79,21 @@ export default {
     },
     named() { return this.nodes.length <= 60; },
     shown() { return this.nodes.map((v, i) => ({ ...v, ...this.over.nodes[i] })); },
-    lines() { return this.edges.map((e, k) => ({ ...e, ...this.over.edges[k] })); },
+    places() { return this.nodes.map((_, i) => this.px(i).toFixed(1) + " " + this.py(i).toFixed(1)); },
+    many() { return this.edges.length > MANY; },
+    bundles() { // small ones: a path of thousands of lines takes a browser long
+      const pairs = this.many ? this.edges.map((e) => [e.a, e.b]) : [];
+      return Array.from({ length: Math.ceil(pairs.length / 50) }, (_, k) => pairs.slice(50 * k, 50 * k + 50));
+    },
+    lines() { return this.many ? [] : this.edges.map((e, k) => ({ ...e, ...this.over.edges[k] })); },
   },
   watch: { nodes() { this.at = {}; this.tip = null; this.over = { nodes: {}, edges: {} }; if (this.start !== null && this.start >= this.nodes.length) this.start = null; } },
   methods: {
     px(i) { const v = this.at[i] || this.nodes[i]; return EDGE + v.x * (W - 2 * EDGE); },
     py(i) { const v = this.at[i] || this.nodes[i]; return EDGE + v.y * (H - 2 * EDGE); },
+    path(pairs) { // of lines; one from a party to itself is a point
+      return pairs.map(([a, b]) => "M" + this.places[a] + "L" + this.places[b]).join("");
+    },
     fill(i) { return (this.frame.fills && this.frame.fills[i]) || this.shown[i].fill; },
     ink(i) { return (this.frame.inks && this.frame.inks[i]) || this.shown[i].ink; },
     inside(i) {
@@ -158,6 +167,16 @@ export default {
     add(event) {
       if (this.fixed || this.mode === "delete") return;
       this.$emit("add", this.place(this.point(event)));
+    },
+    nearest_edge(event) { // where edges are drawn as one, the click says which was meant
+      if (!this.many || this.mode !== "delete" || this.fixed || event.target.closest(".nv-node")) return;
+      const p = this.point(event), off = ({ a, b }) => {
+        const [x, y, dx, dy] = [this.px(a), this.py(a), this.px(b) - this.px(a), this.py(b) - this.py(a)];
+        const t = Math.min(1, Math.max(0, ((p.x - x) * dx + (p.y - y) * dy) / (dx * dx + dy * dy || 1)));
+        return Math.hypot(p.x - x - t * dx, p.y - y - t * dy);
+      };
+      const best = this.edges.reduce((one, other) => (off(other) < off(one) ? other : one));
+      if (off(best) < NEAR) this.$emit("cut", { i: best.a, j: best.b });
     },
     edge(e) {
       if (this.mode === "delete" && !this.fixed) this.$emit("cut", { i: e.a, j: e.b });

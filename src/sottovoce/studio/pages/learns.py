@@ -21,7 +21,7 @@ from ..scene import VARIANCES, Scene
 from ..session import Session, complain, computed
 from ..tools import hand_keys, hand_tools, network_tools
 
-SHOWN = 200  # rows of the table
+SHOWN = 60  # rows of the table
 
 
 class Learns:
@@ -150,12 +150,14 @@ class Learns:
             f"<p class='small soft' style='margin: 6px 0'>{words.escape(headline(report, scene.bound))}</p>"
         )
         self.words.set_content("".join(f"<p>{words.escape(said)}</p>" for said in words.paragraph(report, scene)))
-        rows = [_row(report, scene, i) for i in order(report, scene)[:SHOWN]]
+        listed = order(report, scene)[:SHOWN]
+        rows = [_row(report, scene, i) for i in listed]
+        more = f"the {SHOWN} of which most is learned, of {scene.n}" if scene.n > SHOWN else ""
         header: list[Cell] = [
             "party", ("interval narrower", words.NARROWER), ("in all (nats)", words.NATS),
             ("by messages (nats)", words.EXCESS), ("by the mean (nats)", words.FLOOR),
         ]  # fmt: skip
-        self.table.set_content(facts(rows, header))
+        self.table.set_content(facts(rows, header, more, [words.about(report, scene, i) for i in listed]))
 
     def _follow(self, scene: Scene) -> None:
         """Controls that follow what was undone, or loaded."""
@@ -239,13 +241,11 @@ class _waiting:
         self.button.props(remove="loading").enable()
 
 
-def _row(report: Report, scene: Scene, i: int) -> list[Cell]:
-    tip = words.about(report, scene, i)
+def _row(report: Report, scene: Scene, i: int) -> list[str]:
     if i in scene.corrupt and report.coalitions is None:
-        return [(f"{scene.names[i]} (corrupt)", tip), "-", "-", "-", "-"]
+        return [f"{scene.names[i]} (corrupt)", "-", "-", "-", "-"]
     total, excess, floor = (float(values[i]) for values in (report.leakage, report.excess, report.floor))
-    told = (words.narrows(total), words.nats(total), words.nats(excess), words.nats(floor))
-    return [(text, tip) for text in (scene.names[i], *told)]
+    return [scene.names[i], words.narrows(total), words.nats(total), words.nats(excess), words.nats(floor)]
 
 
 def _legend() -> None:
