@@ -28,6 +28,7 @@ from . import (
     reading,
     speed,
     statistics,
+    studio,
     tables,
     tuning,
 )
@@ -56,6 +57,7 @@ BENCHMARKS = {
     "models": models.models,
     "network": network.networking,
     "reading": reading.sources,
+    "studio": studio.pages,
 }
 
 

@@ -18,7 +18,7 @@ from sottovoce.studio.making import first_scene, generated
 
 SHOWN = replace(first_scene(), corrupt=frozenset({2, 5}), at=25)
 # One party between two corrupt ones, and two groups whose sums are learned.
-CUT = replace(generated("ring", 12, seed=3), corrupt=frozenset({0, 2, 6}), prior=144.0)
+CUT = replace(generated("ring", 12, seed=3), corrupt=frozenset({0, 2, 6}))
 READY = {
     "/": ".nv-awake",
     "/learns": "[data-verdict]",
