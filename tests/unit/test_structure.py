@@ -128,7 +128,7 @@ def test_import_changes_no_environment():
         "import pkgutil, importlib, sottovoce\n"
         "for module in pkgutil.walk_packages(sottovoce.__path__, 'sottovoce.'):\n"
         "    if not module.name.endswith('__main__'): importlib.import_module(module.name)\n"
-        "changed = {name for name in os.environ if before.get(name) != os.environ[name]} | before.keys() - os.environ.keys()\n"
+        "changed = {name for name, _ in os.environ.items() ^ before.items()}\n"
         "assert changed <= {'KMP_DUPLICATE_LIB_OK', 'KMP_INIT_AT_FORK'}, changed"  # scikit-learn's own
     )
     subprocess.run([sys.executable, "-c", code], check=True)

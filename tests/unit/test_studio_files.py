@@ -117,3 +117,50 @@ def test_nothing_on_the_disk_is_opened_for_a_page(text, tmp_path, monkeypatch):
     monkeypatch.setattr("sottovoce.studio.exchange.from_problem_file", lambda *_: pytest.fail("it was read"))
     with pytest.raises(InvalidInput, match="it opens no other files"):
         imported("a.toml", text.format(secret=secret).encode(), first_scene())
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "told"),
+    [
+        ("", {"theta": None, "c": None, "variance": None, "schedule": "synchronous", "loss": 0.0, "seed": 0}, ""),
+        ("[pdmm]\nc = 2\ntheta = 1\n", {"c": 2.0, "theta": 1.0}, ""),
+        ("[pdmm]\nschedule = 'delayed'\nmax_delay = 2\n", {"schedule": "synchronous", "loss": 0.0}, "schedule Delayed"),
+        ("[pdmm]\nschedule = 'asynchronous'\nrates = [1, 2, 3]\n", {"schedule": "synchronous"}, "Asynchronous"),
+        ("[pdmm]\noverlay = 'tree'\n", {}, "the overlay"),
+        ("[pdmm]\nseed = 1099511627776\n", {"seed": 0}, "the seed 1099511627776"),
+        ("[pdmm]\nc = [1, 2, 3]\n", {"c": None}, "c by edge"),
+        ("[mask]\ntype = 'uniform'\nvariance = 4\n", {"variance": 1e6}, "the mask UniformMask"),
+        ("[mask]\nvariance = 1e14\n", {"variance": 1e6}, "the mask GaussianMask"),
+        ("[mask]\nvariance = 1e4\n", {"variance": 1e4}, ""),
+    ],
+)
+def test_settings_of_a_file_are_taken_or_named(text, taken, told):
+    """Nothing of the scene before stays, and what a page does not have is said."""
+    other = replace(first_scene(), theta=0.3, c=7.0, loss=0.25, seed=9, schedule="synchronous")
+    network = "[network]\ngenerator = 'ring'\n[cost]\ntype = 'averaging'\nvalues = [1, 2, 4]\n"
+    scene, said = imported("a.toml", (network + text).encode(), other)
+    assert {key: getattr(scene, key) for key in taken} == taken
+    assert (told in said) if told else said == ""
+
+
+def test_a_file_of_many_parties_is_refused_before_their_network_is_made(monkeypatch):
+    monkeypatch.setattr("sottovoce.studio.exchange.from_problem_file", lambda *_: pytest.fail("it was read"))
+    text = f"[network]\ngenerator = 'complete'\n[cost]\ntype = 'averaging'\nvalues = [{'1,' * 10_000}]\n"
+    with pytest.raises(InvalidInput, match="2 to 200 parties; this one has 10,000"):
+        imported("a.toml", text.encode(), first_scene())
+
+
+@pytest.mark.parametrize("key", ["theta", "c", "tol", "max_iter", "seed"])
+def test_numbers_that_cannot_be_told_get_a_sentence(key):
+    text = "[network]\ngenerator = 'ring'\n[cost]\ntype = 'averaging'\nvalues = [1, 2, 4]\n[pdmm]\n"
+    with pytest.raises(InvalidInput, match="beyond 64 bits"):
+        imported("a.toml", f"{text}{key} = 0x{'f' * 10_000}\n".encode(), first_scene())
+
+
+def test_a_graph_with_numbers_beyond_all_bounds_gets_a_sentence():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.path_graph(3)
+    networkx.set_node_attributes(graph, 7, "number")
+    text = "\n".join(networkx.generate_graphml(graph)).replace(">7<", f">{'9' * 400}<")
+    with pytest.raises(InvalidInput):
+        imported("a.graphml", text.encode(), first_scene())

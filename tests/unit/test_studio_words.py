@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from sottovoce.studio.audits import (
     drawing,
     groups_of,
     order,
+    rounding,
     shade,
     suggested,
     worst,
@@ -34,8 +36,8 @@ PATH = Scene(
     places=((0.0, 0.5), (0.25, 0.5), (0.5, 0.5), (0.75, 0.5), (1.0, 0.5)),
     numbers=(1.0, 2.0, 3.0, 4.0, 5.0),
     edges=((0, 1), (1, 2), (2, 3), (3, 4)),
-    variance=1e4,
-    prior=1.0,
+    variance=1e6,
+    prior=11.0,  # the mean square
 )
 
 
@@ -46,39 +48,98 @@ def marked(*corrupt: int) -> Scene:
 def test_the_audit_of_a_scene_is_that_of_the_library():
     scene = marked(1)
     c, theta = steps_of(scene)
-    run = {"prior": 1.0, "schedule": sv.Asynchronous(), "c": c, "theta": theta, "seed": 0}
-    expected = sv.privacy.audit(scene.problem, sv.GaussianMask(1e4), corrupt={"Bo"}, **run)
+    run = {"prior": 11.0, "schedule": sv.Asynchronous(), "c": c, "theta": theta, "seed": 0}
+    expected = sv.privacy.audit(scene.problem, sv.GaussianMask(1e6), corrupt={"Bo"}, **run)
     assert np.array_equal(audited(scene).leakage, expected.leakage, equal_nan=True)
     assert audited(scene).exposed == ("Ada",)
-    tapped = sv.privacy.audit(PATH.problem, sv.GaussianMask(1e4), **run)
+    tapped = sv.privacy.audit(PATH.problem, sv.GaussianMask(1e6), **run)
     assert np.array_equal(audited(PATH).leakage, tapped.leakage)
-    closed = sv.privacy.audit(scene.problem, sv.GaussianMask(1e4), corrupt={"Bo"}, channels="encrypted", **run)
+    closed = sv.privacy.audit(scene.problem, sv.GaussianMask(1e6), corrupt={"Bo"}, channels="encrypted", **run)
     assert np.array_equal(audited(replace(scene, channels="encrypted")).excess, closed.excess, equal_nan=True)
 
 
 def test_sentences_follow_the_clicks():
     assert words.paragraph(audited(PATH), PATH)[0].startswith("Nobody is corrupt, but somebody taps")
     said = words.paragraph(audited(marked(1)), marked(1))
-    assert said[0] == "Bo is corrupt. Besides, every channel is tapped. Everybody is told the exact mean."
-    assert said[1].startswith("The number of Ada is disclosed exactly at any mask")
-    assert "the exact sum over each group that is left in one piece: Cy, Dee and Eli" in said[2]
+    told = "Once the run ends, everybody is told the exact mean."
+    assert said[0] == f"Bo is corrupt; every channel is tapped. {told}"
+    assert said[1].startswith("The number of Ada is disclosed exactly, at any mask")
+    assert said[2] == "Bo learns the exact sum over each group that is left in one piece: Cy, Dee and Eli."
+    assert "comes from the exact sum of its group, which no mask hides" in said[-1]
     said = words.paragraph(audited(marked(0)), marked(0))
     report = audited(marked(0))
     i = int(np.nanargmax(report.leakage))
     assert said[1] == "Nobody's number is disclosed."
-    assert said[2] == "From the mean they learn the exact sum over the 4 others, and no number of its own."
+    assert said[2] == "From the mean Ada learns the exact sum over the 4 others, and no single number exactly."
     assert said[3] == (
         f"Against Ada, the interval for {PATH.names[i]} narrows most: by {words.percent(report.narrower[i])} "
         f"({report.leakage[i]:.3g} nats)."
     )
-    assert f"({report.excess[i]:.3g} nats)." in said[4]
+    before, after = (1.96 * float(std[i, 0]) for std in (report.prior_std, report.posterior_std))
+    assert said[4] == f"Before, they could be 95 % sure of it within ±{before:.3g}; after, within ±{after:.3g}."
+    assert "comes from the mean itself" in said[5]
+    assert f"({report.floor[i]:.3g} nats)" in said[5]
+    assert f"({report.excess[i]:.3g} nats)." in said[5]
+
+
+def test_sentences_are_true_in_every_state():
     closed = replace(marked(0), channels="encrypted")
-    assert "Channels between others are closed." in words.paragraph(audited(closed), closed)[0]
+    assert "channels between others are closed." in words.paragraph(audited(closed), closed)[0]
     bare = replace(marked(0), variance=None)
     told = words.paragraph(audited(bare), bare)
     assert told[-1] == "There is no mask: messages travel as they are, and hide nothing."
     assert "disclosed exactly" in told[1]
     assert "at any mask" not in told[1]
+    alone = replace(PATH, variance=None, channels="encrypted")
+    assert words.paragraph(audited(alone), alone) == [
+        "Nobody is corrupt, and channels are encrypted: whoever listens learns nothing.",
+        "There is no mask: encryption alone protects, and one corrupt neighbour reads numbers.",
+    ]
+    barely = replace(marked(0), variance=0.01, prior=1e6)
+    told = words.paragraph(audited(barely), barely)
+    assert "disclosed in effect" in told[1]
+    assert told[2] == "From the mean Ada learns the exact sum over the 4 others."
+    larger = replace(marked(0), prior=0.01)
+    assert words.paragraph(audited(larger), larger)[-1].startswith(
+        "The numbers are larger (3.32) than you said attackers expect (0.1)"
+    )
+    ring = replace(generated("ring", 6, seed=1), coalition=2, channels="encrypted")
+    told = words.paragraph(worst(ring), ring)
+    assert told[0].startswith(
+        "Suppose any two parties are corrupt, nobody knows which, and channels between others are"
+    )
+    assert not any("comes from" in sentence for sentence in told)  # whose parts are of other coalitions
+
+
+def test_the_verdict_says_against_whom_and_in_both_units():
+    assert words.badge(audited(PATH), PATH)[0].startswith("safe from eavesdroppers (messages add ")
+    report = audited(marked(0))
+    assert words.badge(report, marked(0)) == (
+        f"safe against Ada: messages add {words.both(float(np.nanmax(report.excess)))}", "safe",
+    )  # fmt: skip
+    assert words.badge(audited(marked(2)), marked(2)) == ("group sums are learned", "weak")
+    assert words.badge(audited(marked(1)), marked(1)) == ("1 of 4 honest parties disclosed", "disclosed")
+    small = replace(marked(0), variance=10.0)
+    assert words.badge(audited(small), small)[0].startswith("weak: messages add ")
+    ring = replace(generated("ring", 6, seed=1), variance=1e8)
+    assert words.badge(worst(ring), ring)[0].startswith("safe, whichever party is corrupt: messages add ")
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        replace(generated("random_geometric", 10, seed=1), variance=1e10),
+        replace(generated("complete", 60, seed=1), variance=1e8),
+        replace(generated("random_geometric", 10, seed=1), variance=0.01),
+    ],
+)
+def test_rounding_is_as_large_as_is_said(scene):
+    c, theta = steps_of(replace(scene, schedule="synchronous"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sv.errors.SottovoceWarning)
+        result = sv.solve(scene.problem, c=c, theta=theta, mask=scene.mask, seed=1, tol=0, max_iter=2000)
+    off = float(np.abs(result.x - scene.mean).max())
+    assert 0.05 < off / rounding(scene) < 3  # a figure for people: its size, and not its digits
 
 
 def test_tips_name_who_learns_it():
@@ -189,9 +250,25 @@ def test_frames_and_their_words():
         f"Everybody holds the exact mean, {scene.mean:.10g}"
     )
     small = replace(scene, variance=1.0)
-    assert "too small to hide" in frame_words(small, played(small), 0)[-1]
+    assert "times as large as what they hide" in frame_words(small, played(small), 0)[-1]
+    assert "numbers behind pads that are small" in frame_words(small, played(small), 1)[1]
     bare = replace(scene, variance=None)
     assert "There is no mask" in frame_words(bare, played(bare), 0)[1]
+    assert "padded" not in frame_words(bare, played(bare), 1)[0]
+    assert "for whoever listens" in frame_words(bare, played(bare), 1)[1]
+    together = replace(generated("complete", 3, seed=1), schedule="synchronous", variance=1e8)
+    told = frame_words(together, played(together), 1)
+    assert told[0] == "Everybody wakes, and 6 padded messages travel to neighbours."
+    assert not any(" says " in sentence for sentence in told)  # several spoke
+    assert "pools what they see" in frame_words(together.toggled(0), played(together.toggled(0)), 0)[-1]
+
+
+def test_a_run_keeps_so_many_messages_at_most(monkeypatch):
+    monkeypatch.setattr("sottovoce.studio.play.MESSAGES", 5_000)
+    scene = replace(generated("complete", 20, seed=1), schedule="synchronous", c=1e6, theta=0.05)
+    found = played(scene)
+    assert found.messages <= 5_000
+    assert "has not converged within what a page plays" in frame_words(scene, found, len(found) - 1)[-1]
 
 
 def test_a_run_that_does_not_end_says_so():
@@ -203,8 +280,8 @@ def test_a_run_that_does_not_end_says_so():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0"), (48.24, "48.24"), (-2279.4, "-2279"), (123456.7, "1.2e5"), (0.00012, "1.2e-4"), (math.nan, "…"),
-     (-1e-12, "-1.0e-12")],
+    [(0.0, "0"), (48.24, "48.2"), (-2279.4, "-2279"), (123456.7, "1e5"), (0.00012, "1e-4"), (math.nan, "…"),
+     (-1e-12, "-1e-12")],
 )  # fmt: skip
 def test_numbers_in_a_circle(value, text):
     assert short(value) == text

@@ -31,6 +31,8 @@ class TomlFile:
             self.values = tomllib.loads(self.text)
         except ValueError as error:  # of TOML, or of a number with thousands of digits
             raise InvalidFile(self._syntax(str(error))) from None
+        if _has_huge(self.values):  # which no key takes, and which could not even be told in a sentence
+            raise InvalidFile(f"{path}: a whole number in it is beyond 64 bits, -2^63 to 2^63 - 1, which TOML has.")
 
     def _syntax(self, message: str) -> str:
         found = re.search(r" \(at line (\d+), column (\d+)\)", message)
@@ -68,6 +70,15 @@ class TomlFile:
                 return number
         outer, _, inner = table.rpartition(".")
         return header or (self.line(outer, inner) if outer else None)
+
+
+def _has_huge(values: Any) -> bool:
+    """Whether a whole number beyond 64 bits is anywhere in it."""
+    if isinstance(values, dict):
+        return any(map(_has_huge, values.values()))
+    if isinstance(values, list):
+        return any(map(_has_huge, values))
+    return isinstance(values, int) and values.bit_length() > 63
 
 
 class Table:

@@ -15,11 +15,13 @@ from .network_view import edges_of, node_of
 from .play import schedule_of, steps_of
 from .plots import COLOURS
 from .scene import VARIANCES, Scene
-from .words import about
+from .words import about, percent
 
 ENCRYPTED = 60  # parties over encrypted channels: exact ranks take minutes beyond
+EDGES = 12  # new ones that are suggested
 WORST = {1: 200, 2: 60, 3: 25}  # parties for which all coalitions of so many are tried
 SCALE = ("#e3eef9", "#b5d4ee", "#7fb4df", "#4a92cb", "#1f6cb0", "#0b4a86")  # pale to dark, told apart without colour
+EPS = 2.0**-52  # of float64
 RANGE = (1e-6, 1.0)  # nats, from the palest to the darkest
 INKS = ("#10243a", "#10243a", "#10243a", "#10243a", "#ffffff", "#ffffff")
 
@@ -48,6 +50,12 @@ def calibrated(scene: Scene) -> CalibratedMask:
             f"masks are calibrated against {scene.coalition} for networks of at most {WORST[scene.coalition]} parties; "
             f"this one has {scene.n}."
         )
+    for i in np.flatnonzero(scene.network.degrees <= scene.coalition):
+        alone = {1: "one neighbour", 2: "two neighbours", 3: "three neighbours"}[int(scene.network.degrees[i])]
+        raise InvalidInput(
+            f"no mask can do it: {scene.names[i]} has {alone}, who may be the corrupt. Press Suggest below for edges "
+            "that would help, or ask for fewer."
+        )
     mask: CalibratedMask = _quietly(
         calibrate, scene, delta=scene.bound, against=Worst(scene.coalition), channels=_channels(scene)
     )
@@ -61,7 +69,7 @@ def calibrated(scene: Scene) -> CalibratedMask:
 
 def suggested(scene: Scene) -> Suggestion:
     """Edges after which one party more must be corrupt to cut the network."""
-    return suggest_edges(scene.network)
+    return suggest_edges(scene.network, most=EDGES)
 
 
 def _channels(scene: Scene) -> str:
@@ -80,6 +88,16 @@ def _quietly(ask: Any, scene: Scene, **how: Any) -> Any:
         return ask(
             scene.problem, prior=scene.prior, schedule=schedule_of(scene), theta=theta, c=c, seed=scene.seed, **how
         )
+
+
+def rounding(scene: Scene) -> float:
+    """About how far off answers are by rounding: of pads and numbers, which add up over the neighbours of a party.
+
+    Measured: 2.0e-13 on the first scene (3.1e-13 here), 1.6e-12 on the complete graph of 200 (1.6e-12), 9e-14 under a
+    mask of variance 0.01 (8e-14).
+    """
+    size = math.sqrt(scene.variance or 0.0) + 4 * max(map(abs, scene.numbers))
+    return float(EPS / 2 * size * math.sqrt(scene.network.degrees.max()))
 
 
 def shade(value: float) -> int:
@@ -119,7 +137,10 @@ def _inside(report: Report, i: int) -> str:
     """What a mark says itself: how much narrower the interval becomes."""
     if math.isnan(report.leakage[i]):
         return ""
-    return "all" if math.isinf(report.leakage[i]) else f"{100 * float(report.narrower[i]):.2g}%"
+    if math.isinf(report.leakage[i]):
+        return "all"
+    share = float(report.narrower[i])
+    return "<.01%" if 0 < share < 1e-4 else percent(share).replace("more than ", ">").replace(" ", "")
 
 
 def groups_of(scene: Scene, report: Report) -> list[dict[str, Any]]:

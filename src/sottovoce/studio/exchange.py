@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import tomllib
 import warnings
 from dataclasses import replace
@@ -17,11 +18,13 @@ from ..errors import InvalidFile, InvalidInput, MissingExtra
 from ..files.toml_text import toml, toml_key
 from ..network import Network
 from ..pdmm.masks import GaussianMask
+from ..pdmm.schedules import Asynchronous, EdgeBernoulli, EdgeReversal, Permutations, Synchronous
 from ..statistics.either_file import read_file
 from .making import first_scene, names_of, numbers_of, on_network
 from .scene import LONGEST, MOST, VARIANCES, Scene, party_names
 
 LARGEST = 500_000  # bytes of a file
+DRAWN = 1e6  # the variance of a mask that takes another's place
 KINDS = {"txt": "edge list", "graphml": "GraphML", "toml": "problem file"}
 TAKEN = {  # of a problem file that a page brings: nothing that names a file, a query or another machine
     "network": {*KEYS["network"]} - {"edge_list"},
@@ -91,7 +94,7 @@ def _graphml(text: str, scene: Scene) -> Scene:
         names = [str(node).strip()[:LONGEST] for node in graph.nodes]
     network = Network.from_networkx(networkx.convert_node_labels_to_integers(graph))
     held = [data.get("number") for _, data in graph.nodes(data=True)]
-    numbers = [float(s) for s in held] if all(isinstance(s, int | float) for s in held) else None
+    numbers = [_number(s) for s in held] if all(isinstance(s, int | float) for s in held) else None
     new = on_network(scene, network, names, numbers)
     places = [(data.get("x"), data.get("y")) for _, data in graph.nodes(data=True)]
     if all(isinstance(v, int | float) and 0 <= v <= 1 for place in places for v in place):
@@ -112,6 +115,9 @@ def _problem(text: str, scene: Scene) -> tuple[Scene, str]:
                 f"a page takes [network], [cost] with values, [pdmm] and [mask] of a problem file, and no {what:.60}: "
                 "it opens no other files. Start the studio with this one instead: sottovoce studio problem.toml"
             )
+    held = values.get("cost", {}).get("values")
+    if isinstance(held, list | dict) and len(held) > MOST:  # before a network of as many is made
+        raise InvalidInput(f"a network on this page has 2 to {MOST} parties; this one has {len(held):,}.")
     with TemporaryDirectory(prefix="sottovoce-") as folder:
         path = Path(folder) / "problem.toml"
         path.write_text(text, encoding="utf-8")
@@ -135,31 +141,62 @@ def from_problem_file(path: Path, scene: Scene | None = None) -> tuple[Scene, st
         "the numbers were drawn for this page."
     )  # fmt: skip
     if isinstance(file, ProblemFile):
-        found = replace(found, **_settings(file.options))
+        settings, other = _settings(file.options)
+        found = replace(found, **settings)
+        if other:
+            said = f"{said} Not taken over, as a page does not have it: {', '.join(other)}.".strip()
     return found, said
 
 
-def _settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Mask, schedule and steps of a problem file, as far as a page has them."""
-    found: dict[str, Any] = {}
-    mask = options.get("mask")
-    if mask is None:
-        found["variance"] = None
-    elif type(mask) is GaussianMask and VARIANCES[0] <= mask.variance <= VARIANCES[1]:
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf  # which no scene takes
+
+
+def _settings(options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Mask, schedule and steps of a problem file as a page has them, its defaults where the file says nothing; and what
+    of the file a page does not have."""
+    found: dict[str, Any] = {
+        "variance": None,
+        "schedule": "synchronous",
+        "loss": 0.0,
+        "theta": None,
+        "c": None,
+        "seed": 0,
+    }
+    other = []
+    mask, schedule = options.get("mask"), options.get("schedule")
+    if type(mask) is GaussianMask and VARIANCES[0] <= mask.variance <= VARIANCES[1]:
         found["variance"] = float(mask.variance)
-    known = {"Synchronous": "synchronous", "Asynchronous": "asynchronous", "Permutations": "permutations",
-             "EdgeReversal": "edge_reversal"}  # fmt: skip
-    name = type(options.get("schedule")).__name__
-    if name == "EdgeBernoulli" and options["schedule"].p >= 0.1:
-        found |= {"schedule": "synchronous", "loss": round(1 - options["schedule"].p, 6)}
-    elif name in known:
-        found |= {"schedule": known[name], "loss": 0.0}
+    elif mask is not None:
+        found["variance"] = DRAWN
+        other.append(f"the mask {mask!r}, in whose place there is a Gaussian one of variance {DRAWN:g}")
+    if isinstance(schedule, EdgeBernoulli) and schedule.p >= 0.1:
+        found["loss"] = round(1 - schedule.p, 6)
+    elif type(schedule) is Asynchronous and schedule.rates is None:
+        found["schedule"] = "asynchronous"
+    elif isinstance(schedule, Permutations | EdgeReversal):
+        found["schedule"] = "permutations" if isinstance(schedule, Permutations) else "edge_reversal"
+    elif schedule is not None and not isinstance(schedule, Synchronous):
+        other.append(f"the schedule {type(schedule).__name__}, in whose place all wake at once")
     for key in ("theta", "c"):
-        if isinstance(options.get(key), float):
-            found[key] = options[key]
-    if isinstance(options.get("seed"), int) and options["seed"] < 2**32:
-        found["seed"] = options["seed"]
-    return found
+        given = options.get(key)
+        if isinstance(given, int | float):
+            found[key] = float(given)
+        elif given is not None and not isinstance(given, str):
+            other.append(f"{key} by edge")
+    if options.get("overlay") is not None:
+        other.append("the overlay: messages use all edges here")
+    if options.get("noise") is not None:
+        other.append("the noise on the numbers")
+    seed = options.get("seed")
+    if isinstance(seed, int) and seed < 2**32:
+        found["seed"] = seed
+    elif seed is not None:
+        other.append(f"the seed {seed}, which is too large")
+    return found, other
 
 
 def exported(kind: str, scene: Scene) -> bytes:

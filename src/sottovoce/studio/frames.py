@@ -12,22 +12,22 @@ from ..pdmm.result import Status
 from .audits import INKS, SCALE
 from .play import Played
 from .scene import Scene
-from .words import listed
+from .words import listed, plain
 
 LABELS = 10  # messages that are drawn with what they say
-ARROWS = 400  # that are drawn at all
+ARROWS = 150  # that are drawn at all: more hide everything
 NEAR = 1e-6  # of the spread of the numbers: as dark as it gets
 LISTED = 4  # messages that are told in words
 
 
 def short(value: float) -> str:
-    """A number in a circle: four digits or so."""
+    """A number in a circle: three digits, or a thousand."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "…"  # nothing yet
     size = abs(value)
     if size >= 1e5 or size < 1e-3:
-        return f"{value:.1e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
-    return f"{value:.0f}" if size >= 1e3 else f"{value:.4g}"
+        return f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+    return f"{value:.0f}" if size >= 1e3 else f"{value:.3g}"
 
 
 def closeness(scene: Scene, found: Played) -> npt.NDArray[np.int64]:
@@ -63,27 +63,13 @@ def frame_of(scene: Scene, found: Played, frame: int, near: npt.NDArray[np.int64
 def frame_words(scene: Scene, found: Played, frame: int) -> list[str]:
     """What happens in it, and how far they are."""
     if frame == 0:
-        pads = (
-            "There is no mask, so messages will show what is held."
-            if scene.variance is None
-            else f"Every two neighbours have agreed on random pads of about ±{math.sqrt(scene.variance):.3g}, and each "
-            "hides its number behind the sum of its own."
-        )
-        small = (
-            "But the mask is too small to hide these numbers well: it should be about a hundred times as large as they."
-        )
-        told = [f"Before anybody speaks, each of {scene.n} parties holds its number and nothing else.", pads]
-        return [*told, small] if found.hidden is False else told
+        first = f"Before anybody speaks, each of {scene.n} parties holds its number and nothing else."
+        return [first, *_hidden(scene, found)]
     sent = found.sent(frame)
-    k = int(found.iterations[frame])
     wakes = list(dict.fromkeys(str(sender) for sender, *_ in sent))
     lost = sum(not arrived for *_, arrived in sent)
-    told = [_woke(scene, wakes, len(sent), lost, k - int(found.iterations[frame - 1]))]
-    if 0 < len(sent) <= LABELS:
-        said = "; ".join(f"to {receiver} {short(value)}" for _, receiver, value, _ in sent[:LISTED])
-        told.append(
-            f"{wakes[0]} says {said}{' …' if len(sent) > LISTED else ''}: numbers that mean nothing without the pads."
-        )
+    iterations = int(found.iterations[frame] - found.iterations[frame - 1])
+    told = [_woke(scene, wakes, len(sent), lost, iterations), *_said(scene, found, wakes, sent)]
     off = np.abs(found.x[frame] - scene.mean)
     i = int(np.nanargmax(off))
     asleep = int(np.isnan(off).sum())
@@ -97,13 +83,50 @@ def frame_words(scene: Scene, found: Played, frame: int) -> list[str]:
     return told
 
 
+def _hidden(scene: Scene, found: Played) -> list[str]:
+    """How what travels is hidden, and from whom."""
+    if scene.variance is None:
+        return ["There is no mask, so messages will show what is held."]
+    sigma = math.sqrt(scene.variance)
+    told = [
+        f"Every two neighbours have agreed on random pads of about ±{plain(sigma)}, and each hides its number behind "
+        "the sum of its own."
+    ]
+    if found.hidden is False:
+        times = sigma / max(2 * max(map(abs, scene.numbers)), 1e-300)
+        told.append(f"Pads are {times:.2g} times as large as what they hide: Who learns what says what that leaves.")
+    if scene.corrupt:
+        pool = "pools" if len(scene.corrupt) == 1 else "pool"
+        told.append(
+            f"{listed(scene.corrupt_names)} will follow the protocol, and {pool} what they see: see there, too."
+        )
+    return told
+
+
+def _said(scene: Scene, found: Played, wakes: list[str], sent: list[Any]) -> list[str]:
+    """What was said, where one party spoke and to few."""
+    if len(wakes) != 1 or len(sent) > LABELS:
+        return []
+    said = "; ".join(f"to {receiver} {short(value)}" for _, receiver, value, _ in sent[:LISTED])
+    means = (
+        "functions of what it holds, for whoever listens"
+        if scene.variance is None
+        else "numbers behind pads that are small"
+        if found.hidden is False
+        else "numbers that mean nothing without the pads"
+    )
+    return [f"{wakes[0]} says {said}{' …' if len(sent) > LISTED else ''}: {means}."]
+
+
 def _woke(scene: Scene, wakes: list[str], sent: int, lost: int, iterations: int) -> str:
     if not wakes:
         return "Nobody woke."
     who = "Everybody wakes" if len(wakes) == scene.n else f"{listed(wakes)} {'wakes' if len(wakes) == 1 else 'wake'}"
     gone = f", of which {lost} {'is' if lost == 1 else 'are'} lost" if lost else ""
     when = "" if iterations == 1 else f" in these {iterations} iterations"
-    return f"{who}{when}, and {sent} padded messages travel to neighbours{gone}."
+    padded = "" if scene.variance is None else "padded "
+    travel = f"one {padded}message travels" if sent == 1 else f"{sent} {padded}messages travel"
+    return f"{who}{when}, and {travel} to neighbours{gone}."
 
 
 def _ended(scene: Scene, found: Played) -> str:

@@ -39,6 +39,7 @@ def page(session: Session, look: str = "auto", notice: str = "", *, edits: bool 
     ui.add_head_html(f"<script>{_file('studio.js')}</script>")
     ui.colors(primary="#0072b2", warning="#8a5a00", negative="#b34700")
     ui.page_title(f"{PAGES[session.path]} · sottovoce")
+    ui.html(f"<h1 class='unseen'>{PAGES[session.path]}</h1>", sanitize=False)
     session.look = look if look in LOOKS else "auto"
     dark = ui.dark_mode(LOOKS[session.look])
     with ui.element("header").classes("studio-bar"):
@@ -124,10 +125,13 @@ def columns(three: bool = True) -> Iterator[tuple[Any, Any, Any]]:
 
 def heading(text: str, tip: str = "") -> None:
     """A small heading, with a word on what is below it."""
-    label = ui.html(f"<h2>{escape(text)}</h2>", sanitize=False)
-    if tip:
-        with label:
-            ui.tooltip(tip)
+    with ui.element("div").classes("heading"):
+        ui.html(f"<h2>{escape(text)}</h2>", sanitize=False)
+        if tip:
+            help = ui.icon("help_outline").props('tabindex=0 role="img"').classes("help")
+            help.props["aria-label"] = tip
+            with help:
+                ui.tooltip(tip)
 
 
 def facts(

@@ -8,12 +8,12 @@ from dataclasses import replace
 from nicegui import events, ui
 
 from . import words
+from .audits import rounding
 from .layout import Slider, heading
 from .scene import VARIANCES, Scene
 from .session import Session
 
 STEP = 0.1  # of the power of ten
-EPS = 2.0**-52  # of float64
 
 
 class MaskControl:
@@ -37,7 +37,7 @@ class MaskControl:
 
     def _switched(self, event: events.ValueChangeEventArguments[bool | None]) -> None:
         if event.value != (self.session.scene.variance is not None):  # by a hand, and not to follow the scene
-            self._settle(bool(event.value), self.power.value)
+            self._settle(bool(event.value), self.power.value if isinstance(self.power.value, int | float) else 6.0)
 
     def _slid(self, event: events.GenericEventArguments) -> None:
         """What the event itself says: the slider's own value may come later."""
@@ -60,7 +60,11 @@ class MaskControl:
         if variance is None:
             self.told.set_text("No mask: messages travel as they are.")
             return
-        if not self.held and abs(math.log10(variance) - self.power.value) > STEP / 4:
+        shown = self.power.value if isinstance(self.power.value, int | float) else math.inf
+        if not self.held and abs(math.log10(variance) - shown) > STEP / 4:
             self.power.set_value(round(math.log10(variance), 2))
         sigma = math.sqrt(variance)
-        self.told.set_text(f"variance {variance:.3g}: pads of about ±{sigma:.3g}; accuracy left {EPS * sigma:.1e}")
+        self.told.set_text(
+            f"variance {words.plain(variance)}: pads of about ±{words.plain(sigma)}; accuracy left about "
+            f"{words.plain(rounding(scene))}"
+        )

@@ -62,7 +62,7 @@ export default {
               :style="{ fill: 'var(--corrupt, #2b2f36)' }"/>
         <circle v-else class="nv-rim" :r="radius" :fill="fill(i)"/>
         <text v-if="inside(i)" class="nv-inside" :style="{ fontSize: size(i) + 'px', fill: v.corrupt ? 'var(--on-corrupt, #ffffff)' : ink(i) }">{{ inside(i) }}</text>
-        <text v-if="named" class="nv-name" :y="radius + 14">{{ v.name }}</text>
+        <text v-if="named" class="nv-name" :y="radius + (v.ring ? 21 : 14)">{{ brief(v.name) }}</text>
         <circle v-if="start === i" class="nv-awake" :r="radius + 9" stroke-dasharray="4 4"/>
       </g>
     </svg>
@@ -70,7 +70,7 @@ export default {
   </div>`,
   props: { nodes: Array, edges: Array, groups: Array, mode: String, label: String, fixed: Boolean },
   data() {
-    return { held: null, at: {}, rubber: null, tip: null, start: null, frame: {}, over: { nodes: {}, edges: {} }, uid: "nv" + Math.random().toString(36).slice(2) };
+    return { held: null, focus: null, at: {}, rubber: null, tip: null, start: null, frame: {}, over: { nodes: {}, edges: {} }, uid: "nv" + Math.random().toString(36).slice(2) };
   },
   computed: {
     radius() {
@@ -87,10 +87,17 @@ export default {
     },
     lines() { return this.many ? [] : this.edges.map((e, k) => ({ ...e, ...this.over.edges[k] })); },
   },
-  watch: { nodes() { this.at = {}; this.tip = null; this.over = { nodes: {}, edges: {} }; if (this.start !== null && this.start >= this.nodes.length) this.start = null; } },
+  watch: { nodes() {
+    if (this.focus !== null) { // whoever stands where a party was deleted by a key
+      const next = Math.min(this.focus, this.nodes.length - 1);
+      this.focus = null;
+      this.$nextTick(() => this.$refs.svg.querySelectorAll(".nv-node")[next]?.focus());
+    }
+    this.at = {}; this.tip = null; this.over = { nodes: {}, edges: {} }; if (this.start !== null && this.start >= this.nodes.length) this.start = null; } },
   methods: {
     px(i) { const v = this.at[i] || this.nodes[i]; return EDGE + v.x * (W - 2 * EDGE); },
     py(i) { const v = this.at[i] || this.nodes[i]; return EDGE + v.y * (H - 2 * EDGE); },
+    brief(name) { return name.length > 13 ? name.slice(0, 12) + "…" : name; },
     path(pairs) { // of lines; one from a party to itself is a point
       return pairs.map(([a, b]) => "M" + this.places[a] + "L" + this.places[b]).join("");
     },
@@ -161,7 +168,9 @@ export default {
     },
     begin(i) { // an edge by two clicks, or two keys
       if (this.start === null) { this.start = i; return; }
-      if (this.start !== i) this.$emit("join", { i: this.start, j: i });
+      const [a, b] = [Math.min(this.start, i), Math.max(this.start, i)];
+      const there = this.edges.some((e) => e.a === a && e.b === b);
+      if (a !== b) this.$emit(there ? "cut" : "join", { i: a, j: b });
       this.start = null;
     },
     add(event) {
@@ -193,7 +202,7 @@ export default {
       if (event.key === "Enter" || event.key === " ") this.$emit("mark", { i });
       else if (this.fixed) return;
       else if (step) this.$emit("move", { i, x: within(v.x + 0.03 * step[0]), y: within(v.y + 0.03 * step[1]) });
-      else if (event.key === "Delete" || event.key === "Backspace") this.$emit("remove", { i });
+      else if (event.key === "Delete" || event.key === "Backspace") { this.focus = i; this.$emit("remove", { i }); }
       else if (event.key === "e") this.begin(i);
       else if (event.key === "a") this.$emit("add", { x: within(v.x + 0.08), y: within(v.y + 0.08) });
       else if (event.key === "Escape") this.start = null;

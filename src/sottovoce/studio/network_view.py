@@ -8,9 +8,8 @@ from typing import Any
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from ..errors import InvalidInput
 from .scene import Scene
-from .session import Session, complain
+from .session import Session
 
 PLAIN = "#cfe0f0"  # an honest party of which nothing is told
 DARK = "#10243a"  # ink on it
@@ -67,26 +66,21 @@ class NetworkView(Element, component="network_view.js"):
 
     def edits(self, session: Session) -> None:
         """Let hands change the scene of a session."""
-        edits: dict[str, Callable[[Scene, dict[str, Any]], Scene]] = {
-            "mark": lambda scene, said: scene.toggled(said["i"]),
-            "move": lambda scene, said: scene.moved(said["i"], said["x"], said["y"]),
-            "add": lambda scene, said: scene.added(said["x"], said["y"]),
-            "join": lambda scene, said: scene.joined(said["i"], said["j"]),
-            "cut": lambda scene, said: scene.cut(said["i"], said["j"]),
-            "remove": lambda scene, said: scene.without(said["i"]),
+        edits: dict[str, tuple[Callable[..., Scene], str]] = {
+            "mark": (Scene.toggled, "i"),
+            "move": (Scene.moved, "ixy"),
+            "add": (Scene.added, "xy"),
+            "join": (Scene.joined, "ij"),
+            "cut": (Scene.cut, "ij"),
+            "remove": (Scene.without, "i"),
         }
-        for name, edit in edits.items():
-            self.on(name, self._obey(session, edit))
+        for name, (edit, keys) in edits.items():
+            self.on(name, self._obey(session, edit, keys))
 
-    def _obey(
-        self, session: Session, edit: Callable[[Scene, dict[str, Any]], Scene]
-    ) -> Callable[[GenericEventArguments], None]:
+    def _obey(self, session: Session, edit: Callable[..., Scene], keys: str) -> Callable[[GenericEventArguments], None]:
         def obey(event: GenericEventArguments) -> None:
-            try:
-                said = {key: event.args[key] for key in event.args if key in ("i", "j", "x", "y")}
-                session.change(lambda scene: edit(scene, said))
-            except (KeyError, TypeError, ValueError):  # nothing that the drawing says
-                complain(InvalidInput("the page said something that means nothing here; load it again."))
+            said = event.args if isinstance(event.args, dict) else {}
+            session.change(lambda scene: edit(scene, *(said.get(key) for key in keys)))  # which checks them
 
         return obey
 

@@ -23,6 +23,7 @@ from ..pdmm.solve import solve
 from .scene import Scene
 
 FRAMES = 2_000  # at most
+MESSAGES = 1_000_000  # that are kept, about: some 150 MB
 TOL = 1e-9
 PLAYED = {
     "synchronous": Synchronous(),
@@ -140,9 +141,12 @@ def played(scene: Scene) -> Played:
     c, theta = steps_of(scene)
     schedule = schedule_of(scene)
     every = max(1, schedule.round(scene.network) // 10)  # ten frames a round, where parties wake one at a time
+    most = (
+        MESSAGES * schedule.round(scene.network) // (2 * scene.network.m)
+    )  # a round is a message each way on all edges
     run: dict[str, Any] = {
         "schedule": schedule, "theta": theta, "c": c, "mask": scene.mask, "seed": scene.seed, "tol": TOL,
-        "max_iter": FRAMES * every, "progress": False,
+        "max_iter": max(every, min(FRAMES * every, most)), "progress": False,
     }  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SottovoceWarning)  # the page says how it ended

@@ -240,6 +240,8 @@ def party_names(n: int) -> tuple[str, ...]:
 
 def place(x: float, y: float) -> Place:
     """Inside the square, to a thousandth: what a screen shows."""
+    for value in (x, y):
+        within(value, -1e6, 1e6, "a place")
     return tuple(round(min(1.0, max(0.0, float(v))), 3) for v in (x, y))  # type: ignore[return-value]
 
 

@@ -31,6 +31,7 @@ from .scene import Scene
 
 PORT = 8765
 VISITORS = 200  # connections at once
+SAID = 500  # characters of a line that is logged
 
 
 def serve(
@@ -93,12 +94,15 @@ def serve(
     )  # fmt: skip
     names = LOOPBACK if loopback else (*LOOPBACK, *own_names(host))
     config = uvicorn.Config(
-        Guard(app, names, port, framed), log_level="warning", access_log=False, proxy_headers=False,
-        server_header=False, ws_max_size=BODY, limit_concurrency=VISITORS, timeout_graceful_shutdown=2, log_config=None,
+        Guard(app, names, port, framed, own_address=not loopback), log_level="warning", log_config=None,
+        access_log=False, proxy_headers=False, server_header=False, ws_max_size=BODY, limit_concurrency=VISITORS,
+        timeout_graceful_shutdown=2,
     )  # fmt: skip
     logging.getLogger("nicegui").setLevel(logging.WARNING)
+    logging.getLogger("nicegui").addFilter(bounded)
     server = Server(config)
-    address = f"http://{shown(host)}:{port}{page}"
+    everywhere = host in ("0.0.0.0", "::")  # which is no address to call
+    address = f"http://{'127.0.0.1' if everywhere else shown(host)}:{port}{page}"
     if until_closed:
         threading.Thread(target=server.end_with_input, daemon=True).start()
 
@@ -114,6 +118,13 @@ def serve(
     finally:
         signal.signal(signal.SIGHUP, before)
     return server.ended_by
+
+
+def bounded(record: logging.LogRecord) -> bool:
+    """What visitors make it say fits a line, and moves no cursor."""
+    text = record.getMessage()
+    record.msg, record.args = "".join(ch if ch.isprintable() or ch == "\n" else "?" for ch in text[:SAID]), ()
+    return True
 
 
 class Server(uvicorn.Server):

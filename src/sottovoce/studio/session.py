@@ -85,18 +85,17 @@ def complain(error: Exception) -> None:
     """A sentence for a moment, at the foot of the page."""
     text = str(error)
     ui.notify(
-        text[:1].upper() + text[1:],
-        type="warning",
-        textColor="white",
-        multi_line=True,
-        timeout=8000,
-        close_button="Close",
-    )
+        text[:1].upper() + text[1:], type="warning", textColor="white", multi_line=True, timeout=8000,
+        actions=[{"label": "Close", "color": "white"}],
+    )  # fmt: skip
 
 
 async def computed(work: Callable[..., T], *arguments: Any) -> T | None:
     """A long computation beside the page, which stays alive; None where the library refuses, and has said why."""
+    client = ui.context.client
     async with _busy:
+        if client.is_deleted:  # whoever asked has left meanwhile
+            return None
         try:
             return await run.io_bound(work, *arguments)
         except SottovoceError as error:

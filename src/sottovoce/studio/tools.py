@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from nicegui import events, ui
 
 from ..data.problem_file import GENERATORS
-from ..errors import SottovoceError
+from ..errors import InvalidInput, SottovoceError
 from .exchange import KINDS, LARGEST, exported, imported
 from .layout import heading
 from .making import generated
@@ -28,29 +29,30 @@ FAMILIES = {
 assert set(FAMILIES) == set(GENERATORS)
 KEYS = (
     "<kbd>click</kbd> or <kbd>Enter</kbd> corrupt · <kbd>drag</kbd> or arrows move · <kbd>double-click</kbd> or "
-    "<kbd>a</kbd> add a party · <kbd>Shift</kbd>+drag, or <kbd>e</kbd> on two parties, join · <kbd>Delete</kbd> "
-    "removes the party, or the edge last clicked · <kbd>Ctrl</kbd>+<kbd>Z</kbd> undo"
+    "<kbd>a</kbd> add a party · <kbd>Shift</kbd>+drag, or <kbd>e</kbd> on two parties, join or part · "
+    "<kbd>Delete</kbd> removes the party, or the edge last clicked · <kbd>Ctrl</kbd>+<kbd>Z</kbd> undo"
 )
 
 
 def network_tools(session: Session) -> None:
     """Families of networks, and files."""
     heading("Network", "Who talks to whom. Everybody must be reached by everybody.")
-    family = ui.select(FAMILIES, value="random_geometric", label="Family").props("dense outlined").classes("w-full")
+    family = ui.select(FAMILIES, label="Family").classes("w-full")
+    family.props('dense outlined stack-label placeholder="as drawn"')
     with ui.row().classes("w-full no-wrap items-center"):
         parties = ui.number("Parties", value=session.scene.n, min=3, max=MOST, precision=0).props("dense outlined")
         seed = ui.number("Seed", value=1, min=0, max=2**32, precision=0).props("dense outlined")
 
     def make() -> None:
-        if parties.value is None or seed.value is None:
-            ui.notify("Give a number of parties and a seed.", type="warning")
+        if family.value is None or parties.value is None or seed.value is None:
+            complain(InvalidInput("choose a family, a number of parties and a seed."))
             return
         session.change(lambda scene: generated(family.value, int(parties.value), int(seed.value), scene))
 
     dialog = ui.dialog()
     with ui.row().classes("w-full no-wrap items-center"):
         ui.button("Generate", on_click=make).props("unelevated dense no-caps padding='4px 14px'")
-        with ui.button("Files", icon="expand_more").props("flat dense no-caps"), ui.menu():
+        with ui.button("Files", icon="expand_more").props("flat dense no-caps"), ui.menu().classes("files"):
             ui.menu_item("Open a file …", on_click=dialog.open)
             ui.separator()
             for kind, called in KINDS.items():
@@ -58,7 +60,15 @@ def network_tools(session: Session) -> None:
     with dialog, ui.card():
         ui.label("An edge list (.txt), GraphML (.graphml) or a problem file (.toml)").classes("soft")
 
+        visit, window = (
+            weakref.ref(session),
+            weakref.ref(dialog),
+        )  # routes of uploads are remembered when a page is gone
+
         async def read(event: events.UploadEventArguments) -> None:
+            session, dialog = visit(), window()
+            if session is None or dialog is None:
+                return
             event.sender.reset()  # type: ignore[attr-defined]  # for the next file
             dialog.close()
             found = await computed(imported, event.file.name, await event.file.read(), session.scene)

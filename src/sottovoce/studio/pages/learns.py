@@ -11,16 +11,17 @@ from nicegui import ui
 
 from ...errors import SottovoceError
 from ...privacy import Report
-from ...privacy.answers.verdict import headline
 from .. import words
 from ..audits import SCALE, audited, calibrated, drawing, order, suggested, worst
 from ..layout import Cell, columns, facts, heading
 from ..mask_control import MaskControl
 from ..network_view import NetworkView, edges_of, node_of
+from ..play import steps_of
 from ..scene import VARIANCES, Scene
 from ..session import Session, complain, computed
 from ..tools import hand_keys, hand_tools, network_tools
 
+AT_ONCE = 100  # parties that are audited while everybody waits: some milliseconds
 SHOWN = 60  # rows of the table
 
 
@@ -54,26 +55,35 @@ class Learns:
             {"open": "open", "encrypted": "encrypted"}, value=scene.channels,
             on_change=lambda event: self.session.change(lambda scene: replace(scene, channels=event.value)),
         ).props('dense no-caps unelevated toggle-color=primary padding="3px 12px"')  # fmt: skip
-        heading("What attackers know before", "How far numbers scatter, as everybody knows: a standard deviation.")
+        heading(
+            "What attackers know before",
+            "How large a number is, counted from 0: before anything is sent, they take it for N(0, size²). Left empty, "
+            "that is the root mean square of the numbers here.",
+        )
         self.prior = ui.number(
-            "Standard deviation", value=None if scene.prior is None else math.sqrt(scene.prior), min=1e-6,
-            placeholder="from the numbers",
-        ).props("dense outlined clearable").classes("w-full")  # fmt: skip
+            "Typical size of a number", value=None if scene.prior is None else math.sqrt(scene.prior)
+        )
+        self.prior.props("dense outlined clearable stack-label min=0").classes("w-full")
         self.prior.on("change", self._set_prior)
         self.prior.on("clear", self._set_prior)
 
     def _set_prior(self) -> None:
         value = self.prior.value
-        self.session.change(lambda scene: replace(scene, prior=None if value is None else float(value) ** 2))
+        self.session.change(lambda scene: replace(scene, prior=None if value is None else float(value) * float(value)))
 
     def _meaning(self) -> None:
         with ui.element("div").props('aria-live="polite" role="status"'):
+            self.banner = ui.row().classes("items-center banner no-wrap")
+            with self.banner:
+                self.supposed = ui.label().classes("small")
+                ui.button("Back to those marked", on_click=self._back).props("flat dense no-caps")
             self.verdict = ui.html("", sanitize=False)
             self.words = ui.html("", sanitize=False).classes("words").props('data-testid="words"')
-        heading("Party by party", "Every number is about one party's number, learned by those who are marked corrupt.")
+        self.how = ui.label().classes("small soft")
+        heading("Party by party", "Every number is about one party's number, learned by those who are corrupt.")
         with ui.element("div").classes("scroll"):
             self.table = ui.html("", sanitize=False).props('data-testid="table"').classes("w-full")
-        heading("If others were corrupt")
+        heading("If others were corrupt", "Whoever it is: all coalitions of so many are tried.")
         with ui.row().classes("no-wrap items-center w-full"):
             self.coalition = ui.select(
                 {1: "any one", 2: "any two", 3: "any three"}, value=self.session.scene.coalition, label="Corrupt",
@@ -84,7 +94,9 @@ class Learns:
                 "outline dense no-caps padding='4px 10px'"
             )
         with ui.row().classes("no-wrap items-center w-full"):
-            self.bound = ui.number("Nats they may add", value=self.session.scene.bound, min=1e-9, max=10, format="%.4g")
+            self.bound = ui.number(
+                "Nats messages may add", value=self.session.scene.bound, min=1e-9, max=10, format="%.4g"
+            )
             self.bound.props("dense outlined").classes("w-32")
             self.bound.on("change", self._set_bound)
             self.smallest = ui.button("Smallest mask", on_click=self._calibrate)
@@ -103,12 +115,13 @@ class Learns:
         if before is not None and scene.differs(before) <= {"places"} and self.report is not None:
             self.view.draw(*drawing(scene, self.report))
             return
-        self.found.set_content("")
+        if before is None or scene.differs(before) != {"variance"}:
+            self.found.set_content("")
         self.edges.clear()
         with self.edges:
             ui.button("Suggest", on_click=self._suggest).props("outline dense no-caps padding='4px 10px'")
         self.asked += 1
-        if scene.channels == "encrypted":
+        if scene.channels == "encrypted" or scene.n > AT_ONCE or len(scene.edges) > 20 * AT_ONCE:
             ui.timer(0.01, lambda: self._audit_slowly(self.asked), once=True)
             return
         try:
@@ -143,19 +156,25 @@ class Learns:
         scene = self.session.scene
         self.report = report
         self.view.draw(*drawing(scene, report))
+        told, kind = words.badge(report, scene)
         found = report.verdict(scene.bound).value
-        kind = found.split()[0]
         self.verdict.set_content(
-            f"<span class='verdict {kind}' data-verdict='{found}'>{found}</span>"
-            f"<p class='small soft' style='margin: 6px 0'>{words.escape(headline(report, scene.bound))}</p>"
+            f"<p class='verdict {kind}' data-verdict='{found}'>{words.escape(told)}</p><p class='small soft'>Messages "
+            f"may add {words.both(scene.bound)} before it is called weak; see below.</p>"
         )
+        supposed = report.coalitions is not None
+        self.banner.set_visibility(supposed)
+        if supposed:
+            self.supposed.set_text(f"The worst case, {words.who(report, scene)}: not those that are marked.")
+        c, theta = steps_of(scene)
+        self.how.set_text(f"For c = {c:.3g}, theta = {theta:.3g}, schedule {scene.schedule.replace('_', ' ')}.")
         self.words.set_content("".join(f"<p>{words.escape(said)}</p>" for said in words.paragraph(report, scene)))
         listed = order(report, scene)[:SHOWN]
         rows = [_row(report, scene, i) for i in listed]
         more = f"the {SHOWN} of which most is learned, of {scene.n}" if scene.n > SHOWN else ""
         header: list[Cell] = [
             "party", ("interval narrower", words.NARROWER), ("in all (nats)", words.NATS),
-            ("by messages (nats)", words.EXCESS), ("by the mean (nats)", words.FLOOR),
+            ("at any mask (nats)", words.FLOOR), ("messages add (nats)", words.EXCESS),
         ]  # fmt: skip
         self.table.set_content(facts(rows, header, more, [words.about(report, scene, i) for i in listed]))
 
@@ -165,6 +184,7 @@ class Learns:
         self.coalition.set_value(scene.coalition)
         self.bound.set_value(scene.bound)
         self.prior.set_value(None if scene.prior is None else math.sqrt(scene.prior))
+        self.prior.props["placeholder"] = f"from the numbers: {words.plain(words.root_mean_square(scene))}"
 
     def _set_bound(self) -> None:
         value = self.bound.value
@@ -177,11 +197,11 @@ class Learns:
             report = await computed(worst, scene)
         if report is None or scene is not self.session.scene:
             return
-        self.view.draw(*drawing(scene, report))
-        said = [headline(report, scene.bound), *words.paragraph(report, scene)]
-        if report.overall:
-            said.append(f"The worst of all: {words.listed([str(name) for name in sorted(report.overall, key=str)])}.")
-        self.found.set_content("".join(f"<p>{words.escape(text)}</p>" for text in said))
+        self._show(report)
+
+    def _back(self) -> None:
+        """From the worst case to those who are marked."""
+        self.changed(None, self.session.scene)
 
     async def _calibrate(self) -> None:
         with _waiting(self.smallest):
@@ -195,7 +215,7 @@ class Learns:
         self.found.set_content(
             f"<p>{least}: variance <b data-testid='variance'>{variance:.3g}</b>, against {words.escape(mask.against)}. "
             f"Messages then add at most {scene.bound:g} nats ({words.narrows(scene.bound)} of an interval) to what the "
-            f"mean tells. The accuracy left is {mask.accuracy:.1e}.</p>"
+            f"mean tells.</p>"
         )
 
     async def _suggest(self) -> None:
@@ -206,7 +226,7 @@ class Learns:
         self.edges.clear()
         with self.edges:
             if not found.edges:
-                ui.label(found.reason or "None are needed.").classes("small")
+                ui.label((found.reason or "None are needed.").removesuffix(" Raise most.")).classes("small")
                 return
             ui.label(
                 f"It takes {found.before} corrupt part{'y' if found.before == 1 else 'ies'} to cut the network; with "
@@ -245,14 +265,15 @@ def _row(report: Report, scene: Scene, i: int) -> list[str]:
     if i in scene.corrupt and report.coalitions is None:
         return [f"{scene.names[i]} (corrupt)", "-", "-", "-", "-"]
     total, excess, floor = (float(values[i]) for values in (report.leakage, report.excess, report.floor))
-    return [scene.names[i], words.narrows(total), words.nats(total), words.nats(excess), words.nats(floor)]
+    return [scene.names[i], words.narrows(total), words.nats(total), words.nats(floor), words.nats(excess)]
 
 
 def _legend() -> None:
-    bar = f"linear-gradient(90deg, {', '.join(SCALE)})"
+    steps = "".join(f"<i class='step' style='background: {colour}'></i>" for colour in SCALE)
     ui.html(
-        f"<div class='legend'><span><i class='bar' style='background: {bar}'></i>messages add 1e-6 … 1 nats (0.0001 % "
-        "… 63 % of an interval)</span><span><i class='square'></i>corrupt</span>"
-        "<span><i class='ring'></i>disclosed</span><span><i class='group'></i>their exact sum is learned</span></div>",
+        f"<div class='legend'><span>colour: what messages add, {steps} ten times as much a step, from 1e-6 to 1 nats "
+        "(0.0001 % to 63 % of an interval)</span><span>number: how much narrower in all</span>"
+        "<span><i class='square'></i>corrupt</span><span><i class='ring'></i>disclosed</span>"
+        "<span><i class='group'></i>their exact sum is learned</span></div>",
         sanitize=False,
     )

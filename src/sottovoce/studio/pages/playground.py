@@ -50,7 +50,7 @@ class Playground:
                 self.view.edits(session)
                 self._player()
                 ui.html(
-                    "<div class='legend'><span><i class='awake'></i>awake</span><span>arrow: a message, padded; "
+                    "<div class='legend'><span><i class='awake'></i>awake</span><span>arrow: a message; "
                     "dashed: lost</span><span>darker: nearer to the mean</span>"
                     "<span><i class='square'></i>corrupt</span></div>",
                     sanitize=False,
@@ -83,7 +83,7 @@ class Playground:
             ui.tooltip("How many messages do not arrive. A party that waits for all neighbours cannot do without one.")
         self.seed = ui.number("Seed of wakes and pads", value=scene.seed, min=0, max=2**32, precision=0)
         for control in (self.schedule, self.loss, self.theta, self.c, self.seed):
-            control.props("dense outlined").classes("w-full")
+            control.props("dense outlined stack-label").classes("w-full")
         for number in (self.loss, self.theta, self.c, self.seed):
             number.on("change", self._settle)
         MaskControl(self.session)
@@ -129,7 +129,12 @@ class Playground:
             self.scrub = Slider(min=0, max=1, step=1, value=0, on_change=self._scrubbed)
             self.scrub.props('aria-label="Iteration"').classes("grow")
             self.scrub.on("change", self._released)
-            self.place = ui.label("").classes("small soft").style("min-width: 116px").props('data-testid="place"')
+            self.place = (
+                ui.label("")
+                .classes("small soft")
+                .style("min-width: 132px; white-space: nowrap")
+                .props('data-testid="place"')
+            )
             self.speed = ui.select(SPEEDS, value=4, on_change=self._set_speed)
             self.speed.props('dense borderless aria-label="Speed, in frames"')
 
@@ -200,6 +205,7 @@ class Playground:
             self._draw()
             return
         self.asked += 1
+        self.played = None  # of another scene
         self._pause()
         self.words.set_content("<p class='soft'>playing …</p>")
         ui.timer(0.01, lambda asked=self.asked: self._run(asked), once=True)
@@ -234,7 +240,8 @@ class Playground:
                 Curve(f"{name} of {scene.n}", k[1:], of(found.x[1:], axis=1).tolist(), colour)
                 for (name, of), colour in zip(some.items(), COLOURS, strict=False)
             ]
-        self.beliefs.draw(curves, [Line(f"exact mean {scene.mean:.5g}", y=scene.mean)])
+        ends = Curve("the mean", [k[1], k[-1]], [scene.mean] * 2, width=0, legend=False)  # so that its line is in sight
+        self.beliefs.draw([*curves, ends], [Line(f"exact mean {scene.mean:.5g}", y=scene.mean)])
         residual = [value if math.isfinite(value) else None for value in found.residual.tolist()]
         self.residual.draw([Curve("residual", k, residual, legend=False)], [Line("the end, 1e-9", y=1e-9)])
 
@@ -273,7 +280,7 @@ class Playground:
             self.session.change(lambda scene: replace(scene, at=at), remember=False)
 
     def _scrubbed(self, event: events.ValueChangeEventArguments[Any]) -> None:
-        if not self.following and event.value is not None and self.played is not None:
+        if not self.following and isinstance(event.value, int | float) and self.played is not None:
             self._pause()
             self._move_to(int(event.value))
 
@@ -305,4 +312,5 @@ class Playground:
         self._move_to(self.frame + 1)
 
     def _set_speed(self, event: events.ValueChangeEventArguments[Any]) -> Any:
-        self.timer.interval = 1 / event.value
+        if event.value in SPEEDS:
+            self.timer.interval = 1 / event.value
