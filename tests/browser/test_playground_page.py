@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def inside(page) -> list[str]:
     return page.locator(".nv-inside").all_text_contents()
 
 
+def wait_for_inside(page, texts: list[str]) -> None:
+    """Until the circles say this; the drawing may come after the words."""
+    page.wait_for_function(
+        "texts => JSON.stringify([...document.querySelectorAll('.nv-inside')].map(t => t.textContent)) === texts",
+        arg=json.dumps(texts, ensure_ascii=False, separators=(",", ":")),
+    )
+
+
 def open_playground(page, studio, scene=SCENE):
     visit(page, studio, "/", scene)
     wait_for_place(page, "iteration")
@@ -38,7 +47,7 @@ def open_playground(page, studio, scene=SCENE):
 
 def test_steps_show_the_beliefs_and_messages_of_the_library(page, studio):
     found = open_playground(page, studio)
-    assert inside(page) == [short(s) for s in SCENE.numbers]  # before anybody speaks
+    wait_for_inside(page, [short(s) for s in SCENE.numbers])  # before anybody speaks
     page.get_by_role("button", name="One step", exact=True).click()
     wait_for_place(page, "iteration 1 ")
     c, theta = steps_of(SCENE)
@@ -47,8 +56,7 @@ def test_steps_show_the_beliefs_and_messages_of_the_library(page, studio):
     next(states)
     first = next(states)
     (awake,) = np.flatnonzero(first.x)
-    assert inside(page)[awake] == short(float(first.x[awake]))
-    assert [text for i, text in enumerate(inside(page)) if i != awake] == ["…"] * 5
+    wait_for_inside(page, [short(float(first.x[i])) if i == awake else "…" for i in range(6)])
     table = sv.solve(SCENE.problem, **run, record=[sv.Transcript()], tol=0, max_iter=1).history["transcript"]
     said = page.locator(".nv-message text").all_text_contents()
     assert sorted(said) == sorted(short(value) for value in table.value.tolist())
@@ -70,7 +78,7 @@ def test_play_pause_and_scrub(page, studio):
     page.mouse.click(box["x"] + box["width"] - 1, box["y"] + box["height"] / 2)
     nudge(page, "Iteration", "ArrowRight", 4)  # the last pixel of the track is not quite the end
     wait_for_place(page, f"iteration {found.iterations[-1]} ")
-    assert inside(page) == [short(value) for value in found.x[-1].tolist()]
+    wait_for_inside(page, [short(value) for value in found.x[-1].tolist()])
     assert "Everybody holds the exact mean" in page.inner_text("[data-testid=happens]")
     assert f"{found.messages:,} messages" in page.inner_text("[data-testid=happens]")
     page.goto(until(page, lambda scene: scene.at == found.iterations[-1], "the end in the address") and page.url)
