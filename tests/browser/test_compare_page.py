@@ -62,6 +62,17 @@ def test_another_scene_takes_the_old_answer_away(page, studio):
     assert "methods=shamir" in page.url
 
 
+def test_nobody_marked_is_said_before_and_after(page, studio):
+    open_page(page, studio, replace(SCENE, corrupt=frozenset()), methods="shamir")
+    said = page.locator("[data-testid=words]")
+    assert "Nobody is marked: Ada is taken to be corrupt." in said.inner_text()
+    page.get_by_text("They expect numbers of size 2, around 0.").wait_for()
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_selector("[data-testid=table] tbody tr")
+    assert "Nobody is marked: Ada is taken to be corrupt, with taps" in said.inner_text()
+    assert any("squared units" in text for text in page.locator(".plot svg text").all_text_contents())
+
+
 @pytest.mark.parametrize(
     ("scene", "why"),
     [

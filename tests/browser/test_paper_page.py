@@ -72,6 +72,12 @@ def test_whoever_is_clicked_is_attacked_on_the_drawn_network_too(page, studio):
     assert f"({end:.3g} nats) of the synchronous one" in page.inner_text("[data-testid=words]")
 
 
+def test_a_short_slow_run_is_drawn_with_units(page, studio):
+    page.goto(f"{studio}/paper?c=0.01&iterations=20")
+    wait_for(page, "claims", "They have passed no common error yet")
+    assert any("squared units" in text for text in page.locator(".plot svg text").all_text_contents())
+
+
 def test_what_means_nothing_in_an_address_gets_a_sentence(page, studio):
     page.goto(f"{studio}/paper?theta=7")
     page.get_by_text("Theta must be a number from 0.05 to 1; got 7.").wait_for()

@@ -18,16 +18,20 @@ from sottovoce.studio.comparing import (
     METHODS,
     SLOW,
     Asked,
+    against,
     compared,
     first_asked,
+    floor_words,
     from_query,
     prior_of,
     table_csv,
     table_rows,
+    taken,
+    terms,
     together,
     verdict,
 )
-from sottovoce.studio.comparison_plot import looks_of
+from sottovoce.studio.comparison_plot import ComparisonPlot, looks_of
 from sottovoce.studio.making import generated
 
 SCENE = replace(generated("ring", 6, seed=1), corrupt=frozenset({2}), prior=4.0)
@@ -71,6 +75,8 @@ def test_the_sentence_says_who_wins_and_where_this_method_loses(found):
     assert f"loses on messages: {own.messages:.0f}, {own.messages / tree.messages:.3g} times those of tree sum" in said
     times = found.row("local noise, Gaussian").error / found.useless
     assert f"{times:.2g} times" in said
+    error = found.row("local noise, Gaussian").error
+    assert f"has a mean squared error of {error:.3g}, so is typically off by {math.sqrt(error):.3g}" in said
     assert "better than no answer" in said
     assert times < 1
     assert "disclosed by ADMM." in said
@@ -85,6 +91,52 @@ def test_the_sentence_follows_the_numbers(found):
     assert "loses" not in " ".join(verdict(alone))
     missed = replace(found.row("subspace perturbation"), reached=False, nats=math.inf)
     assert "does not get there" in " ".join(verdict(replace(found, rows=(missed,))))
+
+
+def test_whoever_gives_less_away_is_told_with_a_number_each(found):
+    own = found.row("subspace perturbation")
+    less, least = (
+        replace(found.row("tree sum"), method=name, nats=own.nats / by) for name, by in (("one", 1.25), ("other, b", 2))
+    )
+    said = " ".join(verdict(replace(found, rows=(own, less, least), floor=own.nats / 1.5)))
+    assert (
+        f"Less is given away by one ({less.nats:.3g}) and other (b) ({least.nats:.3g}), against {own.nats:.3g} nats; a "
+        f"larger mask would bring subspace perturbation down to {own.nats / 1.5:.3g}." in said
+    )
+    there = " ".join(verdict(replace(found, rows=(own, less), floor=own.nats)))
+    assert "Less is given away by one" in there
+    assert "larger mask" not in there
+    disclosed = replace(own, nats=math.inf, reached=False)
+    assert f"given away by one ({less.nats:.3g})." in " ".join(verdict(replace(found, rows=(disclosed, less))))
+
+
+def test_where_the_honest_graph_is_cut_it_is_said(found):
+    assert floor_words(found) == f"floor {found.floor:.3g}: what the exact mean itself tells"
+    assert "is broken where the honest graph is cut: sums" in verdict(found)[0]
+    cut = compared(replace(SCENE, corrupt=frozenset({0, 3})), "tree sum", Asked(("tree sum",), draws=2))
+    here = "the honest graph is cut, which it is here: the sums of its parts are learned"
+    assert f"it is broken where {here}." in verdict(cut)[0]
+    assert table_rows(cut)[0][-1] == here
+    alone = -0.5 * math.log(1 - 1 / 4)  # four honest parties, in two pairs
+    assert floor_words(cut) == f"floor 0.347: what these messages tell at any mask (the mean alone: {alone:.3g})"
+    picture = ComparisonPlot.__new__(ComparisonPlot)
+    picture.comparison, picture.looks = cut, looks_of(list(METHODS))
+    picture.title, picture.x, picture.y = "Error", "leakage", "error"
+    assert f"'{floor_words(cut)}'" in str(picture._options((), ()))
+
+
+def test_nobody_marked_means_somebody_and_who_is_said(found):
+    nobody = replace(SCENE, corrupt=frozenset(), prior=2423.0)
+    by_default = compared(nobody, "tree sum", Asked(("tree sum",), draws=2))
+    assert by_default.settings["corrupt"] == ["Ada"]
+    assert taken(nobody) == "Nobody is marked: Ada is taken to be corrupt"
+    assert terms(nobody) == (
+        "6 parties, 6 edges. Nobody is marked: Ada is taken to be corrupt. They expect numbers of size 49.2, around 0."
+    )
+    assert against(nobody, by_default).startswith("Nobody is marked: Ada is taken to be corrupt, with taps")
+    assert taken(SCENE) == ""
+    assert terms(SCENE) == "6 parties, 6 edges; corrupt: Cy. They expect numbers of size 2, around 0."
+    assert against(SCENE, found) == "Corrupt, with taps, and keeping every message: Cy."
 
 
 def test_every_method_is_offered_and_looks_like_no_other():

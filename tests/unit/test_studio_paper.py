@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,11 +14,14 @@ pytest.importorskip("nicegui")
 import sottovoce as sv
 from sottovoce import paper
 from sottovoce.errors import InvalidInput
-from sottovoce.paper.claims import FAILS, HOLDS
+from sottovoce.paper.claims import FAILS, HOLDS, OPEN
 from sottovoce.studio.making import first_scene, generated
 from sottovoce.studio.paper_controls import PLAIN, PaperControls, experiment_of, from_query, pair_of
 from sottovoce.studio.paper_figures import Exact, figure1_curves, figure2_curves, figure3_curves, figure3_lines
-from sottovoce.studio.paper_words import figure_words
+from sottovoce.studio.paper_panels import Picture
+from sottovoce.studio.paper_words import TREE, figure_words
+from sottovoce.studio.plots import Plot
+from sottovoce.studio.scene import VARIANCES
 from sottovoce.studio.session import Session
 
 SCENE = first_scene()
@@ -120,6 +125,75 @@ def test_on_a_tree_nothing_stays():
     on_tree = SHORT.changed(graph="drawn")
     assert verdict(Exact().found(on_tree, star), "the variance of Z_perp remains").verdict == FAILS
     assert "is a tree" in figure_words(Exact().found(on_tree.changed(figure=2), star))[0].text
+
+
+@pytest.mark.parametrize("figure", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("graph", "scene"),
+    [("paper", SCENE), ("drawn", generated("star", 6, seed=1)), ("drawn", generated("ring", 5, seed=1))],
+)
+def test_every_corner_of_the_controls_gets_sentences(figure, graph, scene):
+    exact = Exact()
+    masks = [{"sigma2": v} for v in VARIANCES] if figure < 3 else [{"less": 1e-2, "more": v} for v in (1e-2, 1e4)]
+    for theta, c, k, mask in product((0.05, 0.8, 1.0), (0.01, 0.1, 10.0), (20, 500), masks):
+        controls = replace(PLAIN, figure=figure, graph=graph, theta=theta, c=c, iterations=k, **mask)
+        for said in figure_words(exact.found(controls, scene)):
+            assert not re.search(r"\b(nan|inf)\b", said.text), controls
+
+
+@pytest.mark.parametrize("changes", [{"c": 0.01}, {"c": 0.1, "theta": 0.8, "sigma2": 0.01}])
+def test_a_run_too_short_to_tell_the_rate_says_so(changes):
+    rate = verdict(found(iterations=20, **changes), "the rate decreases")
+    assert rate.text == "they have passed no common error yet: give it more iterations"
+    assert rate.verdict == OPEN
+
+
+def test_the_paragraph_on_figure_1_is_true_in_every_state():
+    slow, long = found(c=0.01), Exact().found(replace(PLAIN, iterations=500), SCENE)
+    psi, error = (np.array(slow.values[1.0][name]) for name in ("var_z_psi", "x_error"))
+    told = figure_words(slow)[0].text
+    assert f"falls: {100 * psi[-1] / psi[0]:.3g} % of it is left so far" in told
+    assert f"falls from at most {error.max():.2g} to {error[-1]:.2g}" in told
+    assert "vanishes" not in told
+    assert "vanishes: less than 1e-12 of it is left" in figure_words(long)[0].text
+    early = found(c=0.01, iterations=20, theta=0.5)
+    assert f"has not fallen so far: {early.values[0.5]['x_error'][-1]:.2g}." in figure_words(early)[0].text
+
+
+def test_on_a_tree_no_noise_is_drawn_or_told_to_stay():
+    star = generated("star", 6, seed=1)
+    of = Exact().found(SHORT.changed(graph="drawn"), star)
+    assert min(of.values[1.0]["var_z_perp"]) < 0, "rounding"
+    assert all(set(curve.y) == {0.0} for curve in figure1_curves(of, "var_z_perp"))
+    told = figure_words(of)[0].text
+    assert told.endswith(TREE)
+    assert "stays in the messages" not in told
+    second = figure2_curves(Exact().found(SHORT.changed(graph="drawn", figure=2), star))
+    assert all(set(curve.y) == {0.0} for curve in second)
+
+
+def test_all_pairs_of_neighbours_are_told_of_in_words():
+    start = "the same, for all pairs"
+    of = found(figure=3)
+    (measured,) = next(iter(of.values["pairs"].measured.values())).values()
+    share = 100 * measured["share of pairs, at every k"]
+    assert verdict(of, start).text.startswith(f"at every k for {share:.3g} % of the pairs; at the end, on average")
+    ring = Exact().found(SHORT.changed(figure=3, graph="drawn"), generated("ring", 10, seed=1))
+    assert verdict(ring, start).text.startswith(
+        "at every k for no pair; at the end, on average over all pairs, they do"
+    )
+
+
+def test_a_legend_shows_dashes_and_axes_their_units():
+    plot = Plot.__new__(Picture)
+    plot.title, plot.x, plot.y, plot.log_x, plot.log_y = "Noise", "iteration", "variance (squared units)", False, False
+    curves = tuple(figure3_curves(found(figure=3), "nats"))
+    options = plot._options(curves, ())
+    named = {entry["name"]: entry for entry in options["legend"]["data"]}
+    assert list(named) == [curve.name for curve in curves if curve.legend]
+    assert all(entry["itemStyle"] == {"opacity": 0} for entry in named.values())  # the dot on the line
+    assert "itemStyle" not in plot._options((replace(curves[0], marks=True),), ())["legend"]["data"][0]
+    assert options["yAxis"]["nameTextStyle"]["overflow"] == "break"
 
 
 def test_figure_3_tells_who_attacks_whom_and_that_transcripts_do_not_care():

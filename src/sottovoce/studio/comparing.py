@@ -11,21 +11,28 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ..baselines.compare import compare
+from ..baselines.compare import adversary_of, compare
 from ..baselines.comparison import EXACT, Comparison, Row, error_words, nats_words, short
 from ..baselines.every import every_method
 from ..errors import InvalidInput
+from ..network import Network
+from ..privacy.adversary import honest_components
 from ..privacy.methods.secrets_and_prior import prior_of as audit_prior
 from .checks import whole, within
 from .layout import Cell
 from .scene import Scene
-from .words import narrows, nats
+from .words import listed, narrows, nats
 
 PARTIES = 60  # on a ring of so many all methods take a minute, on denser graphs some ten seconds
 MANY = 30  # parties beyond which the slow ones wait until they are asked for
 SLOW = ("DIGing", "local noise, Laplace", "Paillier consensus")
 DRAWS = (2, 100)
 OWN = "subspace perturbation"
+CUT = "the honest graph is cut"  # as the methods have it that are broken there, and what is so where it is
+SUMS = {
+    "sums of its parts are disclosed": "the sums of its parts are learned",
+    "then the noise of its parts alone is left": "the noise of its parts alone is left",
+}
 FAMILIES: dict[str, list[str]] = {}
 for _method in every_method():
     FAMILIES.setdefault(_method.family, []).append(_method.label)
@@ -92,6 +99,28 @@ def prior_of(scene: Scene) -> float:
     return float(np.asarray(audit_prior(scene.problem, scene.prior).value))
 
 
+def taken(scene: Scene) -> str:
+    """Whom a comparison takes to be corrupt where nobody is marked; else nothing."""
+    if scene.corrupt:
+        return ""
+    corrupt = adversary_of(scene.network, None)[0].on(scene.network).corrupt
+    return f"Nobody is marked: {listed([scene.names[i] for i in sorted(corrupt)])} is taken to be corrupt"
+
+
+def terms(scene: Scene) -> str:
+    """The network, who is corrupt in it, and what they know beforehand."""
+    corrupt = f". {taken(scene)}" if not scene.corrupt else f"; corrupt: {listed(scene.corrupt_names)}"
+    size = f"{math.sqrt(prior_of(scene)):.3g}"
+    return f"{scene.n} parties, {scene.network.m} edges{corrupt}. They expect numbers of size {size}, around 0."
+
+
+def against(scene: Scene, found: Comparison) -> str:
+    """Who learns what is told."""
+    if scene.corrupt:
+        return f"Corrupt, with taps, and keeping every message: {listed(found.settings['corrupt'])}."
+    return f"{taken(scene)}, with taps, and to keep every message."
+
+
 def compared(scene: Scene, method: str, asked: Asked) -> Comparison:
     """One method. They do not know of each other, so that one after the other gives what all at once would."""
     if scene.n > PARTIES:
@@ -142,7 +171,7 @@ def table_rows(found: Comparison) -> list[list[Cell]]:
         rows.append([
             (row.method, f"{row.family}. Needs: {row.needs or 'nothing'}. {' '.join(row.notes)}".strip()),
             error, (nats_words(row.nats) + ("" if row.reached else " !"), told), (narrowing(row), told),
-            short(row.messages), short(row.bytes, "B"), short(row.rounds), row.breaks,
+            short(row.messages), short(row.bytes, "B"), short(row.rounds), broken(row, found),
         ])  # fmt: skip
     return rows
 
@@ -170,6 +199,31 @@ def is_exact(row: Row, found: Comparison) -> bool:
     return row.converged and row.error <= EXACT * found.settings["prior"]
 
 
+def honest_parts(found: Comparison) -> list[int]:
+    """How many honest parties are in each part that the corrupt ones leave in one piece."""
+    settings = found.settings
+    network = Network(settings["n"], np.array(settings["edges"]), labels=settings["labels"])
+    corrupt = {i for i in range(network.n) if network.name(i) in settings["corrupt"]}
+    return [len(part) for part in honest_components(network, corrupt)]
+
+
+def floor_words(found: Comparison) -> str:
+    """What the floor is: what the mean tells, or where the honest graph is cut, what the sum of its smallest part."""
+    parts = honest_parts(found)
+    if len(parts) == 1:
+        return f"floor {found.floor:.3g}: what the exact mean itself tells"
+    alone = -0.5 * math.log1p(-1 / sum(parts))
+    return f"floor {found.floor:.3g}: what these messages tell at any mask (the mean alone: {nats(alone)})"
+
+
+def broken(row: Row, found: Comparison) -> str:
+    """Where a method is, and whether that is the case here."""
+    where, _, what = row.breaks.partition(": ")
+    if where != CUT or len(honest_parts(found)) == 1:
+        return row.breaks
+    return f"{where}, which it is here: {SUMS.get(what, what)}"
+
+
 def called(method: str) -> str:
     """As a sentence has it, among commas of its own."""
     name, _, kind = method.partition(", ")
@@ -177,7 +231,11 @@ def called(method: str) -> str:
 
 
 def _names(rows: Sequence[Row]) -> str:
-    *most, last = (called(row.method) for row in rows)
+    return _and([called(row.method) for row in rows])
+
+
+def _and(things: Sequence[str]) -> str:
+    *most, last = things
     return f"{', '.join(most)} and {last}" if most else last
 
 
@@ -196,7 +254,8 @@ def _best(good: list[Row], found: Comparison) -> str:
     names = _names(good)
     return (
         f"Exact, and at most {allowed} of the worst honest party: {names}. The fewest messages among them has "
-        f"{called(few.method)}, {short(few.messages)} in {short(few.rounds)} rounds; it is broken where {few.breaks}."
+        f"{called(few.method)}, {short(few.messages)} in {short(few.rounds)} rounds; it is broken where "
+        f"{broken(few, found)}."
     )
 
 
@@ -217,12 +276,11 @@ def _own(good: list[Row], found: Comparison) -> list[str]:
         )
     tighter = [row for row in good if row.nats < own.nats * (1 - 1e-3)]
     if tighter:
-        said.append(
-            f"Less is given away by {_names(tighter)}: {nats(min(row.nats for row in tighter))} against "
-            f"{nats(own.nats)} nats; a larger mask would bring these down to the floor, {nats(found.floor)}."
-            if math.isfinite(found.floor) and own.reached
-            else f"Less is given away by {_names(tighter)}."
-        )
+        each = _and([f"{called(row.method)} ({nats(row.nats)})" for row in tighter])
+        more = f"; a larger mask would bring subspace perturbation down to {nats(found.floor)}"
+        could = own.reached and own.nats > found.floor * (1 + 1e-3)
+        than = f", against {nats(own.nats)} nats" if math.isfinite(own.nats) else ""
+        said.append(f"Less is given away by {each}{than}{more if could else ''}.")
     return said
 
 
@@ -233,12 +291,11 @@ def _noisy(found: Comparison) -> list[str]:
     best = min(noisy, key=lambda row: row.error)
     times = best.error / found.useless
     compared_with = "worse than no answer at all" if times > 1 else "better than no answer"
+    which = f"the best of {_names(noisy)}" if len(noisy) > 1 else called(best.method)
     return [
-        f"Noise in the answer costs: the best of {_names(noisy)} is off by {best.error:.3g}, "
-        f"{times:.2g} times what whoever says 0 without looking is off by, so {compared_with}."
-        if len(noisy) > 1
-        else f"Noise in the answer costs: {called(best.method)} is off by {best.error:.3g}, {times:.2g} times what "
-        f"whoever says 0 without looking is off by, so {compared_with}."
+        f"Noise in the answer costs: {which} has a mean squared error of {best.error:.3g}, so is typically off by "
+        f"{math.sqrt(best.error):.3g}, in the unit of the numbers. The mean squared error is {times:.2g} times that of "
+        f"whoever says 0 without looking: {compared_with}."
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..baselines.comparison import EXACT, Comparison, Row, error_words, nats_words
 from ..baselines.comparison_pictures import GONE, KNOWN, cost_words, nats_limits, pays
+from .comparing import floor_words
 from .plots import AXIS, COLOURS, Curve, Plot
 from .words import narrows
 
@@ -57,7 +58,8 @@ class ComparisonPlot(Plot):
             "xAxis": [{**across, "gridIndex": 0, "axisLabel": {"show": False}},
                       {**across, "gridIndex": 1, "name": self.x, "nameLocation": "middle", "nameGap": 30,
                        "axisLabel": {":formatter": shown, "showMinLabel": False}}],
-            "yAxis": [{**self._axis(self.y, True, 54), "gridIndex": 0},
+            "yAxis": [{**self._axis(self.y, True, 54), "gridIndex": 0,
+                       "nameTextStyle": {"width": ABOVE, "overflow": "break"}},
                       {"type": "category", "gridIndex": 1, "inverse": True, "data": [row.method for row in exact],
                        "axisTick": {"show": False}, "axisLine": {"lineStyle": {"color": AXIS}},
                        "splitLine": {"show": True, "lineStyle": {"color": AXIS, "opacity": 0.12}},
@@ -116,7 +118,7 @@ def _levels(grid: int, found: Comparison, edge: float, gone: float, *, useless: 
                      "lineStyle": {**dashed, "color": USELESS},
                      "label": {"position": "insideEndTop", "formatter": "{b}"}})  # fmt: skip
     if math.isfinite(found.floor):
-        name = f"floor {found.floor:.3g}: what the exact mean itself tells" if useless else ""
+        name = floor_words(found) if useless else ""
         data.append({"xAxis": found.floor, "name": name, "lineStyle": {**dashed, "color": AXIS},
                      "label": {"show": bool(name), "position": "end", "formatter": "{b}"}})  # fmt: skip
     area = [{"xAxis": edge, "name": "disclosed" if useless else ""}, {"xAxis": gone * 1.6}]

@@ -17,6 +17,7 @@ from .plots import AXIS, COLOURS, DASHES, Curve, Line
 from .scene import Scene
 
 KEPT = 64  # curves that a page remembers
+DUST = 1e-12  # of the variance of the mask: rounding, which may be below zero
 FEW = 120  # edges up to which all pairs of neighbours are looked at: beyond, that takes seconds
 
 
@@ -115,7 +116,8 @@ def figure1_curves(found: Found, name: str) -> list[Curve]:
         chosen = theta == found.controls.theta
         colour, dash = looks.get(theta, (COLOURS[0], "solid"))
         width = 3.5 if chosen else 1.5
-        drawn.append(Curve(f"θ = {theta:g}", found.iterations, curves[name], colour, dash, width))
+        values = settled(found, curves[name]) if name == "var_z_perp" else curves[name]
+        drawn.append(Curve(f"θ = {theta:g}", found.iterations, values, colour, dash, width))
     return drawn
 
 
@@ -130,8 +132,13 @@ def figure2_curves(found: Found) -> list[Curve]:
     drawn = []
     for which, (name, colour, dash) in looks.items():
         x, some = found.along(which)
-        drawn.append(Curve(name, x, found.values[which][some], colour, dash))
+        drawn.append(Curve(name, x, settled(found, found.values[which][some]), colour, dash))
     return drawn
+
+
+def settled(found: Found, variances: list[float]) -> list[float]:
+    """Variances of ``Z_perp``, a difference of sums: on a tree rounding is all that is left of it, and is none."""
+    return [value if value > DUST * found.controls.sigma2 else 0.0 for value in variances]
 
 
 def figure3_curves(found: Found, what: str) -> list[Curve]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 from nicegui import ui
 
@@ -32,6 +33,8 @@ CSS = """
 .claim .verdict { font-size: 12px; padding: 0 8px; margin-left: 4px; white-space: nowrap; }
 .claim p { margin: 2px 0 0; color: var(--soft); }
 """
+SQUARED = "squared units of the numbers"
+WIDE, AWAY = 170, 92  # pixels: of a line of the name of an axis, and from the edge to the axis
 KINDS = {FAILS: "not", CONDITION: "weak", OPEN: "weak"}
 SHAPES = {1: "", 2: "single", 3: "tall"}
 ERROR = (
@@ -48,18 +51,31 @@ STAYS = (
 )
 
 
+class Picture(Plot):
+    """With a name of the vertical axis that takes two lines, as there is its unit in it."""
+
+    def _options(self, curves: Any, lines: Any) -> dict[str, Any]:
+        options = super()._options(curves, lines)
+        options["grid"]["left"] = AWAY
+        options["yAxis"]["nameTextStyle"] = {"width": WIDE, "overflow": "break"}
+        return options
+
+
 def pictures(figure: int) -> dict[str, Plot]:
     """The empty pictures of a figure, by what they show."""
     with ui.element("div").classes(f"paper-plots {SHAPES[figure]}"):
         if figure == 1:
             return {
-                "x_error": Plot("Error of the answer", "iteration", "mean of (x_i − x*)²", log_y=True, tip=ERROR),
-                "var_z_psi": Plot("Noise that reaches the answer", "iteration", "variance of Z_Psi", log_y=True,
-                                  tip=REACHES),
-                "var_z_perp": Plot("Noise that stays", "iteration", "variance of Z_perp", tip=STAYS),
+                "x_error": Picture("Error of the answer", "iteration", f"mean of (x_i − x*)² ({SQUARED})", log_y=True,
+                                   tip=ERROR),
+                "var_z_psi": Picture("Noise that reaches the answer", "iteration", f"variance of Z_Psi ({SQUARED})",
+                                     log_y=True, tip=REACHES),
+                "var_z_perp": Picture("Noise that stays", "iteration", f"variance of Z_perp ({SQUARED})", tip=STAYS),
             }  # fmt: skip
         if figure == 2:
-            return {"var_z_perp": Plot("Noise that stays", "iteration", "variance of Z_perp", tip=STAYS)}
+            return {
+                "var_z_perp": Picture("Noise that stays", "iteration", f"variance of Z_perp ({SQUARED})", tip=STAYS)
+            }
         learned = f"What one iteration tells the corrupt neighbours of the attacked node. {words.NATS}"
         narrower = "How much narrower their interval becomes"
         return {

@@ -37,10 +37,10 @@ def figure1_words(found: Found) -> list[Said]:
     controls, curves = found.controls, found.values[found.controls.theta]
     error, psi, perp = (np.array(curves[name]) for name in ("x_error", "var_z_psi", "var_z_perp"))
     left, stays = psi[-1] / psi[0], perp[-1] / controls.sigma2
+    beside = TREE if is_tree(found) else "The noise beside it cannot reach the answer, and stays in the messages."
     told = Said(
         f"{found.n} nodes wake one at a time, {controls.iterations} times in all. The error of the answer, squared, "
-        f"goes from {error[1:].max():.2g} to {error[-1]:.2g}. The noise in Psi, which would move the answer, vanishes: "
-        f"{percent(left)} of it is left. The noise beside it cannot reach the answer, and stays in the messages."
+        f"{_fallen(error[1:])}. The noise in Psi, which would move the answer, {_left(left)}. {beside}"
     )
     arrived = error[-1] < 1e-16
     vanishes = Said(
@@ -59,18 +59,39 @@ def figure1_words(found: Found) -> list[Said]:
     return [told, converges, _order(found), vanishes, remains]
 
 
+def _fallen(error: Array) -> str:
+    """How an error went; it may grow at first, and in a short run not come down from there."""
+    most, last = f"{error.max():.2g}", f"{error[-1]:.2g}"
+    return f"has not fallen so far: {last}" if most == last else f"falls from at most {most} to {last}"
+
+
+def _left(share: float) -> str:
+    """What became of the noise in Psi."""
+    if share < GONE:
+        return "vanishes: less than 1e-12 of it is left"
+    return (
+        f"falls: {percent(share)} of it is left so far"
+        if share < 1
+        else f"has not fallen so far: {percent(share)} of it is there"
+    )
+
+
 def _order(found: Found) -> Said:
     """Which theta is faster: activations to the error that the slowest ends with."""
+    claim = "the rate decreases for increasing theta"
     errors = {theta: np.array(curves["x_error"]) for theta, curves in found.values.items()}
     level = max(error[-1] for error in errors.values())
-    first = {theta: int(np.flatnonzero(error > level)[-1]) + 1 for theta, error in errors.items()}  # and stay there
+    above = {theta: np.flatnonzero(error > level) for theta, error in errors.items()}
+    if not all(places.size for places in above.values()):
+        return Said("they have passed no common error yet: give it more iterations", claim, OPEN)
+    first = {theta: int(places[-1]) + 1 for theta, places in above.items()}  # and stay there
     order = [k for _, k in sorted(first.items())]
     said = ", ".join(f"{k} at theta = {theta:g}" for theta, k in first.items())
     slower, faster = (all(low < high for low, high in pairwise(way)) for way in (order, order[::-1]))
     how = "it is as the paper says" if slower else "it is the other way round" if faster else "it is not monotone"
     return Said(
         f"{how}: activations to a squared error of {level:.1g} are {said}",
-        "the rate decreases for increasing theta", HOLDS if slower else FAILS,
+        claim, HOLDS if slower else FAILS,
     )  # fmt: skip
 
 
@@ -160,7 +181,8 @@ def _noise(found: Found, low: float, high: float) -> Said:
 def _reveals(found: Found) -> Said:
     gaps = np.array([found.values[s]["sync"].nats - found.values[s]["async"].nats for s in variances_of(found)])
     less = float((gaps > -1e-9).mean())
-    said = "at every k, for this pair" if less == 1 else f"for this pair at {percent(less)} of the iterations"
+    share = f"{percent(less)} of the iterations" if less else "no iteration"
+    said = "at every k, for this pair" if less == 1 else f"for this pair at {share}"
     return Said(
         said, "asynchronous runs reveal less in one iteration", HOLDS if less == 1 else CONDITION if less else FAILS
     )
@@ -170,7 +192,13 @@ def _every_pair(found: Found) -> list[Said]:
     claim = found.values["pairs"]
     if claim is None:
         return []
-    return [Said(f"{claim.because} (σ² = 1)", "the same, for all pairs of neighbours", claim.verdict)]
+    (by_theta,) = claim.measured.values()
+    (measured,) = by_theta.values()
+    share, mean = measured["share of pairs, at every k"], measured["mean difference at the end, nats"]
+    whose = "every pair" if share == 1 else f"{percent(share)} of the pairs" if share else "no pair"
+    average = f"; at the end, on average over all pairs, they {'do' if mean > 0 else 'do not'}"
+    said = f"at every k for {whose}{average if share < 1 else ''}"
+    return [Said(f"{said} (this sequence, σ² = 1)", "the same, for all pairs of neighbours", claim.verdict)]
 
 
 def _transcript(found: Found, sigma2: float) -> Said:

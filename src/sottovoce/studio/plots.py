@@ -127,12 +127,12 @@ class Plot:
         return text.getvalue().encode()
 
     def _options(self, curves: tuple[Curve, ...], lines: tuple[Line, ...]) -> dict[str, Any]:
-        named = [curve.name for curve in curves if curve.legend]
+        named = [_entry(curve) for curve in curves if curve.legend]
         return {
             "animation": False,
             "aria": {"enabled": True, "label": {"description": f"{self.title}: {self.y} against {self.x}"}},
             "grid": {"left": 74, "right": 24, "top": 40 if named else 16, "bottom": 44},
-            "legend": {"data": named, "top": 4, "type": "scroll", "icon": None, "itemWidth": 26},
+            "legend": {"data": named, "top": 4, "type": "scroll", "icon": None, "itemWidth": 38},
             "tooltip": {"trigger": "item" if any(curve.marks for curve in curves) else "axis", "confine": True,
                         "order": "valueDesc"},
             "xAxis": self._axis(self.x, self.log_x, 28),
@@ -166,6 +166,11 @@ class Plot:
 
     def _point(self, x: float, y: float | None) -> list[float | None]:
         return [_rounded(x), _rounded(y) if y is not None and not (self.log_y and y <= 0) else None]
+
+
+def _entry(curve: Curve) -> dict[str, Any]:
+    """Of the legend: a line as it is drawn, without the dot that would cover its dashes."""
+    return {"name": curve.name, **({} if curve.marks else {"itemStyle": {"opacity": 0}})}
 
 
 def _marks(lines: Iterable[Line], colour: str) -> dict[str, Any]:

@@ -16,12 +16,14 @@ from ..comparing import (
     HEADER,
     METHODS,
     Asked,
+    against,
     compared,
     first_asked,
     from_query,
-    prior_of,
     table_csv,
     table_rows,
+    taken,
+    terms,
     together,
     verdict,
 )
@@ -48,8 +50,10 @@ WHAT = (
 )
 NATS = (
     "What the worst honest party may give away. Left empty: 1.5 times the floor, which is what the exact mean itself "
-    "tells. Those who learn it are the corrupt parties, with a tap on every channel that a method leaves open."
+    "tells, or where the corrupt parties cut the honest ones apart, the sum of the smallest part. Those who learn it "
+    "are the corrupt parties, with a tap on every channel that a method leaves open."
 )
+ERROR = "mean squared error of the mean (squared units of the numbers)"
 
 
 class Compare:
@@ -118,7 +122,7 @@ class Compare:
         self.results = ui.element("div").classes("w-full")
         with self.results:
             self.plot = ComparisonPlot(
-                "Error against leakage", "leakage of the worst honest party (nats)", "error of the mean, squared",
+                "Error against leakage", "leakage of the worst honest party (nats)", ERROR,
                 tip=f"To the right a method gives more away, upwards it is further off. {words.NATS}",
             )  # fmt: skip
             with ui.row().classes("items-center w-full"):
@@ -133,21 +137,17 @@ class Compare:
 
     def _changed(self, before: Scene, scene: Scene) -> None:
         """The scene is another, and what was found is of the one before."""
-        corrupt = words.listed(scene.corrupt_names) if scene.corrupt else "the first that cuts nobody off"
-        prior = prior_of(scene)
-        self.about.set_text(
-            f"{scene.n} parties, {scene.network.m} edges; corrupt: {corrupt}. They expect "
-            f"numbers of variance {prior:.4g}."
-        )
+        self.about.set_text(terms(scene))
         self.corrupt.set_options(dict(enumerate(scene.names)), value=sorted(scene.corrupt))
         if replace(before, places=scene.places) != scene or self.found is None:
             self.stopped = True
-            self._clear()
+            self._clear(scene)
 
-    def _clear(self) -> None:
+    def _clear(self, scene: Scene) -> None:
         self.found = None
         self.results.set_visibility(False)
-        self.words.set_content(f"<p>{words.escape(WHAT)}</p>")
+        who = taken(scene)
+        self.words.set_content(f"<p>{words.escape(f'{WHAT} {who}.' if who else WHAT)}</p>")
 
     def _mark(self, chosen: Any) -> None:
         def edit(scene: Scene) -> Scene:
@@ -214,8 +214,7 @@ class Compare:
         self.found = found
         self.results.set_visibility(True)
         self.plot.compare(found, self.looks)
-        corrupt = words.listed(found.settings["corrupt"])
-        who = f"Corrupt, with taps, and keeping every message: {corrupt}."
+        who = against(self.session.scene, found)
         best, *others = verdict(found)
         self.words.set_content(
             "".join(f"<p>{words.escape(said)}</p>" for said in (f"{who} {best}", " ".join(others)) if said)
