@@ -186,14 +186,20 @@ def test_all_pairs_of_neighbours_are_told_of_in_words():
 
 def test_a_legend_shows_dashes_and_axes_their_units():
     plot = Plot.__new__(Picture)
-    plot.title, plot.x, plot.y, plot.log_x, plot.log_y = "Noise", "iteration", "variance (squared units)", False, False
+    plot.title, plot.x, plot.y, plot.log_x, plot.log_y = (
+        "Noise",
+        "iteration",
+        "variance (squared units of the numbers)",
+        False,
+        False,
+    )
     curves = tuple(figure3_curves(found(figure=3), "nats"))
     options = plot._options(curves, ())
     named = {entry["name"]: entry for entry in options["legend"]["data"]}
     assert list(named) == [curve.name for curve in curves if curve.legend]
     assert all(entry["itemStyle"] == {"opacity": 0} for entry in named.values())  # the dot on the line
     assert "itemStyle" not in plot._options((replace(curves[0], marks=True),), ())["legend"]["data"][0]
-    assert options["yAxis"]["nameTextStyle"]["overflow"] == "break"
+    assert options["yAxis"]["name"] == "variance\n(squared units of the numbers)"  # on one line it does not fit
 
 
 def test_figure_3_tells_who_attacks_whom_and_that_transcripts_do_not_care():

@@ -34,7 +34,7 @@ CSS = """
 .claim p { margin: 2px 0 0; color: var(--soft); }
 """
 SQUARED = "squared units of the numbers"
-WIDE, AWAY = 170, 92  # pixels: of a line of the name of an axis, and from the edge to the axis
+AWAY = 92  # pixels from the edge to an axis
 KINDS = {FAILS: "not", CONDITION: "weak", OPEN: "weak"}
 SHAPES = {1: "", 2: "single", 3: "tall"}
 ERROR = (
@@ -57,7 +57,7 @@ class Picture(Plot):
     def _options(self, curves: Any, lines: Any) -> dict[str, Any]:
         options = super()._options(curves, lines)
         options["grid"]["left"] = AWAY
-        options["yAxis"]["nameTextStyle"] = {"width": WIDE, "overflow": "break"}
+        options["yAxis"]["name"] = self.y.replace(f" ({SQUARED})", f"\n({SQUARED})")
         return options
 
 

@@ -145,6 +145,7 @@ class Plot:
     def _axis(self, name: str, log: bool, gap: int) -> dict[str, Any]:
         return {
             "type": "log" if log else "value", "name": name, "nameLocation": "middle", "nameGap": gap, "scale": True,
+            "nameTextStyle": {"lineHeight": 14},
             "axisLine": {"show": True, "lineStyle": {"color": AXIS}}, "axisTick": {"show": True},
             "splitLine": {"lineStyle": {"color": AXIS, "opacity": 0.18}},
             "axisLabel": {"hideOverlap": True, ":formatter": TICKS},

@@ -53,7 +53,7 @@ NATS = (
     "tells, or where the corrupt parties cut the honest ones apart, the sum of the smallest part. Those who learn it "
     "are the corrupt parties, with a tap on every channel that a method leaves open."
 )
-ERROR = "mean squared error of the mean (squared units of the numbers)"
+ERROR = "mean squared error (squared units of the numbers)"
 
 
 class Compare:
