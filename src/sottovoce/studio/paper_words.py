@@ -49,7 +49,7 @@ def figure1_words(found: Found) -> list[Said]:
     )  # fmt: skip
     remains = Said(
         TREE if is_tree(found) else f"it ends at {stays:.2g} times the variance of the mask",
-        "the variance of Z_perp remains", FAILS if is_tree(found) or stays < 0.05 else HOLDS,
+        "the variance of Z_perp remains", FAILS if is_tree(found) or perp[-1] < 0.05 * perp[0] else HOLDS,
     )  # fmt: skip
     converges = Said(
         "the error falls below 1e-8 (squared: 1e-16)" if arrived else
