@@ -189,8 +189,7 @@ def ask(path: str | Path, asked: dict[str, Any] | None = None, timeout: float = 
             connection.settimeout(timeout)
             connection.connect(str(path))
             connection.sendall(json.dumps(asked or {"ask": "status"}).encode() + b"\n")
-            with connection.makefile("rb") as answers:
-                line = answers.readline(ANSWER + 1)
+            line = _line(connection, time.monotonic() + timeout)
     except (FileNotFoundError, ConnectionRefusedError):  # a party that crashed leaves its socket behind
         raise InvalidInput(f"{path}: nobody answers there. The party does not run; start it: sottovoce node") from None
     except TimeoutError:
@@ -204,3 +203,15 @@ def ask(path: str | Path, asked: dict[str, Any] | None = None, timeout: float = 
     if not isinstance(answer, dict):
         raise InvalidInput(f"{path}: what answers there is no party of this version.")
     return answer
+
+
+def _line(connection: socket.socket, deadline: float) -> bytes:
+    """What comes up to a newline, in all until the deadline: one byte a second must not keep anybody waiting."""
+    line = b""
+    while not line.endswith(b"\n") and len(line) <= ANSWER:
+        connection.settimeout(max(0.001, deadline - time.monotonic()))
+        part = connection.recv(2**16)
+        if not part:
+            break
+        line += part
+    return line
