@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ def test_parties_are_started_killed_and_started_again_and_find_the_pooled_mean(p
         row(page, name, "not started")
     page.get_by_role("button", name="Start all").click()
     row(page, "bob", "up")
+    page.get_by_role("button", name="Start all").wait_for(state="hidden")
     page.wait_for_function(
         "[...document.querySelectorAll('.nv-on')].some(text => /^[1-9]\\d*\\/s$/.test(text.textContent))"
     )
@@ -104,6 +106,12 @@ def test_parties_are_started_killed_and_started_again_and_find_the_pooled_mean(p
         assert float(difference) < 1e-7  # the floor of a mask of sigma 1e3 and a scale of 50 is far below
     for name in ROWS:
         row(page, name, "finished")
+    told(page, "headline", "Finished")
+    assert re.fullmatch(r"[\d,]+ messages", page.locator("[data-testid=traffic]").inner_text())
+    assert not page.get_by_role("button", name="Start all").is_visible()
+    assert "has lost" not in page.locator("[data-testid=events]").inner_text().split("goes on from its journal")[0]
+    explained = page.locator("[data-testid=answer] th", has_text="pooled").get_attribute("title")
+    assert explained.startswith("Of all rows in one place, which only a trial can compute.")
     with page.expect_download() as download:
         page.get_by_role("button", name="Residuals as CSV").click()
     points = [line.split(",") for line in Path(download.value.path()).read_text().splitlines()]
@@ -115,6 +123,32 @@ def test_parties_are_started_killed_and_started_again_and_find_the_pooled_mean(p
     for secret in (str(trial), str(Path.home()), "PRIVATE", "BEGIN CERTIFICATE", "35.125"):
         assert secret not in content
     assert wrong == []
+
+
+DOTS = """(few) => {
+  const box = document.querySelector('[aria-label=Residuals] .nicegui-echart');
+  const curves = getElement(box.id.slice(1)).chart.getOption().series.filter((curve) => curve.data.length);
+  const values = (curve) => curve.data.filter((point) => point[1] !== null).length;
+  return curves.length > 0 && curves.every((curve) => curve.showSymbol === values(curve) < 5)
+    && curves.some((curve) => values(curve) < 5) === few;
+}"""
+
+
+def test_curves_of_few_points_are_drawn_as_points(page, served):
+    page.goto(f"{served.address}/live")
+    page.get_by_role("button", name="Start all").click()
+    page.wait_for_function(DOTS, arg=True)  # for some seconds: the tolerance is noted once in each
+    page.wait_for_function(DOTS, arg=False)
+
+
+def test_other_pages_begin_with_the_parties_of_the_trial(page, served):
+    page.goto(f"{served.address}/learns")
+    page.wait_for_selector("text=These are the parties of the trial; the numbers on this page were drawn for it.")
+    assert page.locator(".nv-node").count() == 3
+    page.wait_for_selector('.nv-node[data-party="cat"]')
+    page.goto(f"{served.address}/live")
+    page.get_by_role("link", name="Playground").click()
+    page.wait_for_selector('.nv-node[data-party="cat"]')
 
 
 def test_without_a_cluster_the_page_says_how_to_get_one(page, studio):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -16,15 +17,19 @@ from typer.testing import CliRunner
 
 from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput
+from sottovoce.network import Network
 from sottovoce.runtime import cluster
 from sottovoce.runtime.plan.plan import read_plan, write_plan
 from sottovoce.studio import live_run
+from sottovoce.studio.live import results as live_results
 from sottovoce.studio.live.answers import Answer, Pooled, answer_of, numbers, pooled_answer
 from sottovoce.studio.live.drawing import SIGNS, busiest, edge, label_places, sign
 from sottovoce.studio.live.history import History, Rates
 from sottovoce.studio.live.moment import STATES, Moment, Seen, agreement
+from sottovoce.studio.live.sentences import event_list, headline, traffic
 from sottovoce.studio.live.told import LONGEST, Names, Told, read_told
 from sottovoce.studio.live_run import LiveRun
+from sottovoce.studio.making import drawn_numbers, first_scene
 
 ROWS = {"ann": [41.0, 52.0], "bob": [30.0], "cat": [70.0, 20.0, 33.0]}
 
@@ -202,6 +207,9 @@ def test_no_folder_of_this_machine_is_told(trial, world):
 # Who may do what
 
 
+UP = {"ann": {"bob": "up"}, "bob": {"ann": "up", "cat": "up"}, "cat": {"bob": "up"}}
+
+
 def look(live: LiveRun) -> None:
     """One look, now, and none before the next."""
     number = live.now.number
@@ -252,6 +260,141 @@ def test_a_party_is_started_killed_and_started_again(trial, world, monkeypatch):
     ]
     assert {thread.name for thread in world.asked} == {"live run"}  # one thread owns the processes
     assert [process.signals for process in world.started] == [[15], [9], [15], [15]]  # leaving ends those that run
+
+
+def test_events_of_one_look_are_in_the_order_of_their_causes(trial, world, monkeypatch):
+    monkeypatch.setattr(live_run, "LOOK", 60.0)
+    world.answers = {name: status(name, neighbours=UP[name]) for name in ROWS}
+    with LiveRun(trial) as live:
+        until(lambda: live.now.number == 1, "the first look")
+        world.answers["ann"] = status("ann", stage=1, done=True)
+        world.answers["bob"] = status("bob", stage=1, neighbours=UP["bob"], disagreements={"ann": "c is 1"})
+        look(live)
+        world.answers["cat"] = status("cat", stage=2, done=True)  # what began before an answer is not told after it
+        look(live)
+        told = [text for _, text in live.events]
+    assert told == [
+        "ann, bob and cat are up",
+        "agreement 1 of 2 begins",
+        "agreement 2 of 2 begins",
+        "bob: dispute with ann: c is 1",
+        "ann has its answer",
+        "cat has its answer",
+    ]
+    page = event_list([(1.0, "first"), (1.0, "second"), (2.0, "third")])
+    assert page.index("third") < page.index("second") < page.index("first")
+
+
+@pytest.mark.parametrize("known_by", ["its status", "its result", "nothing"])
+def test_a_party_that_has_finished_and_left_is_not_lost(tmp_path, world, monkeypatch, known_by):
+    monkeypatch.setattr(live_run, "LOOK", 60.0)
+    with LiveRun(written(tmp_path / "own")) as live:
+        until(lambda: live.now.number == 1, "the first look")
+        live.start("ann")  # its process is about to end, and has not: nothing but this tells that it has finished
+        until(lambda: live.now.number == 2, "the look after the start")
+        world.answers = {name: status(name, neighbours=UP[name]) for name in ROWS}
+        look(live)
+        if known_by == "its status":
+            world.answers["ann"] = status("ann", done=True, neighbours=UP["ann"])
+            look(live)
+        if known_by == "its result":
+            results_of(live, {"ann": {"mean": [41.0], "names": ["age"]}})
+        del world.answers["ann"]
+        world.answers["bob"] = status("bob", neighbours={"ann": "down: it hung up", "cat": "up"})
+        look(live)
+        told = [text for _, text in live.events]
+    assert ("bob has lost ann" in told) == (known_by == "nothing")
+
+
+def test_results_are_read_while_a_table_is_made(own, monkeypatch):
+    made, may = [], threading.Event()
+
+    def slow(results: dict[str, Any], parties: int, exact: Pooled) -> Answer:
+        made.append(list(results))
+        may.wait(20)
+        return answer_of(results, parties, exact)
+
+    monkeypatch.setattr(live_results, "answer_of", slow)
+    results_of(own, {"ann": {"mean": [41.0], "names": ["age"]}})
+    until(lambda: made == [["ann"]], "the first table")
+    results_of(own, {"bob": {"mean": [41.0], "names": ["age"]}})
+    until(lambda: list(own.results.found) == ["ann", "bob"], "bob's result")
+    may.set()
+    until(lambda: made == [["ann"], ["ann", "bob"]], "the second table")
+    look_again(own)
+    assert len(made) == 2
+
+
+def test_of_a_run_that_has_finished_no_rate_is_told(trial, world, monkeypatch):
+    monkeypatch.setattr(live_run, "LOOK", 60.0)
+
+    def sent(count: int, **more: Any) -> dict[str, Any]:
+        return {n: status(n, messages_sent=count, links={"bob": {"sent": count}}, **more) for n in ROWS}
+
+    world.answers = sent(1000)
+    with LiveRun(trial) as live:
+        until(lambda: live.now.number == 1, "the first look")
+        world.answers = sent(2000)
+        look(live)
+        assert re.fullmatch(r"6,000 messages so far, [1-9][\d,]* a second", traffic(live.now))
+        world.answers = sent(3000, done=True)
+        look(live)
+        assert any(rate for rate in live.now.rates.values())  # they were fast a moment ago
+        assert (headline(live), traffic(live.now)) == ("Finished: every party has its answer.", "9,000 messages")
+
+
+def test_the_last_residual_of_a_party_is_kept(trial, world, monkeypatch):
+    monkeypatch.setattr(live_run, "LOOK", 60.0)
+    world.answers = {"ann": status("ann", done=True, residual=1e-11)}  # between two looks it ran, and has finished
+    with LiveRun(trial) as live:
+        until(lambda: live.now.number == 1, "the first look")
+        del world.answers["ann"]
+        look(live)
+        assert [value for _, value in live.history.after("ann", -1.0)] == [1e-11, None]
+
+
+def test_all_are_started_but_those_who_run_or_have_finished(trial, world, monkeypatch):
+    monkeypatch.setattr(live_run, "LOOK", 60.0)
+    monkeypatch.setattr(live_run, "PATIENCE", 0.0)
+    live = LiveRun(trial)
+    assert live.startable == []  # nobody was looked at yet
+    with live:
+        until(lambda: live.now.number == 1, "the first look")
+        live.start("ann")
+        until(lambda: live.now.number == 2, "the look after the start")
+        world.answers = {"ann": status("ann"), "cat": status("cat", done=True)}
+        look(live)
+        world.answers = {}
+        look(live)
+        assert states(live) == ["no answer", "not started", "finished"]  # ann hangs: its process is there
+        assert live.startable == ["bob"]
+        live.start_all()
+    assert [process.name for process in world.started] == ["ann", "bob"]
+
+
+def test_other_pages_begin_with_the_parties_of_the_run(trial):
+    scene, said = LiveRun(trial).scene()
+    assert (scene.names, scene.edges) == (("ann", "bob", "cat"), ((0, 1), (1, 2)))
+    assert scene.numbers == drawn_numbers(3, scene.seed)  # of the data, nothing
+    assert said == "These are the parties of the trial; the numbers on this page were drawn for it."
+
+
+@pytest.mark.parametrize(
+    ("names", "scene_of_run"),
+    [
+        (["hospital-of-the-holy-ghost-1", "bob"], True),  # of 28 characters
+        (["hospital-of-the-holy-ghost-1", "hospital-of-the-holy-ghost-2"], False),  # which are one, cut
+        ([f"p{k}" for k in range(201)], False),
+    ],
+)
+def test_a_run_that_no_page_can_show_leaves_the_example(trial, names, scene_of_run):
+    live = LiveRun(trial)
+    live.network = Network.from_edges(len(names), [(k, k + 1) for k in range(len(names) - 1)], labels=names)
+    scene, said = live.scene()
+    if scene_of_run:
+        assert scene.names == ("hospital-of-the-holy-gho", "bob")
+    else:
+        assert (scene, said) == (first_scene(), "This is an example, not the run.")
 
 
 def test_parties_that_others_started_are_shown_and_never_ended(trial, world):
@@ -433,8 +576,11 @@ def test_the_answer_stands_beside_that_of_all_rows(own):
     assert header(own.results.answer) == ["", "ann's", "pooled", "difference"]
     assert own.results.answer.rows == (("observations", "6", "6", "0"), ("mean of age", "41", "41", "1e-09"))
     assert own.results.answer.sentences[1] == (
-        "No number of any party is further than 2e-11 (relative) from the pooled answer."
+        "No number of any party is further than 2e-11 (relative) from the pooled answer "
+        "(of all rows in one place, which only a trial can compute)."
     )
+    told = dict(cell for cell in own.results.answer.header if not isinstance(cell, str))
+    assert told["pooled"] == "Of all rows in one place, which only a trial can compute. In the units of the data."
     until(lambda: states(own) == ["finished"] * 3, "all finished")
 
 
@@ -485,6 +631,31 @@ def test_numbers_of_a_regression_are_named_by_its_terms():
 # The commands
 
 
+def served(monkeypatch: pytest.MonkeyPatch, module: str) -> dict[str, Any]:
+    """What a command gives the server."""
+    pytest.importorskip("nicegui")
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(f"{module}.serve", lambda scene=None, **more: given.update(more, scene=scene) or 0)
+    return given
+
+
+def test_the_studio_begins_with_the_network_of_the_cluster(trial, world, monkeypatch):
+    given = served(monkeypatch, "sottovoce.studio.serve")
+    done = CliRunner().invoke(app, ["studio", "--no-browser", "--cluster", str(trial)])
+    assert done.exit_code == 0, done.output
+    assert given["scene"].names == ("ann", "bob", "cat")
+    assert (given["page"], given["notice"]) == ("/live", live_run.DRAWN)
+
+
+def test_the_demonstration_begins_with_its_hospitals(world, monkeypatch):
+    given = served(monkeypatch, "sottovoce.cli.demo_studio")
+    done = CliRunner().invoke(app, ["demo", "--studio", "--no-browser"])
+    assert done.exit_code == 0, done.output
+    assert given["scene"].names == tuple(f"hospital-{k}" for k in range(10))
+    assert given["scene"].edges == given["live"].edges
+    assert (given["page"], given["notice"]) == ("/live", live_run.DRAWN)
+
+
 def test_a_cluster_that_is_not_there_is_refused_with_a_sentence(tmp_path):
     pytest.importorskip("nicegui")
     done = CliRunner().invoke(app, ["studio", "--no-browser", "--cluster", str(tmp_path / "nothing-there")])
@@ -501,7 +672,8 @@ def test_the_demonstration_in_the_browser_takes_no_options_of_the_others(others)
 
 
 def test_without_the_extra_there_is_a_sentence(monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "nicegui" or "sottovoce.studio" in name]:
+    needing = ("nicegui", "sottovoce.studio", "sottovoce.cli.demo_studio")
+    for name in [name for name in sys.modules if name.startswith(needing)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "nicegui", None)
     done = CliRunner().invoke(app, ["demo", "--studio"])

@@ -19,10 +19,13 @@ def run_studio_demo(port: int, browser: bool) -> int:
         parties = Path(folder) / "p"  # the path of a socket must be short
         write_plan(plan_at_leisure(), parties, generate_keys=True)
         with LiveRun(parties, start=True) as live:
+            scene, notice = live.scene()
             ended_by = serve(
+                scene,
                 port=port,
                 page="/live",
                 browser=browser,
+                notice=notice,
                 live=live,
                 ready=lambda address: print(f"sottovoce studio: {address}  (Ctrl-C ends it)", flush=True),
             )

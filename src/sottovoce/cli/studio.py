@@ -54,6 +54,7 @@ def studio(
 
             stack.enter_context(in_order())
             live = stack.enter_context(LiveRun(cluster))
+            scene, notice = (scene, notice) if problem is not None else live.scene()
         ended_by = serve(
             scene,
             host=host,

@@ -26,7 +26,8 @@ from .live.history import History, Rates, Way
 from .live.moment import Moment, Seen, agreement, news
 from .live.results import Results
 from .live.told import Names, Told, last_sentence, read_told
-from .making import places_of
+from .making import first_scene, names_of, on_network, places_of
+from .scene import Scene
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ AT_ONCE = 8  # parties that are asked at the same time
 EVENTS = 200  # that are remembered
 KILL = -9  # the exit status of a process that was killed
 TOLERANCE = "the tolerance"  # among the curves, where no party is called so: names have no spaces
+DRAWN = "These are the parties of the trial; the numbers on this page were drawn for it."
+EXAMPLE = "This is an example, not the run."
 
 
 class LiveRun:
@@ -65,7 +68,8 @@ class LiveRun:
         self.controlled = True  # whether pages may start and kill; the server decides
         self.config: NodeConfig = next(iter(configs.values()))  # any: what is read of it is the same for all
         self.names, self.edges = self.config.names, self.config.edges
-        self.places = places_of(Network.from_edges(len(self.names), self.edges, labels=self.names))
+        self.network = Network.from_edges(len(self.names), self.edges, labels=self.names)
+        self.places = places_of(self.network)
         self.history = History()
         self.events: tuple[tuple[float, str], ...] = ()  # when, and what has happened
         self.results = Results(configs, self.names)
@@ -113,9 +117,18 @@ class LiveRun:
 
     @property
     def startable(self) -> list[str]:
-        """Those that ``start_all`` would start."""
-        wanted = {*states.ENDED} - {states.FINISHED}
-        return [name for name in self.cluster.names if self.now.parties[name].state in wanted]
+        """Those that ``start_all`` would start: who does not run, and has not finished."""
+        wanted = {*states.ENDED} - {states.FINISHED} if self.now.number else set()  # before the first look, nobody
+        seen = [self.now.parties[name] for name in self.cluster.names]
+        return [of.name for of in seen if of.state in wanted and not of.here]
+
+    def scene(self) -> tuple[Scene, str]:
+        """What the other pages begin with, and what is to be said of it: these parties, with numbers that are drawn,
+        since no data reach a page; the first scene where they cannot be shown."""
+        try:
+            return on_network(first_scene(), self.network, names_of(self.network)), DRAWN
+        except InvalidInput:
+            return first_scene(), EXAMPLE
 
     def _check(self, name: str | None = None) -> None:
         if not self.controlled:
@@ -156,23 +169,28 @@ class LiveRun:
     def _look(self, pool: ThreadPoolExecutor) -> None:
         """At everybody, once."""
         told = dict(zip(self.cluster.names, pool.map(self._status, self.cluster.names), strict=True))
+        self.results.read(pool)  # after what was told: whoever has hung up as it has its answer wrote that before
         before, seconds = self.now, time.monotonic() - self._began
         seen = {name: self._seen(name, told.get(name), seconds) for name in self.names}
         self._rates.add(seconds, _totals(told))
         pairs = [(self.names[a], self.names[b]) for a, b in self.edges]
         rates = {way: self._rates.rate(*way) for a, b in pairs for way in ((a, b), (b, a))}
         self.now = Moment(before.number + 1, seconds, seen, rates)
-        up = {name: party.told for name, party in seen.items() if party.state == states.UP}
+        up = {name: of.told for name, of in seen.items() if of.state == states.UP or told.get(name) is not None}
         for name in self.names:
             self.history.add(name, seconds, up[name].residual if name in up else None)
         self.history.add(TOLERANCE, seconds, max((of.tol for of in up.values() if of.tol), default=None))
-        said = news(before, self.now, self.agreement, self._met)
-        furthest = max(party.told.stage for party in seen.values())
-        if furthest > self._furthest:
-            self._furthest = furthest
-            said.append(f"{self.agreement(furthest).removeprefix('in ')} begins")
+        answered, begun = self.results.found, self._begun(before)
+        said = news(before, self.now, self.agreement, self._met, begun=begun, answered=answered)
         self.events = (*self.events, *((seconds, text) for text in said))[-EVENTS:]
-        self.results.read(pool)
+
+    def _begun(self, before: Moment) -> int | None:
+        """The agreement that has begun since, if one did; of those before an answer none begins after it."""
+        furthest = max(seen.told.stage for seen in self.now.parties.values())
+        if furthest <= self._furthest or any(seen.state == states.FINISHED for seen in before.parties.values()):
+            return None
+        self._furthest = furthest
+        return furthest
 
     def _status(self, name: str) -> Told | None:
         config = self.cluster.configs[name]

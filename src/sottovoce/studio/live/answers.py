@@ -21,7 +21,8 @@ LARGEST = 2**25  # bytes of data that are pooled for a comparison
 SKIPPED = ("edges", "scale", "sizes", "inverse_information", "ddof")  # settings, and steps on the way
 UNITS = "In the units of the data."
 APART = "The largest distance between the answers of any two parties, in the units of the data."
-POOLED = "Computed from all rows in one place, which only a trial on one machine can do. In the units of the data."
+POOLED = "of all rows in one place, which only a trial can compute"
+POOLED_TIP = f"O{POOLED[1:]}. {UNITS}"
 DIFFERENCE = "From the pooled answer, the largest of any party, in the units of the data."
 
 Cell = str | tuple[str, str]
@@ -115,8 +116,13 @@ def _beside_the_pooled(
     far = {called: max(abs(of[called] - exact[called]) for of in own.values()) for called in shown}
     rows = [(called, _number(held[called]), _number(exact[called]), _small(far[called])) for called in shown]
     share = max((far[called] / (abs(exact[called]) or 1.0) for called in shown), default=0.0)
-    said = f"No number of any party is further than {_small(share)} (relative) from the pooled answer."
-    header = ("", (f"{first}'s", UNITS), ("pooled", POOLED), ("difference", DIFFERENCE))
+    said = f"No number of any party is further than {_small(share)} (relative) from the pooled answer ({POOLED})."
+    header = (
+        "",
+        (f"{first}'s", UNITS),
+        ("pooled", POOLED_TIP),
+        ("difference", DIFFERENCE),
+    )
     return Answer(header, tuple(rows), (said,))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from ..words import listed
@@ -38,6 +38,10 @@ class Seen:
         """Whether it says that a neighbour is not there."""
         return self.state == UP and self.told.neighbours.get(neighbour, "up") != "up"
 
+    def has_finished(self, answered: Collection[str]) -> bool:
+        """Whether it has said so, or is among those who have written their results."""
+        return self.state == FINISHED or self.told.done or self.name in answered
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -47,6 +51,11 @@ class Moment:
     seconds: float
     parties: Mapping[str, Seen]
     rates: Mapping[tuple[str, str], float | None] = field(default_factory=dict)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all who can be asked have their answers."""
+        return all(seen.state in (FINISHED, ELSEWHERE) for seen in self.parties.values())
 
     @property
     def stage(self) -> int:
@@ -66,22 +75,39 @@ def agreement(stage: int, stages: int, exactly: bool) -> str:
     return f"in agreement {stage + 1} of {'' if exactly else 'at most '}{max(stages, stage + 1)}"
 
 
-def news(before: Moment, now: Moment, where: Callable[[int], str], met: set[tuple[str, str]]) -> list[str]:
-    """What has happened between the two; ``where`` has the words for an agreement. Who has ``met`` whom is noted there:
-    that they meet for the first time is no news."""
-    happened: dict[tuple[str, str], list[str]] = {}  # what one does and what several do, and who
-    single: list[str] = []
+def news(
+    before: Moment,
+    now: Moment,
+    where: Callable[[int], str],
+    met: set[tuple[str, str]],
+    *,
+    begun: int | None = None,
+    answered: Collection[str] = (),
+) -> list[str]:
+    """What has happened between the two, in the order in which it must have; ``where`` has the words for an agreement.
+    Who has ``met`` whom is noted there: that they meet for the first time is no news. ``begun`` is the agreement that
+    has, if one did, and those who have ``answered`` have written their results."""
+    happened: dict[tuple[str, tuple[str, str]], list[str]] = {}  # a state, what one does and what several do, and who
+    failed: list[str] = []
+    sentences: list[str] = []
     known = {said for seen in before.parties.values() for said in seen.told.sentences}  # some is passed on
     for name, seen in now.parties.items():
         was = before.parties[name]
         if seen.state == FAILED and was.state != FAILED:
-            single.append(f"{name} failed: {seen.said or 'it has said nothing'}")
+            failed.append(f"{name} failed: {seen.said or 'it has said nothing'}")
         elif (words := _change(was, seen, where(was.told.stage))) is not None:
-            happened.setdefault(words, []).append(name)
-        single += [f"{name}: {said}" for said in seen.told.sentences if said not in known]
+            happened.setdefault((seen.state, words), []).append(name)
+        sentences += [f"{name}: {said}" for said in seen.told.sentences if said not in known]
         known |= {*seen.told.sentences}
-    told = [f"{listed(names)} {words[len(names) > 1]}" for words, names in happened.items()]
-    return [*told, *single, *_links(before, now, met)]
+
+    def come_to(*states: str) -> list[str]:
+        told = {words: names for state in states for words, names in happened.items() if words[0] == state}
+        return [f"{listed(names)} {words[len(names) > 1]}" for (_, words), names in told.items()]
+
+    lost, found = _links(before, now, met, answered)
+    begins = [] if begun is None else [f"{where(begun).removeprefix('in ')} begins"]
+    ended = [*come_to(NOT_STARTED, SILENT, KILLED), *failed, *lost]
+    return [*come_to(STARTING, UP), *found, *begins, *sentences, *ended, *come_to(FINISHED)]
 
 
 def _change(was: Seen, seen: Seen, where: str) -> tuple[str, str] | None:
@@ -102,23 +128,23 @@ def _change(was: Seen, seen: Seen, where: str) -> tuple[str, str] | None:
     }.get(seen.state)
 
 
-def _links(before: Moment, now: Moment, met: set[tuple[str, str]]) -> list[str]:
-    """Neighbours that were lost, and found again; that one who has finished hangs up is no news."""
+def _links(
+    before: Moment, now: Moment, met: set[tuple[str, str]], answered: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """Neighbours that were lost, and found again; that one who has its answer hangs up is no news."""
     lost: dict[str, list[str]] = {}
     found: dict[str, list[str]] = {}
     for name, seen in now.parties.items():
         earlier = before.parties[name]
         was = earlier.told.neighbours if earlier.state == UP else {}
         for other, state in seen.told.neighbours.items() if seen.state == UP else ():
-            if state != "up" and was.get(other) == "up" and now.parties[other].state != FINISHED:
+            if state != "up" and was.get(other) == "up" and not now.parties[other].has_finished(answered):
                 lost.setdefault(other, []).append(name)
             elif state == "up" and was.get(other, "up") != "up" and (name, other) in met:
                 found.setdefault(other, []).append(name)
             met |= {(name, other)} if state == "up" else set()
-    return [
-        *(f"{listed(names)} {'has' if len(names) == 1 else 'have'} lost {other}" for other, names in lost.items()),
-        *(
-            f"{listed(names)} {'reaches' if len(names) == 1 else 'reach'} {other} again"
-            for other, names in found.items()
-        ),
+    have = {other: f"{listed(names)} {'has' if len(names) == 1 else 'have'}" for other, names in lost.items()}
+    reach = {other: f"{listed(names)} {'reaches' if len(names) == 1 else 'reach'}" for other, names in found.items()}
+    return [f"{those} lost {other}" for other, those in have.items()], [
+        f"{those} {other} again" for other, those in reach.items()
     ]

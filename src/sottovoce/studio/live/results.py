@@ -22,17 +22,15 @@ class Results:
         self.found: dict[str, dict[str, Any]] = {}
         self.answer: Answer | None = None
         self._pooled: dict[tuple[str, ...], Pooled] = {}
-        self._at_work = False
+        self._shown, self._at_work = 0, False  # how many the table has, and whether one is being made
 
     def read(self, pool: Executor) -> None:
         """Look for those that are new."""
-        if self._at_work:
-            return
         missing = {name: config for name, config in self.configs.items() if name not in self.found}
         read = {name: read_result(config.result) for name, config in missing.items()}
-        if new := {name: result for name, result in read.items() if result is not None}:
-            self.found |= new
-            self._at_work = True
+        self.found |= {name: result for name, result in read.items() if result is not None}
+        if len(self.found) > self._shown and not self._at_work:
+            self._shown, self._at_work = len(self.found), True
             pool.submit(self._show, {name: self.found[name] for name in self.names if name in self.found})
 
     def _show(self, results: dict[str, dict[str, Any]]) -> None:

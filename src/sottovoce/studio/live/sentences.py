@@ -9,7 +9,7 @@ from ...statistics.at_one_party import Spec
 from ..words import escape, listed
 from .answers import Cell
 from .drawing import COLOURS, INK, SIGNS
-from .moment import ELSEWHERE, FINISHED, STATES, UP, Seen
+from .moment import ELSEWHERE, STATES, UP, Moment, Seen
 
 if TYPE_CHECKING:
     from ..live_run import LiveRun
@@ -23,11 +23,18 @@ MESSAGES = "Over all its connections, since its process was started"
 def headline(live: LiveRun) -> str:
     """Where the run is, in one sentence."""
     now = live.now
-    if all(seen.state in (FINISHED, ELSEWHERE) for seen in now.parties.values()):
+    if now.finished:
         return "Finished: every party has its answer."
     running = any(seen.state == UP for seen in now.parties.values())
     where = live.agreement(now.stage) if running else ""
     return f"{now.counted()}{f', {where}' if where else ''}"
+
+
+def traffic(now: Moment) -> str:
+    """How much was said, and how fast as long as anything is."""
+    sent = sum(seen.told.sent for seen in now.parties.values())
+    rate = sum(rate for rate in now.rates.values() if rate is not None)
+    return f"{sent:,} messages" if now.finished else f"{sent:,} messages so far, {rate:,.0f} a second"
 
 
 def question_words(live: LiveRun) -> str:

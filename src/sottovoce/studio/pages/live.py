@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from nicegui import run, ui
@@ -12,7 +12,7 @@ from ..layout import Cell, columns, facts, heading
 from ..live.drawing import busiest, edge, label_places, node, still
 from ..live.moment import ENDED
 from ..live.party_table import KILL, START, PartyTable
-from ..live.sentences import RESIDUAL, details, event_list, headline, legend, question_words
+from ..live.sentences import RESIDUAL, details, event_list, headline, legend, question_words, traffic
 from ..live_run import TOLERANCE, LiveRun
 from ..network_view import NetworkView
 from ..plots import AXIS, DASHES, Curve, Plot
@@ -23,6 +23,7 @@ from ..words import escape
 EVERY = 0.35  # seconds between two looks at what has changed
 REDRAWN = 4000  # points that are appended before the curves are drawn anew, from a shorter history
 WHAT = "A trial runs all parties of a plan on this machine, each a process of its own, over real connections."
+FEW, DOT = 5, 6  # points of a curve that is drawn as points, too, and their size in pixels
 NOISE = "Of what every party adds to its numbers, in squared units of scale; it does not cancel."
 NONE = """
 <h2>A live run</h2>
@@ -75,7 +76,7 @@ class Live:
         if config.question.noise is not None:
             rows.append((("noise", NOISE), f"variance {config.question.noise.variance:g}"))
         ui.html(facts(rows), sanitize=False)
-        self.traffic = ui.label().classes("small soft")
+        self.traffic = ui.label().classes("small soft").props('data-testid="traffic"')
         with self.traffic:
             ui.tooltip("Sent by the parties whose process runs, since each was started")
         self.all = ui.button("Start all", on_click=lambda: self.do(live.start_all))
@@ -156,9 +157,7 @@ class Live:
         """Send what has changed, and nothing else."""
         live, now = self.live, self.live.now
         self._changed("headline", headline(live), self.headline.set_text)
-        sent = sum(seen.told.sent for seen in now.parties.values())
-        rate = sum(rate for rate in now.rates.values() if rate is not None)
-        self._changed("traffic", f"{sent:,} messages so far, {rate:,.0f} a second", self.traffic.set_text)
+        self._changed("traffic", traffic(now), self.traffic.set_text)
         self._changed("all", live.controlled and bool(live.startable), self.all.set_visibility)
         self.table.show(now)
         self._changed("events", live.events, lambda events: self.events.set_content(event_list(events)))
@@ -198,15 +197,22 @@ class Live:
             level = name == TOLERANCE
             curves.append(Curve(name, x, y, AXIS if level else shade, [6, 4] if level else dash, 2.0 if level else 1.5))
         self.residuals.draw(curves)
+        self.values = {curve.name: _values(curve.y) for curve in curves}
+        for series in self.residuals.chart.options["series"]:
+            if self.values.get(series.get("name"), FEW) < FEW:  # of one point there is no line to be seen
+                series |= {"showSymbol": True, "symbolSize": DOT}
 
     def _add_to_curves(self) -> None:
         live, until = self.live, self.live.now.seconds
         new = {name: live.history.after(name, self.drawn) for name in (*live.names, TOLERANCE)}
         new = {name: [point for point in points if point[0] <= until] for name, points in new.items()}
-        self.drawn, self.appended = until, self.appended + sum(map(len, new.values()))
+        values = {name: before + _values(y for _, y in new[name]) for name, before in self.values.items()}
+        enough = any(before < FEW <= values[name] for name, before in self.values.items())
+        appended = self.appended + sum(map(len, new.values()))
+        if enough or appended > REDRAWN:
+            return self._draw_curves()
+        self.drawn, self.appended, self.values = until, appended, values
         self.residuals.append(new)
-        if self.appended > REDRAWN:
-            self._draw_curves()
 
     def _show_answer(self) -> None:
         self.answer.clear()
@@ -228,6 +234,11 @@ class Live:
         self._changed("start", may_start, self.start.set_visibility)
         rows = [] if seen is None else details(seen, self.live)
         self._changed("details", rows, lambda rows: self.details.set_content(facts(rows) if rows else ""))
+
+
+def _values(y: Iterable[float | None]) -> int:
+    """How many points can be drawn: not gaps, nor what has no logarithm."""
+    return sum(value is not None and value > 0 for value in y)
 
 
 def _other(shown: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
