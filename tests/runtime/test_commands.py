@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -363,6 +364,29 @@ def test_what_answers_may_be_anything(tmp_path, answer):
 def test_what_answers_may_be_silent(tmp_path):
     with answering(tmp_path / "s", None), pytest.raises(InvalidInput, match=r"no answer within 0\.05 s"):
         ask(tmp_path / "s", timeout=0.05)
+
+
+def test_what_answers_byte_by_byte_keeps_nobody_waiting(tmp_path):
+    """The time is for the whole answer, not for each part of it."""
+    with socket.socket(socket.AF_UNIX) as listening, ThreadPoolExecutor(1) as pool:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen()
+
+        def drip() -> int:
+            connection, _ = listening.accept()
+            with connection:
+                for sent in range(200):  # four seconds of them
+                    try:
+                        connection.send(b"{")
+                    except OSError:
+                        return sent
+                    time.sleep(0.02)
+            return 200
+
+        sent = pool.submit(drip)
+        with pytest.raises(InvalidInput, match=r"no answer within 0\.2 s"):
+            ask(tmp_path / "s", timeout=0.2)
+        assert sent.result() < 100
 
 
 # The page that leads there

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
 import signal
 import socket
 import subprocess
 import sys
 import urllib.request
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -58,20 +56,13 @@ def test_a_network_that_is_too_large_for_a_page(tmp_path):
     )  # fmt: skip
 
 
-def test_without_the_extra(monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("nicegui", "sottovoce.studio"))]:
-        monkeypatch.delitem(sys.modules, name)
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any, **more: Any) -> Any:
-        if name.split(".")[0] == "nicegui":
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    status, sentence = said("--port", "0")
-    assert status == 2
-    assert sentence == "error: the studio needs nicegui. Install it with: pip install 'sottovoce[studio]'\n"
+@pytest.mark.parametrize("command", [["studio", "--port", "0"], ["demo", "--studio"]])
+def test_without_the_extra(command):
+    """In a process of its own: modules that are loaded again are others."""
+    code = "import sys; sys.modules['nicegui'] = None; from sottovoce.cli.app import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == "error: the studio needs nicegui. Install it with: pip install 'sottovoce[studio]'\n"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)])

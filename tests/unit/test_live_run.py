@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from sottovoce.studio.live.drawing import SIGNS, busiest, edge, label_places, si
 from sottovoce.studio.live.history import History, Rates
 from sottovoce.studio.live.moment import STATES, Moment, Seen, agreement
 from sottovoce.studio.live.sentences import event_list, headline, traffic
-from sottovoce.studio.live.told import LONGEST, Names, Told, read_told
+from sottovoce.studio.live.told import LONGEST, Names, Told, last_sentence, read_result, read_told
 from sottovoce.studio.live_run import LiveRun
 from sottovoce.studio.making import drawn_numbers, first_scene
 
@@ -671,11 +671,12 @@ def test_the_demonstration_in_the_browser_takes_no_options_of_the_others(others)
     assert done.stderr == f"error: --studio shows real processes in the browser: it does not go with {named}.\n"
 
 
-def test_without_the_extra_there_is_a_sentence(monkeypatch):
-    needing = ("nicegui", "sottovoce.studio", "sottovoce.cli.demo_studio")
-    for name in [name for name in sys.modules if name.startswith(needing)]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "nicegui", None)
-    done = CliRunner().invoke(app, ["demo", "--studio"])
-    assert done.exit_code == 2
-    assert "pip install 'sottovoce[studio]'" in done.stderr
+def test_what_is_no_file_is_no_result_and_nobody_waits_for_it(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    for name in ("fifo", "endless", "folder", "missing"):
+        assert read_result(tmp_path / name) is None
+        assert last_sentence(tmp_path / name) == ""
+    (tmp_path / "log").write_text("first\nerror: the last\n\n")
+    assert last_sentence(tmp_path / "log") == "the last"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,23 +125,31 @@ class Names:
 
 def last_sentence(path: Path) -> str:
     """The last line of a log, which says why a party has ended."""
+    content = tail(path, TAIL)
+    lines = "" if content is None else content.decode("utf-8", errors="replace")
+    return next((line.strip().removeprefix("error: ") for line in lines.split("\n")[::-1] if line.strip()), "")
+
+
+def tail(path: Path, most: int) -> bytes | None:
+    """The end of a file, so many bytes; None where there is none, or something that is no file and would never end."""
     try:
-        with path.open("rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - TAIL))
-            lines = file.read(TAIL).decode("utf-8", errors="replace").split("\n")
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            file.seek(max(0, file.seek(0, 2) - most))
+            return file.read(most)
     except OSError:
-        return ""
-    return next((line.strip().removeprefix("error: ") for line in reversed(lines) if line.strip()), "")
+        return None
 
 
 def read_result(path: Path) -> dict[str, Any] | None:
     """A result file; None where there is none yet, or one that is none."""
+    content = tail(path, RESULT + 1)
+    if content is None or len(content) > RESULT:
+        return None
     try:
-        if path.stat().st_size > RESULT:
-            return None
-        result = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        result = json.loads(content)
+    except (ValueError, RecursionError):
         return None
     if not isinstance(result, dict) or not isinstance(result.get("answer"), dict):
         return None

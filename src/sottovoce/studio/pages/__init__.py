@@ -29,15 +29,16 @@ def every_page(start: Scene, live: LiveRun | None, notice: str) -> None:
     _at("/learns", Learns, start, notice)
     _at("/compare", Compare, start, notice)
     _at("/paper", Paper, start, notice)
-    _at("/live", partial(Live, live=live), start, notice, edits=False)
+    _at("/live", partial(Live, live=live), start, "", edits=False)
 
 
 def _at(path: str, build: Callable[[Session], object], start: Scene, notice: str, *, edits: bool = True) -> None:
     def visit(s: str = "", look: str = "auto") -> None:
-        scene, said = start, notice if not s else ""
+        scene, said = start, notice
         if s:
             try:
                 scene = from_link(s)
+                said = notice if scene == start else ""
             except SottovoceError as error:
                 said = f"{str(error)[:1].upper()}{str(error)[1:]} This is the first scene."
         session = Session(scene, path)
