@@ -119,12 +119,14 @@ class Paper:
         async def moved(event: Any) -> None:
             try:
                 chosen = float(f"{scale(float(event.value)):.3g}")
-            except (TypeError, ValueError, OverflowError):
+                far = abs(place(chosen) - place(getattr(self.controls, name)))
+                number = int(chosen) if whole else chosen
+            except (TypeError, ValueError, OverflowError):  # nothing that a slider says
                 return
-            if abs(place(chosen) - place(getattr(self.controls, name))) < span[2] / 4:
+            if far < span[2] / 4:
                 return  # where it stands: a value between two places of the slider is kept
             said.set_text(f"{label} = {chosen:g}")
-            await self._set(tell=False, **{name: int(chosen) if whole else chosen})
+            await self._set(tell=False, **{name: number})
 
         async def put(chosen: float) -> None:
             said.set_text(f"{label} = {chosen:g}")
