@@ -60,10 +60,11 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def context(browser: Any) -> Iterator[Any]:
-    """A visitor: cookies, clipboard and window of its own."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    """A visitor, who keeps what it has loaded from page to page."""
+    size = {"width": 1280, "height": 800}
+    context = browser.new_context(viewport=size, accept_downloads=True, reduced_motion="reduce")
     context.set_default_timeout(20_000)
     yield context
     context.close()
@@ -76,6 +77,7 @@ def page(context: Any) -> Iterator[Any]:
     wrong: list[str] = []
     watch(page, wrong)
     yield page
+    page.close()
     assert wrong == []
 
 

@@ -66,7 +66,7 @@ def told(page: Any, part: str, text: str) -> None:
     page.wait_for_function(said, arg=[part, text])
 
 
-def test_parties_are_started_killed_and_started_again_and_find_the_pooled_mean(page, context, served, trial, shots):
+def test_parties_are_started_killed_and_started_again_and_find_the_pooled_mean(served, page, context, trial, shots):
     page.goto(f"{served.address}/live")
     for name in ROWS:
         row(page, name, "not started")
@@ -133,7 +133,7 @@ DOTS = """() => {
 }"""
 
 
-def test_curves_of_few_points_are_drawn_as_points(page, served):
+def test_curves_of_few_points_are_drawn_as_points(served, page):
     page.goto(f"{served.address}/live")
     page.get_by_role("button", name="Start all").click()
     page.wait_for_function(DOTS)  # of the first points
@@ -141,7 +141,7 @@ def test_curves_of_few_points_are_drawn_as_points(page, served):
     page.wait_for_function(DOTS)  # and of however many there are at the end
 
 
-def test_other_pages_begin_with_the_parties_of_the_trial(page, served):
+def test_other_pages_begin_with_the_parties_of_the_trial(served, page):
     page.goto(f"{served.address}/learns")
     page.wait_for_selector("text=These are the parties of the trial; the numbers on this page were drawn for it.")
     assert page.locator(".nv-node").count() == 3

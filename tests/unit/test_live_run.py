@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -593,8 +594,12 @@ def test_the_answer_stands_beside_that_of_all_rows(own):
          {"count of 30 to 40": 2.0, "count of 40 to 60": 2.0, "below": 1.0, "above": 1.0}),
     ],
 )  # fmt: skip
-def test_pooled_numbers_have_the_names_of_a_result_file(tmp_path, statistic, wanted):
-    configs = LiveRun(written(tmp_path / "trial", statistic)).cluster.configs
+def test_pooled_numbers_have_the_names_of_a_result_file(statistic, wanted):
+    with TemporaryDirectory(prefix="live-") as folder:  # whose name is short, as the path of a socket must be
+        _pooled_numbers(LiveRun(written(Path(folder) / "trial", statistic)).cluster.configs, wanted)
+
+
+def _pooled_numbers(configs, wanted) -> None:
     found = pooled_answer(configs, list(ROWS)).numbers
     assert {name: value for name, value in found.items() if name != "observations"} == pytest.approx(wanted)
     without_bob = pooled_answer(configs, ["ann", "cat"]).numbers
