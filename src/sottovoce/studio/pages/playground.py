@@ -139,7 +139,7 @@ class Playground:
             self.speed.props('dense borderless aria-label="Speed, in frames"')
 
     def _plots(self) -> None:
-        with ui.element("div").style("display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 12px; width: 100%"):
+        with ui.element("div").classes("pair"):
             with ui.element("div"):
                 self.beliefs = Plot(
                     "Beliefs", "iteration", "belief (units of the data)",
