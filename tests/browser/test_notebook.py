@@ -47,7 +47,7 @@ def notebook_server(shown):
     server.shutdown()
 
 
-def test_a_notebook_embeds_the_problem(page, shown, notebook_server):
+def test_a_notebook_embeds_the_problem(shown, notebook_server, page):
     page.goto(notebook_server)
     frame = page.frame_locator("iframe")
     frame.locator("[data-verdict]").wait_for()
