@@ -27,10 +27,6 @@ def wait_for_place(page, text: str) -> None:
     page.wait_for_function("text => document.querySelector('[data-testid=place]').innerText.startsWith(text)", arg=text)
 
 
-def inside(page) -> list[str]:
-    return page.locator(".nv-inside").all_text_contents()
-
-
 def wait_for_inside(page, texts: list[str]) -> None:
     """Until the circles say this; the drawing may come after the words."""
     page.wait_for_function(
