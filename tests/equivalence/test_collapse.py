@@ -72,7 +72,7 @@ def test_collapsed_is_plain_to_rounding(network, rng, make, schedule, engine):
             assert np.abs(part - other).max() <= bound
     # Relative to the gradient of f, not of the tilted cost, whose size is sigma: it would be a thousand times smaller.
     # Rounding adds up over the neighbours, in z and in Pz.
-    allowed = 2 * int(network.degrees.max()) * bound / min(problem.floors)
+    allowed = 2 * int(network.degrees.max()) * bound / min(problem.floors.x, problem.floors.gradient)
     np.testing.assert_allclose(collapsed.history["residual"], plain.history["residual"], rtol=1e-6, atol=allowed)
 
 

@@ -8,6 +8,7 @@ from helpers import by_edge, shards
 
 import sottovoce as sv
 from sottovoce.errors import Unsupported
+from sottovoce.numerics.tile import LANES
 
 # Masks are small here on purpose: what is compared is arithmetic, and small masks leave it more digits.
 pytestmark = pytest.mark.filterwarnings("ignore::sottovoce.errors.BadlyHidden")
@@ -131,6 +132,57 @@ def test_memory_order_is_invisible(monkeypatch, rng, schedule, dense, penalty):
     assert fast.residual == pytest.approx(slow.residual, rel=1e-9)
 
 
+def test_what_is_asked_for_ahead_changes_no_bit(rng):
+    """A network so large that memory is prefetched; two nodes have more neighbours than are prefetched at once."""
+    from sottovoce.pdmm.engine.kernels import PREFETCH_FROM, TOGETHER
+
+    n, hubs = 66_000, (7, 40_000)
+    ring = [(i, (i + 1) % n) for i in range(n)]
+    network = sv.Network.from_edges(n, ring + [(hub, hub + 100 * k) for hub in hubs for k in range(1, 41)])
+    assert 2 * network.m >= PREFETCH_FROM
+    assert network.degrees[list(hubs)].min() > 2 * TOGETHER
+    # Nodes between whom messages go to and fro; a run ends before all that it asks for ahead is there.
+    trace = [*rng.integers(0, 12, size=150), *(hub + 100 * k for hub in hubs for k in range(41)), *range(7, 13)]
+    problem = sv.averaging(network, rng.normal(size=n))
+    arguments = {
+        "schedule": sv.Trace([int(i) for i in trace]),
+        "theta": 0.8,
+        "c": 0.4,
+        "tol": 0,
+        "max_iter": len(trace),
+    }
+    fast = sv.solve(problem, engine="compiled", **arguments)
+    slow = sv.solve(problem, engine="reference", **arguments)
+    np.testing.assert_array_equal(fast.x, slow.x)
+    np.testing.assert_array_equal(fast.z, slow.z)
+    assert fast.messages == slow.messages == network.degrees[trace].sum()
+
+
+def test_no_record_of_a_node_lies_in_two_cache_lines():
+    from sottovoce.pdmm.engine.state import CACHE_LINE, NODE, records
+
+    assert CACHE_LINE % NODE.itemsize == 0
+    for count in (1, 3, 1000, 200_000):
+        nodes = records(count)
+        assert nodes.shape == (count,)
+        assert nodes.ctypes.data % CACHE_LINE == 0
+        assert not nodes["x"].any()
+
+
+@pytest.mark.parametrize("schedule", [sv.EdgeBernoulli(0.7), sv.NodeBernoulli(0.5)])
+def test_a_row_that_is_longer_than_a_block_of_chances(rng, schedule):
+    from sottovoce.pdmm.engine.bernoulli import BLOCK
+
+    network = sv.Network.star(1500)
+    assert 2 * network.m > 2 * BLOCK
+    problem = sv.averaging(network, rng.normal(size=1500))
+    arguments = {"schedule": schedule, "theta": 0.8, "c": 0.4, "seed": 1, "tol": 0, "max_iter": 9}
+    fast = sv.solve(problem, engine="compiled", **arguments)
+    slow = sv.solve(problem, engine="reference", **arguments)
+    np.testing.assert_array_equal(fast.z, slow.z)
+    assert (fast.activations, fast.messages) == (slow.activations, slow.messages)
+
+
 @every_penalty
 def test_synchronous_runs_of_other_costs_use_node_space(network, rng, penalty):
     problem = sv.Problem(network, [sv.Huber(float(v)) for v in rng.normal(size=N)])
@@ -152,20 +204,25 @@ def test_synchronous_runs_of_other_costs_use_node_space(network, rng, penalty):
     np.testing.assert_allclose(fast.history["residual"], slow.history["residual"], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.7)])
+@pytest.mark.parametrize(
+    "schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.7), sv.NodeBernoulli(0.7)]
+)
 @pytest.mark.parametrize("batch", [None, 64])
 @every_penalty
-def test_same_bits_on_any_number_of_threads(rng, schedule, batch, penalty):
+def test_same_bits_on_any_number_of_threads(monkeypatch, rng, schedule, batch, penalty):
     import numba
 
+    monkeypatch.setattr("sottovoce.pdmm.engine.runs.WIDE", 16)  # columns: several parts
     network = sv.Network.random_geometric(3000, radius=0.05, seed=1, largest_component=True)
     problem = sv.averaging(network, rng.normal(size=network.n))
     arguments = {"schedule": schedule, "mask": sv.GaussianMask(1.0), "seed": 1, "tol": 0, "max_iter": 60}
     arguments["c"] = penalty(network)
     threads = numba.get_num_threads()
+    if threads == 1:
+        pytest.skip("one thread: there is nothing to compare it with")
     results = []
     try:
-        for count in {1, threads}:
+        for count in (1, threads):
             numba.set_num_threads(count)
             results.append(sv.solve(problem, engine="compiled", batch=batch, **arguments))
     finally:
@@ -181,19 +238,26 @@ def test_node_space_does_not_drift(network, rng, penalty):
     assert np.abs(run.x - s.mean()).max() < 1e-10 * s.mean()
 
 
+@pytest.mark.parametrize("dense", [False, True])
 @every_penalty
-def test_draws_of_a_batch_are_single_runs(network, rng, penalty):
-    problem = sv.averaging(network, rng.normal(size=N))
-    z0 = rng.normal(size=(5, 2 * network.m))
+def test_draws_of_a_batch_are_single_runs(monkeypatch, network, rng, penalty, dense):
+    """To the bit: draws are stepped together, and each is summed as it would be alone."""
+    monkeypatch.setattr("sottovoce.pdmm.engine.runs.WIDE", 4)  # columns: several parts
+    problem = problems(network, rng)["dense" if dense else "averaging"]
+    draws = LANES + 3  # of dense costs, some together and some left
+    z0 = rng.normal(size=(draws, 2 * network.m * problem.dim)).reshape(draws, 2 * network.m, *([3] if dense else []))
     for schedule in SCHEDULES.values():
-        arguments = {"schedule": schedule, "c": penalty(network), "seed": 3, "tol": 0, "max_iter": 100}
-        together = sv.solve(problem, z0=z0, batch=5, **arguments)
-        alone = [sv.solve(problem, z0=draw, **arguments) for draw in z0]
-        np.testing.assert_allclose(together.z, [r.z for r in alone], rtol=0, atol=100 * EPS * 10)
+        arguments = {"schedule": schedule, "c": penalty(network), "theta": 0.8, "seed": 3, "tol": 0, "max_iter": 100}
+        together = sv.solve(problem, z0=z0, batch=draws, **arguments)
+        for r in (0, 1, LANES - 1, LANES, draws - 1):
+            alone = sv.solve(problem, z0=z0[r], **arguments)
+            np.testing.assert_array_equal(together.z[r], alone.z)
+            np.testing.assert_array_equal(together.x[r], alone.x)
+            assert (together.activations, together.messages) == (alone.activations, alone.messages)
 
 
 def test_no_compiled_engine_is_said(network):
-    problem = sv.Problem(network, [sv.AbsoluteDeviation(float(i)) for i in range(N)])
+    problem = sv.Problem(network, [sv.Custom(lambda v, t: v / (1 + t), lambda x: x * x / 2) for _ in range(N)])
     with pytest.raises(Unsupported, match="no compiled engine"):
         sv.solve(problem, schedule=sv.Asynchronous(), c=1.0, theta=0.5, engine="compiled")
 

@@ -80,7 +80,7 @@ def solve(problem, run):
     return result
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(run=runs(), scale=st.sampled_from([1e-3, 1.0, 1e3]), data=st.data())
 def test_averaging(run, scale, data):
     n, tol = run["network"].n, run["tol"]
@@ -134,7 +134,7 @@ def test_median(run, data):
         assert problem.value(result.x) <= best + slope * reach + n * run["tol"] * (np.ptp(s) + 1) + 1e-9
 
 
-@settings(max_examples=35, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(run=runs(), data=st.data())
 def test_general_constraints(run, data):
     """``a x_i + b x_j = e`` on a tree, in any units: the feasible set is a line, and the optimum known."""

@@ -216,6 +216,30 @@ def test_max_iter_is_not_called_converged(problem):
     assert result.residual > 1e-9
 
 
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("schedule", [sv.Asynchronous(), sv.Synchronous()])
+@pytest.mark.parametrize("c", [1e9, 1e12, 1e16, 1e30])
+def test_a_penalty_beside_which_gradients_vanish_is_not_converged(rng, c, schedule, engine):
+    """Normal vectors of a set may have any size: relative to them, any gradient is small. From 1e16 on ``c x`` plus a
+    gradient is ``c x``, and all steps agree on a point that has nothing to do with the costs."""
+    problem = sv.Problem(sv.Network.ring(6), [sv.Averaging(s) + sv.Simplex(1.0, 3) for s in rng.normal(size=(6, 3))])
+    with pytest.warns(NotConvergedWarning):
+        result = sv.solve(problem, schedule=schedule, c=c, theta=0.5, seed=1, max_iter=2_000, engine=engine)
+    assert result.residual > 1e-3
+
+
+def test_large_curvatures_take_large_penalties(rng):
+    """What rounding takes of a gradient is measured against gradients: a change of units changes nothing."""
+    network, s = sv.Network.ring(6), rng.normal(size=(6, 3))
+    for scale in (1.0, 1e12):
+        costs = [sv.Quadratic(scale, -scale * v) + sv.Simplex(1.0, 3) for v in s]
+        result = sv.solve(sv.Problem(network, costs), c=0.5 * scale, theta=0.5)
+        assert result.converged
+        np.testing.assert_allclose(
+            result.x, np.broadcast_to(sv.Simplex(1.0, 3).project(s.mean(axis=0)), s.shape), atol=1e-8
+        )
+
+
 def test_no_warning_where_iterations_were_asked_for_and_none_twice(problem, network, s):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -306,6 +330,7 @@ def test_collapsed_arithmetic_is_refused_where_it_does_not_apply(problem, networ
         ({"c": float("inf")}, "inf"),
         ({"c": "big"}, "big"),
         ({"c": 10**400}, "c must be a positive number or 'auto'; got 1000"),
+        ({"c": 1.7e308}, r"got 1.7e\+308, which overflows"),
         ({"c": None}, "c must be a positive number, 'auto', or one number per edge; got None"),
         ({"c": True}, "got True"),
         ({"c": {(0, 1): 1.0}}, "or one number per edge; got {"),

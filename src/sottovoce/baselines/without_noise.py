@@ -12,7 +12,7 @@ averaging all show, after ``K`` rounds, the Krylov space of ``e_j' W_hh^k``, ``j
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -148,9 +148,13 @@ def told_by(hear: Callable[[Space], None], n: int, honest: Nodes, copies: int) -
     if one.full or not one.rank:
         nats[honest] = np.inf if one.full else 0.0
         return Leakage(nats, "exact", SPANNED)
-    for other in others:
-        hear(other)
-    unseen = kernel(one.span, *(other.span for other in others))
+
+    def modulo_others() -> Iterator[Span]:
+        for other in others:
+            hear(other)
+            yield other.span
+
+    unseen = kernel(one.span, modulo_others())
     if unseen is not None:  # in simple fractions: zeros are zeros
         left, exact = (np.linalg.qr(unseen)[0] ** 2).sum(axis=1), True
         disclosed = ~unseen.any(axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import carray, njit  # type: ignore[attr-defined]
 
 from ._linear_kernels import EPS, factor, solve
 from .base import Array
@@ -21,37 +21,50 @@ def step_all(g: Array, rho: Array, Q: Array, q: Array, l1: Array, x: Array) -> i
     batches, count, d = g.shape
     H = np.empty((d, d))
     h = np.empty(d)
-    for k in range(batches):
-        for i in range(count):
-            finite = True
-            for a in range(d):
-                finite = finite and np.isfinite(g[k, i, a])
-                h[a] = q[i, a] + g[k, i, a]
-                for b in range(d):
-                    H[a, b] = Q[i, a, b]
-                H[a, a] += rho[i]
-            if not finite:
-                x[k, i] = np.nan
-                continue
-            find_signs(H, h, l1[i], x[k, i])
-            if not pivot_to_optimum(H, h, l1[i], x[k, i]):
+    for i in range(count):
+        for a in range(d):
+            for b in range(d):
+                H[a, b] = Q[i, a, b]
+            H[a, a] += rho[i]
+        for k in range(batches):
+            if not step_node(g[k, i], H, q[i], l1[i], h, x[k, i]):
                 return int(k * count + i)
     return -1
 
 
+def step_one(rho, l1, numbers, length, g, x, d, work):  # type: ignore[no-untyped-def]
+    """The same for one node, see ``one_node``: ``numbers`` has ``H``, and ``q`` after it."""
+    numbers = carray(numbers, length)
+    H, q = numbers[: d * d].reshape(d, d), numbers[d * d :]
+    return int(step_node(carray(g, d), H, q, l1, carray(work, d), carray(x, d)))
+
+
+@njit(cache=True)
+def step_node(g: Array, H: Array, q: Array, l1: float, h: Array, x: Array) -> bool:
+    """Step one node into ``x``; False if it cannot be verified. ``h`` is scratch."""
+    finite = True
+    for a in range(len(g)):
+        finite = finite and np.isfinite(g[a])
+        h[a] = q[a] + g[a]
+    if not finite:
+        x[:] = np.nan
+        return True
+    find_signs(H, h, l1, x)
+    return pivot_to_optimum(H, h, l1, x)
+
+
 @njit(cache=True)
 def find_signs(H: Array, h: Array, l1: float, x: Array) -> None:
-    """Cyclic coordinate descent from zero, until the signs settle."""
+    """Cyclic coordinate descent from zero, until the signs settle. ``Hx + h`` is kept along: a coordinate that stays
+    where it is, as most do at zero, costs nothing."""
     d = len(h)
     x[:] = 0.0
+    slope = h.copy()
     settled = 0
     for _ in range(SWEEPS):
         settled += 1
         for a in range(d):
-            rest = h[a]
-            for b in range(d):
-                rest += H[a, b] * x[b]
-            rest -= H[a, a] * x[a]
+            rest = slope[a] - H[a, a] * x[a]
             new = 0.0
             if rest > l1:
                 new = (l1 - rest) / H[a, a]
@@ -59,7 +72,11 @@ def find_signs(H: Array, h: Array, l1: float, x: Array) -> None:
                 new = (-l1 - rest) / H[a, a]
             if np.sign(new) != np.sign(x[a]):
                 settled = 0
-            x[a] = new
+            change = new - x[a]
+            if change != 0.0:
+                x[a] = new
+                for b in range(d):  # along a row of H, which is symmetric: this vectorises
+                    slope[b] += change * H[a, b]
         if settled == SETTLED:
             return
 
@@ -81,6 +98,7 @@ def pivot_to_optimum(H: Array, h: Array, l1: float, x: Array) -> bool:
     residual, rounding, change = np.empty(d), np.empty(d), np.empty(d)
     support = np.empty(d, np.int64)
     U, scratch = np.empty((d, d)), np.empty(d)
+    n, factored = 0, False  # the support, and whether U has its factors
     solves = 0  # since the support changed: the second and later ones refine
     for _ in range(10 * d + 100):
         entering = -1
@@ -91,16 +109,22 @@ def pivot_to_optimum(H: Array, h: Array, l1: float, x: Array) -> bool:
                 if entering < 0:
                     break
                 sign[entering] = -np.sign(residual[entering])
+                factored = False
             else:
                 entering = -1
-        evaluate(H, h, l1, x, sign, residual, rounding)
-        n = 0
-        for a in range(d):
-            if sign[a] != 0.0:
-                support[n] = a
-                n += 1
-        if not newton_change(H, support[:n], residual, U, scratch, change):
-            return False
+        if solves == 0 or entering >= 0:
+            evaluate(H, h, l1, x, sign, residual, rounding)
+        if not factored:
+            n, factored = 0, True
+            for a in range(d):
+                if sign[a] != 0.0:
+                    support[n] = a
+                    n += 1
+            if not factor_support(H, support[:n], U, scratch):
+                return False
+        for a in range(n):
+            change[a] = -residual[support[a]]
+        solve(U, n, change)
         length, leaving = 1.0, -1
         if l1 > 0.0:
             for a in range(n):
@@ -112,6 +136,7 @@ def pivot_to_optimum(H: Array, h: Array, l1: float, x: Array) -> bool:
         if leaving >= 0 and leaving == entering:
             sign[entering] = 0.0
             barred[entering] = True
+            factored = False
             continue
         whole = True  # the support, after this step
         for a in range(n):
@@ -119,7 +144,7 @@ def pivot_to_optimum(H: Array, h: Array, l1: float, x: Array) -> bool:
             x[j] += length * change[a]
             if l1 > 0.0 and (j == leaving or sign[j] * x[j] <= 0.0):
                 x[j], sign[j] = 0.0, 0.0
-                whole = False
+                whole = factored = False
         if entering >= 0 or not whole:
             barred[:] = False
             solves = 0
@@ -132,32 +157,31 @@ def pivot_to_optimum(H: Array, h: Array, l1: float, x: Array) -> bool:
 
 
 @njit(cache=True)
-def newton_change(
-    H: Array, support: npt.NDArray[np.int64], residual: Array, U: Array, scratch: Array, change: Array
-) -> bool:
-    """``-H_SS^{-1} residual_S`` into ``change``; False if ``H_SS`` is singular to rounding."""
+def factor_support(H: Array, support: npt.NDArray[np.int64], U: Array, scratch: Array) -> bool:
+    """Factor ``H_SS`` into ``U``; False if it is singular to rounding."""
     n = len(support)
     for a in range(n):
-        change[a] = -residual[support[a]]
         for b in range(a, n):
             U[a, b] = H[support[a], support[b]]
-    if not factor(U, n, scratch):
-        return False
-    solve(U, n, change)
-    return True
+    return factor(U, n, scratch)
 
 
 @njit(cache=True)
 def evaluate(H: Array, h: Array, l1: float, x: Array, sign: Array, residual: Array, rounding: Array) -> None:
-    """``Hx + h + l1 sign``, and a bound on its own rounding error."""
+    """``Hx + h + l1 sign``, and a bound on its own rounding error. Row by row of the symmetric ``H``, so that each sum
+    keeps its order and all of them vectorise."""
     d = len(h)
     for a in range(d):
-        total, size = h[a], abs(h[a]) + l1
-        for b in range(d):
-            total += H[a, b] * x[b]
-            size += abs(H[a, b] * x[b])
-        residual[a] = total + l1 * sign[a]
-        rounding[a] = 2.0 * (d + 8) * EPS * size
+        residual[a], rounding[a] = h[a], abs(h[a]) + l1
+    for b in range(d):
+        if x[b] != 0.0:
+            for a in range(d):
+                term = H[b, a] * x[b]
+                residual[a] += term
+                rounding[a] += abs(term)
+    for a in range(d):
+        residual[a] += l1 * sign[a]
+        rounding[a] *= 2.0 * (d + 8) * EPS
 
 
 @njit(cache=True)

@@ -17,7 +17,7 @@ from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import carray, njit  # type: ignore[attr-defined]
 
 from ._linear_kernels import EPS, dot, solve_upper
 from .base import Array
@@ -39,15 +39,25 @@ def step_all(g: Array, rho: Array, A: Array, starts: Index, ridge: Array, x: Arr
     alpha = np.empty(np.diff(starts).max())
     for k in range(batches):
         for i in range(count):
-            if not np.isfinite(g[k, i]).all():
-                x[k, i] = np.nan
-                continue
-            kappa = rho[i] + 2.0 * ridge[i]
-            data = A[starts[i] : starts[i + 1]]
-            descend(data, kappa, g[k, i], x[k, i], alpha)
-            if not pivot_to_optimum(data, kappa, g[k, i], x[k, i], alpha):
+            if not step_node(g[k, i], rho[i] + 2.0 * ridge[i], A[starts[i] : starts[i + 1]], alpha, x[k, i]):
                 return int(k * count + i)
     return -1
+
+
+def step_one(rho, ridge, numbers, length, g, x, d, work):  # type: ignore[no-untyped-def]
+    """The same for one node, see ``one_node``: ``numbers`` has its rows."""
+    A, alpha = carray(numbers, (length // d, d)), carray(work, length // d)
+    return int(step_node(carray(g, d), rho + 2.0 * ridge, A, alpha, carray(x, d)))
+
+
+@njit(cache=True)
+def step_node(g: Array, kappa: float, A: Array, alpha: Array, x: Array) -> bool:
+    """Step one node into ``x``; False if it cannot be verified. ``alpha`` is scratch."""
+    if not np.isfinite(g).all():
+        x[:] = np.nan
+        return True
+    descend(A, kappa, g, x, alpha)
+    return pivot_to_optimum(A, kappa, g, x, alpha)
 
 
 @njit(cache=True)

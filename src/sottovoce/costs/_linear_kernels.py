@@ -1,4 +1,5 @@
-"""Small dense linear algebra, compiled: plain loops, so that the bits depend on the numbers alone."""
+"""Small dense linear algebra, compiled: plain loops and tiles, so that the bits depend on the numbers alone."""
+# mypy: disable-error-code="call-arg"
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from math import sqrt
 import numpy as np
 from numba import njit
 
+from ..numerics.tile import LANES, ROWS, tile
 from .base import Array
 
 EPS = float(np.finfo(np.float64).eps)
@@ -17,20 +19,46 @@ def factor(H: Array, n: int, diagonal: Array) -> bool:
     """Turn the upper triangle of ``H[:n, :n]`` into ``U`` with ``U'U = H``; ``diagonal`` is scratch.
 
     False if a pivot drowns in the rounding of its own diagonal entry: ``H`` is then singular as far as float64 can say.
+    What the rows above take off is added up for a few rows at a time, by tiles; where there is no room for one, every
+    row is taken off all rows below it at once.
     """
+    fits, total = H.shape[1] >= LANES, np.empty((ROWS, LANES))
     for i in range(n):
         diagonal[i] = H[i, i]
-    for i in range(n):
-        if not EPS * diagonal[i] < H[i, i] < np.inf:
-            return False
-        root = sqrt(H[i, i])
-        H[i, i] = root
-        for j in range(i + 1, n):
-            H[i, j] /= root
-        for j in range(i + 1, n):
-            for k in range(j, n):  # along a row, which vectorises without reordering a sum
-                H[j, k] -= H[i, j] * H[i, k]
+    for first in range(0, n, ROWS):
+        last = min(first + ROWS, n)
+        if fits and first > 0:
+            above = H[:first]
+            for end in range(n, first, -LANES):
+                at = max(end - LANES, 0)
+                tile(above.T, first, above, at, total)
+                for k in range(last - first):
+                    for l in range(max(first - at, 0), end - at):
+                        H[first + k, at + l] -= total[k, l]
+        for i in range(first, last):
+            if not EPS * diagonal[i] < H[i, i] < np.inf:
+                return False
+            root = sqrt(H[i, i])
+            H[i, i] = root
+            for j in range(i + 1, n):
+                H[i, j] /= root
+            for j in range(i + 1, last if fits else n):
+                for k in range(j, n):  # along a row, which vectorises without reordering a sum
+                    H[j, k] -= H[i, j] * H[i, k]
     return True
+
+
+@njit(cache=True)
+def product(A: Array, B: Array, M: Array) -> None:
+    """``M = A'B``, which is symmetric: the upper triangle, and some of the rest; of ``LANES`` columns or more."""
+    total, turned = np.empty((ROWS, LANES)), A.T
+    for end in range(len(M), 0, -LANES):
+        at = max(end - LANES, 0)  # the first columns may be done twice, to the same bits: they have the fewest rows
+        for r in range(0, end, ROWS):
+            tile(turned, r, B, at, total)
+            for k in range(min(ROWS, len(M) - r)):
+                for l in range(LANES):
+                    M[r + k, at + l] = total[k, l]
 
 
 @njit(cache=True)

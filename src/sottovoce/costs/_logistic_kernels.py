@@ -4,7 +4,7 @@
 does not find directly, the loss is softened to ``tau log(1 + exp(-a_j'x / tau))``; the answer has ``tau = 1``.
 
 Newton's equations ``(kappa I + B'B) change = -h``, ``B = W^{1/2} A``, have as many unknowns as there are rows or
-columns, whichever are fewer: ``change = -(h - B'(kappa I + BB')^{-1} B h) / kappa``. Matrices are multiplied by BLAS.
+columns, whichever are fewer: ``change = -(h - B'(kappa I + BB')^{-1} B h) / kappa``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import carray, njit  # type: ignore[attr-defined]
 
-from ._linear_kernels import EPS, absolute_dot, dot, factor, solve
+from ..numerics.tile import LANES
+from ._linear_kernels import EPS, absolute_dot, dot, factor, product, solve
 from .base import Array
 
 ITERATIONS = 60  # of Newton at one tau; about ten are usual from zero, three from near by
@@ -45,30 +46,57 @@ def step_all(g: Array, rho: Array, A: Array, starts: npt.NDArray[np.int64], ridg
     longest = 1
     for i in range(count):
         longest = max(longest, starts[i + 1] - starts[i])
-    at_once = min(longest, max(ROWS, d))
-    more = d * d if longest > at_once else 0
-    s = Scratch(np.empty((5, d)), np.empty((5, longest)), np.empty((at_once, d)), np.empty(d * d), np.empty(more))
+    s = scratch_of(np.empty(scratch_size(longest, d)), longest, d)
     for i in range(count):
-        kappa, data = rho[i] + 2.0 * ridge[i], A[starts[i] : starts[i + 1]]
         for k in range(batches):
-            known, placed = True, True
-            for a in range(d):
-                known = known and np.isfinite(g[k, i, a])
-                placed = placed and np.isfinite(x[k, i, a])
-            for a in range(d):
-                if not known:
-                    x[k, i, a] = np.nan
-                elif len(data) == 0:
-                    x[k, i, a] = -g[k, i, a] / kappa
-                elif not placed:
-                    x[k, i, a] = 0.0
-            if not known or len(data) == 0:
-                continue
-            if newton(data, kappa, g[k, i], 1.0, x[k, i], s):
-                continue
-            if not sharpen(data, kappa, g[k, i], x[k, i], s):
+            if not step_node(g[k, i], rho[i] + 2.0 * ridge[i], A[starts[i] : starts[i + 1]], x[k, i], s):
                 return int(k * count + i)
     return -1
+
+
+def step_one(rho, ridge, numbers, length, g, x, d, work):  # type: ignore[no-untyped-def]
+    """The same for one node, see ``one_node``: ``numbers`` has its rows."""
+    n = length // d
+    s = scratch_of(carray(work, scratch_size(max(n, 1), d)), max(n, 1), d)
+    return int(step_node(carray(g, d), rho + 2.0 * ridge, carray(numbers, (n, d)), carray(x, d), s))
+
+
+@njit(cache=True)
+def step_node(g: Array, kappa: float, A: Array, x: Array, s: Scratch) -> bool:
+    """Step one node from ``x`` into ``x``; False if it cannot be verified."""
+    known, placed = True, True
+    for a in range(len(g)):
+        known = known and np.isfinite(g[a])
+        placed = placed and np.isfinite(x[a])
+    for a in range(len(g)):
+        if not known:
+            x[a] = np.nan
+        elif len(A) == 0:
+            x[a] = -g[a] / kappa
+        elif not placed:
+            x[a] = 0.0
+    return not known or len(A) == 0 or newton(A, kappa, g, 1.0, x, s) or sharpen(A, kappa, g, x, s)
+
+
+@njit(cache=True)
+def scratch_size(longest: int, d: int) -> int:
+    """In numbers, for nodes of up to so many rows."""
+    at_once = min(longest, max(ROWS, d))
+    return 5 * d + 5 * longest + at_once * d + d * d + (d * d if longest > at_once else 0)
+
+
+@njit(cache=True)
+def scratch_of(work: Array, longest: int, d: int) -> Scratch:
+    """``work``, cut into parts."""
+    at_once = min(longest, max(ROWS, d))
+    per_row, B, matrix = 5 * d, 5 * d + 5 * longest, 5 * d + 5 * longest + at_once * d
+    return Scratch(
+        work[:per_row].reshape(5, d),
+        work[per_row:B].reshape(5, longest),
+        work[B:matrix].reshape(at_once, d),
+        work[matrix : matrix + d * d],
+        work[matrix + d * d :],
+    )
 
 
 @njit(cache=True)
@@ -176,21 +204,23 @@ def factor_hessian(A: Array, kappa: float, s: Scratch) -> int:
         unknowns = d
     M = s.matrix[: unknowns * unknowns].reshape(unknowns, unknowns)
     for first in range(0, n, len(s.B)):
-        B = s.B[: min(len(s.B), n - first)]
+        B, rows = s.B[: min(len(s.B), n - first)], A[first : first + len(s.B)]
         for j in range(len(B)):
-            root = sqrt(weight[first + j])
+            times = sqrt(weight[first + j]) if unknowns < d else weight[first + j]
             for a in range(d):
-                B[j, a] = root * A[first + j, a]
+                B[j, a] = times * rows[j, a]
         if unknowns < d:
             np.dot(B, B.T, M)
-        elif first == 0:
-            np.dot(B.T, B, M)
+            continue
+        into = M if first == 0 else s.product.reshape(d, d)
+        if d < LANES:
+            np.dot(B.T, rows, into)
         else:
-            product = s.product.reshape(d, d)
-            np.dot(B.T, B, product)
+            product(B, rows, into)
+        if first > 0:
             for a in range(d):
-                for b in range(d):
-                    M[a, b] += product[a, b]
+                for b in range(a, d):
+                    M[a, b] += into[a, b]
     for a in range(unknowns):
         M[a, a] += kappa
     return unknowns if factor(M, unknowns, s.per_dim[3]) else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,13 @@ class Custom(Cost):
         return result
 
     def step(self, g: Array, rho: Array) -> Array:
-        v = -g / rho[:, None]
-        x = np.full(v.shape, np.nan)
-        for at in np.ndindex(v.shape[:-1]):
-            if np.isfinite(v[at]).all():  # a run that diverged steps to NaN, as with every other cost
-                x[at] = self._checked(self._prox[at[-1]], v[at], 1.0 / float(rho[at[-1]]))
-        return x
+        v = (g / -rho[:, None]).reshape(prod(g.shape[:-2]), self.count, self.dim)
+        x = np.empty(v.shape)
+        for draw in range(len(v)):
+            for i, (prox, penalty) in enumerate(zip(self._prox.tolist(), rho.tolist(), strict=True)):
+                # A run that diverged steps to NaN, as with every other cost.
+                x[draw, i] = self._checked(prox, v[draw, i], 1.0 / penalty) if finite(v[draw, i]) else np.nan
+        return x.reshape(g.shape)
 
     def _yours(self, v: Array) -> Any:
         """What the user's functions get: a number, or a vector that they may overwrite."""
@@ -83,11 +85,16 @@ class Custom(Cost):
             wanted = f"a vector of length {self.dim}" if self.shape else "a number"
             got = f"shape {x.shape}" if x.dtype.kind in "fiu" else f"type {x.dtype}"  # not quoted: it is data
             raise InvalidCost(f"Custom: prox must return {wanted}; at t = {t:.6g} it returned one of {got}.")
-        if not np.isfinite(x).all():
+        if not finite(x):
             bad = x[~np.isfinite(x)][0]
             raise InvalidCost(f"Custom: prox must return finite numbers; at t = {t:.6g} one of them is {bad}.")
-        return x.astype(np.float64).reshape(-1)
+        return np.asarray(x, dtype=np.float64).reshape(-1)
 
     @property
     def irregular(self) -> str | None:
         return "a Custom cost does not say whether it is strongly convex and differentiable"
+
+
+def finite(v: Array) -> bool:
+    """Whether all entries are; their squares tell at once, unless they overflow."""
+    return isfinite(v.dot(v)) or bool(np.isfinite(v).all())

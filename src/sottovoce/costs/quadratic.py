@@ -40,6 +40,15 @@ class Quadratic(Cost):
     q: Array  # (count, d)
     r: Array  # (count,)
 
+    def __init_subclass__(cls) -> None:
+        """A subclass that steps otherwise is no quadratic form, unless it says which."""
+        super().__init_subclass__()
+        if cls.step is not Quadratic.step and cls.bind is Quadratic.bind:
+            cls.bind = Cost.bind  # type: ignore[method-assign]
+        alike = cls.bind is Quadratic.bind and cls.bind_from is Quadratic.bind_from
+        if not alike and cls.quadratic is Quadratic.quadratic:
+            cls.quadratic = Cost.quadratic  # type: ignore[assignment,method-assign]
+
     def __init__(self, Q: npt.ArrayLike, q: npt.ArrayLike, r: float = 0.0) -> None:
         rows, shape = as_vector(q, "q")
         matrix = as_floats(Q, "Q")
@@ -78,7 +87,7 @@ class Quadratic(Cost):
         return np.asarray(np.sum(x * (0.5 * Qx + self.q), axis=-1) + self.r)
 
     def step(self, g: Array, rho: Array) -> Array:
-        return self.bind(rho)(g)
+        return Quadratic.bind(self, rho)(g)  # that of a subclass may be made of this
 
     def bind(self, rho: Array) -> Step:
         """``x = -(Q + rho)^{-1} (q + g)``: a division for ``Q = aI``, else one explicit inverse per node, made once."""

@@ -48,14 +48,14 @@ class Simplex(Indicator):
         total = self.total[:, None]
         # A shift of all entries changes nothing, and entries ``total`` below the largest end at zero: after this
         # the sums are of the size of ``total`` times ``d``, however large ``v`` is, and so is their rounding.
-        v = np.ascontiguousarray(v)
         v = v - v.max(axis=-1, keepdims=True)
         v = np.where(v <= -total, -np.inf, v)
         falling = -np.sort(-v, axis=-1)
         taus = (np.cumsum(falling, axis=-1) - total) / np.arange(1, self.dim + 1)
         positives = np.maximum(np.count_nonzero(falling > taus, axis=-1), 1)[..., None]
         tau = np.take_along_axis(taus, positives - 1, axis=-1)
-        tau += (np.maximum(v - tau, 0.0).sum(axis=-1, keepdims=True) - total) / positives
+        rest = np.cumsum(np.maximum(v - tau, 0.0), axis=-1)[..., -1:]  # in order, as its compiled twin sums
+        tau += (rest - total) / positives
         return np.asarray(np.maximum(v - tau, 0.0))
 
     def _contains(self, x: Array) -> Array:

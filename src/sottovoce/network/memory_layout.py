@@ -15,12 +15,15 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from ..errors import Unsupported
+
 if TYPE_CHECKING:
     from .network import Network
 
 Unsigned = npt.NDArray[np.uint32]  # unsigned indices: signed ones cost a wraparound check per access in Numba
 
 REORDER_FROM = 20_000  # nodes; smaller networks fit into cache in any order
+HALF_EDGES = 1 << 32  # that an unsigned index can tell apart
 
 
 class Layout:
@@ -32,6 +35,8 @@ class Layout:
     user: npt.NDArray[np.int64] | None  # the user's half-edge at each memory position; None where the orders agree
 
     def __init__(self, network: Network) -> None:
+        if 2 * network.m >= HALF_EDGES:
+            raise Unsupported(f"the fast engines take less than 2^32 directed edges; got {2 * network.m}.")
         self.network = network
         order = _better_order(network)
         if order is None:

@@ -37,5 +37,5 @@ def words(key: int, k: Words, index: Words | int) -> npt.NDArray[np.uint64]:
 
 
 def uniform(key: int, k: Words, index: Words | int) -> npt.NDArray[Any]:
-    """Uniform in [0, 1) at iteration ``k`` for ``index``; arrays broadcast. ``engine.kernels`` has its twin."""
+    """Uniform in [0, 1) at iteration ``k`` for ``index``; arrays broadcast. ``engine.primitives`` has its twin."""
     return (words(key, k, index) >> np.uint64(11)) * UNIT

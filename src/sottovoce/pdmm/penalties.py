@@ -27,10 +27,13 @@ def is_auto(c: Any) -> bool:
 
 def checked_penalty(c: Any, network: Network) -> Penalty:
     """A positive number, or one per edge of ``network``; or a sentence."""
+    most = sys.float_info.max / (2 * float(network.degrees.max(initial=1)))  # beyond, penalties overflow
     if is_number(c):
-        if 0 < c <= sys.float_info.max:
+        if 0 < c <= most:
             return float(c)
-        raise InvalidInput(f"c must be a positive number or 'auto'; got {c!r:.80}.")
+        raise InvalidInput(
+            f"c must be a positive number or 'auto'; got {c!r:.80}{', which overflows' if c > 0 else ''}."
+        )
     try:
         array = np.asarray(c)
     except ValueError:  # rows of different lengths
@@ -46,7 +49,7 @@ def checked_penalty(c: Any, network: Network) -> Penalty:
             f"c has {len(array)} numbers, and messages go over {network.m} edges: give one number, or one per edge, in "
             "the order of network.edges (of the overlay, where there is one)."
         )
-    for edge in np.flatnonzero(~(np.isfinite(array) & (array > 0))):
+    for edge in np.flatnonzero(~((array <= most) & (array > 0))):
         i, j = network.edges[edge]
         raise InvalidInput(
             f"c of the edge ({network.name(i)}, {network.name(j)}) must be a positive number; got {array[edge]}."

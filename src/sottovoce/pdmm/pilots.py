@@ -18,7 +18,7 @@ from .guess import guess_c, is_kinked
 from .problem import Problem
 from .reference import Run
 from .schedules import Schedule, Synchronous
-from .settings import Settings
+from .settings import Engine, Settings
 
 LOOK = 20  # iterations of the true run before its model is made
 KINKED, THETA = 2.0, 0.8  # costs with kinks want a larger c than their curvature says
@@ -32,32 +32,44 @@ class Stage(NamedTuple):
     guess: float
     z0: Array | None = None  # None is 0
     kinked: bool = False
+    engine: Engine = "auto"
 
 
-def staged(problem: Problem, room: float) -> Stage:
+def staged(problem: Problem, room: float, engine: Engine) -> Stage:
     """The model of a problem where it has one. That of pieces costs a matrix a node: not where an iteration would take
     more than ``room`` multiplications."""
+    return _model(problem, room, engine)._replace(engine=engine)
+
+
+def _model(problem: Problem, room: float, engine: Engine) -> Stage:
     if problem.quadratic is not None or not problem.consensus:
         return Stage(problem, guess_c(problem))
-    if (model := smooth_model(problem)) is not None:
+    if (model := smooth_model(problem, engine)) is not None:
         return Stage(model, guess_c(model))
     if not is_kinked(problem):
         return Stage(problem, guess_c(problem))
     guess = KINKED * guess_c(problem)
     small = problem.network.n * problem.dim**2 <= room
-    return (piece_model(problem, guess) if small else None) or Stage(problem, guess, kinked=True)
+    return (piece_model(problem, guess, engine) if small else None) or Stage(problem, guess, kinked=True)
 
 
 def pilot(
-    problem: Problem, c: float, theta: float, schedule: Schedule | None = None, key: int = 0, z0: Array | None = None
+    problem: Problem,
+    c: float,
+    theta: float,
+    schedule: Schedule | None = None,
+    key: int = 0,
+    z0: Array | None = None,
+    engine: Engine = "auto",
 ) -> Run:
     """A run, synchronous and from ``z = 0`` unless told."""
     from .solve import make_run
 
-    return make_run(problem, Settings(c=c, theta=theta, schedule=schedule or Synchronous(), key=key, z0=z0))
+    asked = Settings(c=c, theta=theta, schedule=schedule or Synchronous(), key=key, z0=z0, engine=engine)
+    return make_run(problem, asked)
 
 
-def smooth_model(problem: Problem) -> Problem | None:
+def smooth_model(problem: Problem, engine: Engine) -> Problem | None:
     """The problem with its smooth costs replaced by their second-order models, near the optimum."""
     origin = np.zeros((problem.network.n, problem.dim))
     if any(cost.hessian(origin[nodes]) is None for nodes, cost in problem.groups):
@@ -70,15 +82,15 @@ def smooth_model(problem: Problem) -> Problem | None:
         return Problem(problem.network, Quadratic.many(Q, -np.einsum("nij,nj->ni", Q, x)))
 
     c = guess_c(model_at(origin))
-    run = pilot(problem, c, 0.5)
+    run = pilot(problem, c, 0.5, engine=engine)
     run.advance(LOOK)
     return model_at(np.broadcast_to(np.mean(run.stacked_x().reshape(origin.shape), axis=0), origin.shape))
 
 
-def piece_model(problem: Problem, guess: float) -> Stage | None:
+def piece_model(problem: Problem, guess: float, engine: Engine) -> Stage | None:
     """Each node's cost on the piece where its ``x`` is, with the slope that it has there; None where a cost does
     not tell its pieces."""
-    run = pilot(problem, guess, THETA)
+    run = pilot(problem, guess, THETA, engine=engine)
     run.advance(1)
     z0 = run.stacked_z().copy()
     run.advance(LOOK - 1)

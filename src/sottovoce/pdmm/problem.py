@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..costs import Cost, QuadraticForm
+from ..costs import Constrained, Cost, QuadraticForm
 from ..costs.base import Array, StepFrom
+from ..costs.indicator import Indicator
 from ..errors import InvalidCost
 from ..files.html_table import html_table
 from ..network import Network, names
@@ -20,6 +21,21 @@ from .penalties import Penalty, by_half_edge, of_nodes
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+
+class Floors(NamedTuple):
+    """What a residual is measured against (``reference.kkt_residual``).
+
+    Sizes of ``x`` and of gradients below which it is absolute; and how large gradients may be at ``x``, where that is
+    known and subgradients do not tell: those of a set may have any size. There ``rounding`` times ``x`` is what a step
+    with the run's penalties leaves uncertain of a gradient.
+    """
+
+    x: float
+    gradient: float
+    steepest: float = np.inf
+    curvature: float = 0.0
+    rounding: float = 0.0
 
 
 class Problem:
@@ -174,7 +190,7 @@ class Problem:
     def steps(self, c: Penalty) -> StepFrom:
         """All nodes' argmin steps at once on stacked arrays ``(N, B)``, from ``g`` and the last ``x``, prefactored for
         this ``c``."""
-        bound = [(self._positions(nodes, cost.dim), step) for nodes, cost, step in self._bound(c)]
+        bound = [(self._positions(nodes, cost.dim), cost.bind_from(rho)) for nodes, cost, rho in self.penalised(c)]
 
         def step_all(g: Array, last: Array) -> Array:
             x, g = np.empty_like(g), g + self.lean if isinstance(self.lean, np.ndarray) else g
@@ -187,27 +203,31 @@ class Problem:
     def _positions(self, nodes: npt.NDArray[np.intp], dim: int) -> Any:
         return self.columns[nodes][:, None] + np.arange(dim)
 
-    def _bound(self, c: Penalty) -> list[tuple[npt.NDArray[np.intp], Cost, StepFrom]]:
+    def penalised(self, c: Penalty) -> list[tuple[npt.NDArray[np.intp], Cost, Array]]:
+        """Nodes, their costs as one batch, and the penalties of their steps: all numbers, or all matrices."""
         if self.consensus:
             rho = of_nodes(c, self.network)
-            return [(nodes, cost, cost.bind_from(rho[nodes])) for nodes, cost in self.groups]
-        # General blocks: nodes whose penalty is a multiple of I, and those where it is a matrix, are bound apart.
-        bound = []
+            return [(nodes, cost, rho[nodes]) for nodes, cost in self.groups]
+        # General blocks: nodes whose penalty is a multiple of I, and those where it is a matrix, are apart.
+        parts = []
         for nodes, cost in self.groups:
             penalties = [self.penalty(c, int(i)) for i in nodes]
             for ndim in (1, 3):
                 at = np.array([k for k, rho in enumerate(penalties) if rho.ndim == ndim], dtype=np.intp)
                 if len(at):
-                    rho = np.concatenate([penalties[k] for k in at])
-                    part = cost.take(at)
-                    bound.append((nodes[at], part, part.bind_from(rho)))
-        return bound
+                    parts.append((nodes[at], cost.take(at), np.concatenate([penalties[k] for k in at])))
+        return parts
 
     @cached_property
-    def floors(self) -> tuple[float, float]:
-        """Sizes of ``x`` and of gradients below which a residual is measured absolutely: those of the data, or 1."""
+    def floors(self) -> Floors:
+        """Those of the data, or 1."""
         x, gradient = (max(size) for size in zip(*(cost.sizes for _, cost in self.groups), strict=True))
-        return (min(1.0, x) if x > 0 else 1.0), (min(1.0, gradient) if gradient > 0 else 1.0)
+        floors = Floors(min(1.0, x) if x > 0 else 1.0, min(1.0, gradient) if gradient > 0 else 1.0)
+        smooth = [cost.sizes for _, cost in self.groups if not isinstance(cost, Indicator)]
+        sets = any(isinstance(cost, Indicator | Constrained) for _, cost in self.groups)
+        if sets and smooth and all(map(all, smooth)):
+            return floors._replace(steepest=gradient, curvature=max(slope / size for size, slope in smooth))
+        return floors
 
     @property
     def irregular(self) -> str | None:

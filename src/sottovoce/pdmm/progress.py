@@ -6,6 +6,10 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Self
 
@@ -14,13 +18,35 @@ CHUNK = 0.25  # seconds between two looks at the clock, about
 REFRESH = 0.2  # seconds between two bars, at least: a recorder may ask for a look at every iteration
 
 
+_heard: ContextVar[Callable[[str], None] | None] = ContextVar("heard", default=None)
+
+
+@contextmanager
+def listening(hear: Callable[[str], None]) -> Iterator[None]:
+    """Inside, ``hear`` is called with what ``tell`` is told, in this thread."""
+    before = _heard.set(hear)
+    try:
+        yield
+    finally:
+        _heard.reset(before)
+
+
+def tell(how_far: str) -> None:
+    """How far something long has come that has no bar of its own, to whoever listens."""
+    hear = _heard.get()
+    if hear is not None:
+        hear(how_far)
+
+
 class Progress:
     """Shows iterations and residual; also says how many iterations to play before the next look (``stride``)."""
 
     stride: int = 1000
 
-    def __init__(self, wanted: bool | None, what: str = "solving", unit: str = "iterations") -> None:
+    def __init__(self, wanted: bool | Line | None, what: str = "solving", unit: str = "iterations") -> None:
         self.face: Face = (Notebook if in_notebook() else Terminal)(what, unit)
+        if isinstance(wanted, Line):
+            self.face, wanted = replace(wanted, what=what, unit=unit), True
         self.wanted = (sys.stderr.isatty() or in_notebook()) if wanted is None else wanted
         self.started = self.last = time.perf_counter()
         self.shown = -math.inf
@@ -104,6 +130,25 @@ class Terminal(Face):
         bar.add_task(self.what, total=limit, note="")
         bar.start()
         return bar
+
+
+@dataclass
+class Line(Face):
+    """A line that somebody else shows, and changes when told what it is."""
+
+    tell: Callable[[str], None]
+    what: str = ""
+    unit: str = ""
+
+    def say(self, what: str) -> None:
+        self.tell(what)
+
+    def show(self, iteration: int, limit: int, seconds: float, note: str) -> None:
+        words = f"{iteration:,} of {limit:,} {self.unit}, {seconds:.0f} s" + (f", {note}" if note else "")
+        self.tell(f"{self.what}: {words}")
+
+    def stop(self) -> None:
+        pass
 
 
 class Notebook(Face):

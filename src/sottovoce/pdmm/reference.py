@@ -10,18 +10,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array
-from .penalties import Penalty
-from .problem import Problem
+from .problem import Floors, Problem
 from .schedule_bases import Chosen, Nodes
 from .settings import Settings
 
 Rows = npt.NDArray[np.integer[Any]]
+EPS = float(np.finfo(np.float64).eps)
 
 
 class Run(ABC):
@@ -63,6 +64,17 @@ class Run(ABC):
         Once it is known to exceed ``enough``, a part of it may be returned instead.
         """
 
+    @cached_property
+    def floors(self) -> Floors:
+        """Those of the problem. A step adds gradients to ``c_i x_i`` of the node's penalties, and where there are sets
+        that sum may stay as it is while gradients are lost in its last digit."""
+        floors = self.problem.floors
+        if not np.isfinite(floors.steepest):
+            return floors
+        reach = abs(self.problem.C)
+        penalties = reach.T @ (self.problem.along(self.c) * reach.sum(axis=1)[:, None])
+        return floors._replace(rounding=EPS * float(penalties.max()))
+
     @property
     def x(self) -> Any:
         return self.problem.shape_x(self.stacked_x(), self.batch)
@@ -83,9 +95,9 @@ class Reference(Run):
         self._z = np.zeros((self.C.shape[0], draws)) if z0 is None else z0.copy()
         self._x = np.zeros((self.C.shape[1], draws))
         self.step, self.along = problem.steps(settings.c), problem.along(settings.c)
-        self.parties: dict[int, Party] = {}
-        self.pending: dict[int, list[tuple[Rows, Array, int]]] = defaultdict(list)
-        self.newest = np.full(self.C.shape[0], -1)  # when the value now in z was sent (where messages are late)
+        self.parties: list[Party | None] = [None] * problem.network.n  # made when they wake
+        self.pending: dict[int, list[tuple[int, slice, Array, int]]] = defaultdict(list)
+        self.newest = [-1] * (2 * problem.network.m)  # when the value now in z was sent (where messages are late)
 
     def advance(self, count: int) -> None:
         self.schedule.play(self, self.problem.network, self.key, self.iteration, count)
@@ -112,7 +124,7 @@ class Reference(Run):
     def wake_one(self, i: int) -> None:
         """One iteration of one node: all its messages arrive."""
         rows, y = self.compute(i)
-        self._z[rows] = self.mixed(self._z[rows], y)
+        self._z[rows] = self.mixed(self._z.take(rows, axis=0), y)
 
     def mixed(self, z: Array, y: Array) -> Array:
         """``(1 - theta) z + theta y`` (eq. 5)."""
@@ -120,34 +132,34 @@ class Reference(Run):
 
     def compute(self, i: int) -> tuple[Rows, Array]:
         """Node ``i`` wakes: its new ``x_i``, and the rows ``(j|i)`` with the values ``y`` that it sends."""
-        party = self.parties.get(i) or self.parties.setdefault(i, Party(self.problem, self.c, i))
-        z, b = self._z[party.held], self.b if len(self.b) == 1 else self.b[party.held]
-        c = self.along[party.held] if isinstance(self.along, np.ndarray) else self.along
-        g = party.sums(z - (c / 2) * b)
-        x = self.step_one(party, g)
-        self._x[party.own] = x
+        party = self.party(i)
+        z = self._z[party.held]
+        self._x[party.own] = x = self.step_one(party, party.sums(z))
         self.activations += 1
-        self.messages += len(self.problem.network.around(i))
-        return self.P[party.held], z + c * (2 * party.spread(x) - b)
+        self.messages += len(party.messages)
+        return party.written, z + party.push(x)
+
+    def party(self, i: int) -> Party:
+        party = self.parties[i]
+        if party is None:
+            party = self.parties[i] = Party(self, i)
+        return party
 
     def step_one(self, party: Party, g: Array) -> Array:
         """One node's argmin for every draw."""
         x = self._x[party.own]
         g = g + self.problem.lean[party.own] if isinstance(self.problem.lean, np.ndarray) else g
-        return np.asarray(party.step(g.T[:, None, :], x.T[:, None, :])[:, 0, :].T)
+        return np.asarray(party.step(g.T[:, None], x.T[:, None])[:, 0].T)
 
     def wake_late(self, k: int, i: int, delays: Nodes) -> None:
         """Node ``i`` wakes at ``k``; its messages, and older ones still under way, arrive when their time has come."""
-        network, offsets = self.problem.network, self.problem.rows
-        rows, y = self.compute(i)
-        sizes = np.diff(offsets)[network.indptr[i] : network.indptr[i + 1]]
-        for message, (end, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
-            part = slice(end - size, end)
-            self.pending[k + int(delays[message])].append((rows[part], y[part], k))
-        for where, value, sent in self.pending.pop(k, []):
-            if sent > self.newest[where[0]]:  # else overtaken by a later message of the same half-edge
-                self._z[where] = self.mixed(self._z[where], value)
-                self.newest[where] = sent
+        _, y = self.compute(i)
+        for (h, rows, part), delay in zip(self.party(i).messages, delays.tolist(), strict=True):
+            self.pending[k + delay].append((h, rows, y[part], k))
+        for h, rows, value, sent in self.pending.pop(k, ()):
+            if sent > self.newest[h]:  # else overtaken by a later message of the same half-edge
+                self._z[rows] = self.mixed(self._z[rows], value)
+                self.newest[h] = sent
 
     def stacked_x(self) -> Array:
         return self._x
@@ -166,36 +178,49 @@ class Reference(Run):
             violation = (np.abs(C @ x + (C @ x)[self.P] - b) / rows).max(axis=0)
         subgradient = -(C.T @ dual) - self.problem.tilt
         stationarity = 0.5 * (C.T @ (dual - dual[self.P])) + self.problem.lost
-        return kkt_residual(self.problem.floors, x, self._x, subgradient, stationarity, violation)
+        return kkt_residual(self.floors, x, self._x, subgradient, stationarity, violation)
 
 
 class Party:
-    """What one node needs of the stacked problem, cut out once."""
+    """What one node needs of a run's stacked problem, cut out once."""
 
-    def __init__(self, problem: Problem, c: Penalty, i: int) -> None:
+    def __init__(self, run: Reference, i: int) -> None:
         self.i = i
-        network = problem.network
-        held = problem.rows[network.indptr[i]], problem.rows[network.indptr[i + 1]]
-        own = problem.columns[i], problem.columns[i + 1]
-        self.held, self.own = slice(*held), slice(*own)
-        # Under consensus C is a sign for each neighbour; a sparse matrix would take longer to cut out than to use.
-        self.C = None if problem.consensus else problem.C[self.held, self.own]
-        self.signs = network.C.data[network.indptr[i] : network.indptr[i + 1], None] if self.C is None else np.empty(0)
-        self.step = problem.cost(i).bind_from(problem.penalty(c, i))
+        problem, along = run.problem, run.along
+        network, rows = problem.network, problem.rows
+        half_edges = slice(network.indptr[i], network.indptr[i + 1])
+        self.held = slice(int(rows[half_edges.start]), int(rows[half_edges.stop]))
+        self.own = slice(int(problem.columns[i]), int(problem.columns[i + 1]))
+        self.written = problem.P[self.held]
+        self.messages = []  # half-edge that is updated, its rows of z, and those of the message among all that i sends
+        for h, other in enumerate(network.twin[half_edges].tolist(), start=half_edges.start):
+            part = slice(int(rows[h]) - self.held.start, int(rows[h + 1]) - self.held.start)
+            self.messages.append((other, slice(int(rows[other]), int(rows[other + 1])), part))
+        self.step = problem.cost(i).bind_from(problem.penalty(run.c, i))
+        self.c = along[self.held] if isinstance(along, np.ndarray) else along
+        self.b, self.C = run.b, None
+        if not problem.consensus:
+            self.b, self.C = run.b[self.held], problem.C[self.held, self.own]
+            return
+        # C is a sign for each neighbour; a sparse matrix would take longer to cut out than to use.
+        self.signs = network.C.data[half_edges, None]
+        of_neighbour = self.c[:: problem.dim] if isinstance(self.c, np.ndarray) else self.c
+        self.twice = of_neighbour * (2 * self.signs)  # rounds as c (2 A x) does: signs and 2 are exact
 
     def sums(self, z: Array) -> Array:
-        """``C'z``, neighbour by neighbour in their order."""
+        """``sum_j A_ij' (z_{i|j} - c b_ij / 2)``, neighbour by neighbour in their order (eq. 2)."""
         if self.C is not None:
-            return np.asarray(self.C.T @ z)
+            return np.asarray(self.C.T @ (z - (self.c / 2) * self.b))
         neighbours, draws = len(self.signs), z.shape[1]
         terms = self.signs * z.reshape(neighbours, z.size // neighbours)
+        # In order; ``sum`` would take a single column by pairs.
         return np.asarray(np.add.accumulate(terms)[-1].reshape(len(z) // neighbours, draws))
 
-    def spread(self, x: Array) -> Array:
-        """``C x``."""
+    def push(self, x: Array) -> Array:
+        """``c (2 A_ij x_i - b_ij)``, which a message adds to ``z_{i|j}`` (eq. 3)."""
         if self.C is not None:
-            return np.asarray(self.C @ x)
-        return np.asarray((self.signs * x.reshape(1, x.size)).reshape(len(self.signs) * len(x), x.shape[1]))
+            return np.asarray(self.c * (2 * (self.C @ x) - self.b))
+        return np.asarray((self.twice * x.reshape(1, x.size)).reshape(len(self.signs) * len(x), x.shape[1]))
 
 
 def spread(x: Array, dim: int) -> Array:
@@ -205,7 +230,7 @@ def spread(x: Array, dim: int) -> Array:
 
 
 def kkt_residual(
-    floors: tuple[float, float], fresh: Array, x: Array, subgradient: Array, stationarity: Array, violation: Array
+    floors: Floors, fresh: Array, x: Array, subgradient: Array, stationarity: Array, violation: Array
 ) -> float:
     """How far ``x`` is from optimal, without knowing the optimum. All arguments have one column per draw.
 
@@ -218,10 +243,23 @@ def kkt_residual(
     * the constraints hold: ``violation``, in units of ``x``, and ``||fresh - x||``, relative to ``||x||``.
 
     ``floors`` keep both from being measured against zero: the sizes of ``x`` and of gradients in the data, at most 1.
+    Where there are sets, ``u`` has normal vectors of any size, of that of ``c`` for one, beside which a gradient would
+    vanish, even in the rounding: ``stationarity`` is then relative to the gradients alone, and what rounding takes of
+    them, where a step adds them to ``c x``, counts as well.
     """
-    if not (np.isfinite(fresh).all() and np.isfinite(x).all()):
+    largest = (np.abs(rows).max(axis=0) for rows in (fresh, fresh - x, subgradient, stationarity))
+    return kkt_combined(floors, violation, *largest)
+
+
+def kkt_combined(
+    floors: Floors, violation: Array, fresh: Array, stale: Array, subgradient: Array, stationarity: Array
+) -> float:
+    """``kkt_residual`` from the largest entries of each draw; ``stale`` are those of ``fresh - x``."""
+    if not (np.isfinite(fresh).all() and np.isfinite(stale).all()):
         return float("inf")
-    stale = np.abs(fresh - x).max(axis=0)
-    primal = np.maximum(violation, stale) / np.maximum(floors[0], np.abs(fresh).max(axis=0))
-    dual = np.abs(stationarity).max(axis=0) / np.maximum(floors[1], np.abs(subgradient).max(axis=0))
-    return float(np.maximum(primal, dual).max())
+    primal = np.maximum(violation, stale) / np.maximum(floors.x, fresh)
+    most = np.maximum(floors.steepest, floors.curvature * fresh)
+    stationarity = np.where(subgradient > most, np.maximum(stationarity, EPS * subgradient), stationarity)
+    dual = stationarity / np.maximum(floors.gradient, np.minimum(subgradient, most))
+    lost = floors.rounding * fresh / np.maximum(floors.gradient, most)
+    return float(np.maximum(np.maximum(primal, dual), lost).max())

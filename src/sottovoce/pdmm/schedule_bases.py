@@ -71,16 +71,30 @@ class Schedule(ABC):
 
     one_at_a_time = False  # whether one node wakes per iteration
     late = True  # whether a message may arrive in a later iteration than the one in which it was sent
+    _hashed = False  # whether its choices are the hashes that kernels draw by themselves
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if {"nodes", "sets", "play"} & set(vars(cls)) and "law" not in vars(cls):
-            cls.law = Schedule.law  # type: ignore[method-assign]  # it chooses otherwise than its base, whose law it was
+
+        def at(name: str) -> int:
+            return next(k for k, base in enumerate((*cls.__mro__, None)) if base is None or name in vars(base))
+
+        # What is said of the choices of a base does not hold for one that chooses otherwise.
+        chooses, tells = min(map(at, ("nodes", "sets", "play"))), at("law")
+        if min(chooses, tells) < at("_hashed"):
+            cls._hashed = False
+        if chooses < tells:
+            cls.law = Schedule.law  # type: ignore[method-assign]
 
     @property
     def law(self) -> Law | None:
         """How ``U`` is drawn where every iteration draws it alike; None where nothing is said about it."""
         return None
+
+    @property
+    def drawn(self) -> Law | None:
+        """``law``, where kernels can draw the same choices by themselves: of the package's own schedules."""
+        return self.law if self._hashed else None
 
     @abstractmethod
     def play(self, stage: Stage, network: Network, key: int, first: int, count: int) -> None:
@@ -140,7 +154,7 @@ class Schedule(ABC):
 class NodeSchedule(Schedule):
     """One node wakes per iteration, and all its messages arrive. A subclass writes ``nodes``.
 
-    Quadratic costs under consensus are played by the compiled engine, whatever the sequence.
+    Every cost of the package is played by the compiled engine, whatever the sequence.
 
     Examples
     --------
@@ -177,8 +191,8 @@ class NodeSchedule(Schedule):
         return found
 
     def play(self, stage: Stage, network: Network, key: int, first: int, count: int) -> None:
-        for i in self.checked_nodes(network, key, first, count):
-            stage.wake_one(int(i))
+        for i in self.checked_nodes(network, key, first, count).tolist():
+            stage.wake_one(i)
 
     def sets(self, network: Network, key: int, k: int) -> tuple[Chosen, Chosen]:
         active = np.zeros(network.n, dtype=bool)
@@ -192,6 +206,11 @@ class NodeSchedule(Schedule):
 
     def round(self, network: Network) -> int:
         return network.n
+
+
+def wakes_in_turn(schedule: Schedule) -> bool:
+    """Whether ``nodes`` says all: one of them wakes at a time, in no other way than its base has it."""
+    return isinstance(schedule, NodeSchedule) and type(schedule).play is NodeSchedule.play
 
 
 class SetSchedule(Schedule):
@@ -218,18 +237,28 @@ class SetSchedule(Schedule):
 
     def play(self, stage: Stage, network: Network, key: int, first: int, count: int) -> None:
         for k in range(first, first + count):
-            active, arrived = self.sets(network, key, k)
-            if active is not None:
-                self._check(active, network.n, "nodes", k)
-            if arrived is not None:
-                self._check(arrived, 2 * network.m, "half-edges", k)
-            if active is not None:
-                silent = ~active[network.indices]
-                if (silent if arrived is None else silent & arrived).any():
-                    raise InvalidInput(
-                        f"{type(self).__name__}, iteration {k}: a message arrives from a node that does not wake."
-                    )
-            stage.wake_many(active, arrived)
+            stage.wake_many(*self.checked_sets(network, key, k))
+
+    def checked_sets(self, network: Network, key: int, k: int) -> tuple[Chosen | None, Chosen | None]:
+        """``sets``, refused where they do not fit the network, or each other."""
+        active, arrived = self.sets(network, key, k)
+        if active is not None:
+            self._check(active, network.n, "nodes", k)
+        if arrived is not None:
+            self._check(arrived, 2 * network.m, "half-edges", k)
+        if active is not None:
+            silent = ~active[network.indices]
+            if (silent if arrived is None else silent & arrived).any():
+                raise InvalidInput(
+                    f"{type(self).__name__}, iteration {k}: a message arrives from a node that does not wake."
+                )
+        return active, arrived
+
+    def sets_as_numbers(self, network: Network, key: int, k: int) -> tuple[Nodes, Nodes]:
+        """The same sets as numbers of nodes and places of half-edges, each once."""
+        active, arrived = self.checked_sets(network, key, k)
+        nodes = np.arange(network.n) if active is None else np.flatnonzero(active)
+        return nodes, np.arange(2 * network.m) if arrived is None else np.flatnonzero(arrived)
 
     def _check(self, chosen: Any, size: int, of: str, k: int) -> None:
         if not (isinstance(chosen, np.ndarray) and chosen.dtype == bool and chosen.shape == (size,)):

@@ -21,6 +21,8 @@ from .schedule_bases import Chosen, Law, Nodes, NodeSchedule, Schedule, SetSched
 from .traces import Trace
 from .turns import EdgeReversal, Permutations
 
+AT_ONCE = 1 << 12  # activations whose delays are drawn together
+MOST_DELAY = 1 << 53  # from which on hashes have too few bits
 Rates = Sequence[float] | npt.NDArray[np.float64] | Mapping[Hashable, float]
 
 
@@ -34,6 +36,8 @@ class Synchronous(SetSchedule):
     >>> sv.solve(sv.averaging(sv.Network.ring(4), [1, 2, 3, 6]), schedule=sv.Synchronous(), c=0.5).activations
     160
     """
+
+    _hashed = True
 
     @property
     def law(self) -> Law:
@@ -67,6 +71,7 @@ class Asynchronous(NodeSchedule):
     [0, 2, 3, 0, 0, 1]
     """
 
+    _hashed = True
     rates: Rates | None = None
 
     def __post_init__(self) -> None:
@@ -142,6 +147,7 @@ class NodeBernoulli(SetSchedule):
     [False, False, False, True]
     """
 
+    _hashed = True
     p: float
 
     def __post_init__(self) -> None:
@@ -175,6 +181,7 @@ class EdgeBernoulli(SetSchedule):
     ('converged', [3.0, 3.0, 3.0, 3.0])
     """
 
+    _hashed = True
     p: float
 
     def __post_init__(self) -> None:
@@ -215,8 +222,12 @@ class Delayed(Schedule):
     wakes: NodeSchedule = Asynchronous()
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_delay, bool) or not isinstance(self.max_delay, int | np.integer) or self.max_delay < 0:
-            raise InvalidInput(f"max_delay must be an integer >= 0, in activations; got {self.max_delay!r}.")
+        whole = isinstance(self.max_delay, int | np.integer) and not isinstance(self.max_delay, bool)
+        if not (whole and 0 <= self.max_delay < MOST_DELAY):
+            raise InvalidInput(
+                f"max_delay must be an integer from 0 to 2^53 - 1, in activations; got {self.max_delay!r}."
+            )
+        object.__setattr__(self, "max_delay", int(self.max_delay))  # small integers of NumPy would overflow
         if not isinstance(self.wakes, NodeSchedule):
             raise InvalidInput("Delayed wraps a schedule that wakes one node at a time; got " + repr(self.wakes) + ".")
 
@@ -233,17 +244,28 @@ class Delayed(Schedule):
         self.wakes.check(network)
 
     def play(self, stage: Stage, network: Network, key: int, first: int, count: int) -> None:
-        for k, i in enumerate(self.wakes.checked_nodes(network, key, first, count), start=first):
-            sent = network.twin[network.indptr[i] : network.indptr[i + 1]]
-            stage.wake_late(k, int(i), self.delays(network, key, k, sent))
+        for part in range(first, first + count, AT_ONCE):
+            nodes, delays, ends = self.late_wakes(network, key, part, min(AT_ONCE, first + count - part))
+            for k, (i, some) in enumerate(zip(nodes.tolist(), np.split(delays, ends[:-1]), strict=True), start=part):
+                stage.wake_late(k, i, some)
+
+    def late_wakes(self, network: Network, key: int, first: int, count: int) -> tuple[Nodes, Nodes, Nodes]:
+        """The nodes that wake at iterations ``first ..``, the delays of all messages that they send, neighbour by
+        neighbour, and where those of each node end."""
+        nodes = self.wakes.checked_nodes(network, key, first, count).astype(np.int64)
+        degrees = network.degrees[nodes]
+        ends = np.cumsum(degrees)
+        half_edges = np.arange(degrees.sum()) + np.repeat(network.indptr[nodes] - (ends - degrees), degrees)
+        k = np.repeat(np.arange(first, first + count), degrees)
+        return nodes, self.delays(network, key, k, network.twin[half_edges]), ends
 
     def awake(self, network: Network, key: int, iterations: int) -> Chosen:
         return self.wakes.awake(network, key, iterations)
 
-    def delays(self, network: Network, key: int, k: int, half_edges: npt.NDArray[np.integer[Any]]) -> Nodes:
-        """For how many activations each message sent at iteration ``k`` is under way."""
+    def delays(self, network: Network, key: int, k: int | Nodes, half_edges: npt.NDArray[np.integer[Any]]) -> Nodes:
+        """For how many activations each message sent at iteration ``k``, one for all or one each, is under way."""
         other_stream = int(mix(np.uint64(key))[0])
-        u = uniform(other_stream, np.uint64(k), network.layout.slot[half_edges].astype(np.uint64))
+        u = uniform(other_stream, np.asarray(k, dtype=np.uint64), network.layout.slot[half_edges].astype(np.uint64))
         return np.asarray((u * (self.max_delay + 1)).astype(np.int64))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .schedules import Schedule, Synchronous, key_of
 
 log = logging.getLogger(__name__)
 
-Engine = Literal["auto", "reference", "compiled"]
+Engine = Literal["auto", "reference", "compiled", "cuda"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,13 +63,13 @@ def settle(
     schedule = settled_schedule(played, schedule)
     whole_number(seed, "seed")
     if batch is not None:
-        positive_integer(batch, "batch")
+        batch = positive_integer(batch, "batch")
     if mask is not None and not isinstance(mask, Mask):
         raise InvalidInput(f"mask must be a mask such as sv.GaussianMask(variance=1e6); got {mask!r}.")
     if mask is not None and z0 is not None:
         raise InvalidInput("give either mask or z0, not both: both set z(0).")
-    if engine not in ("auto", "reference", "compiled"):
-        raise InvalidInput(f"engine must be 'auto', 'reference' or 'compiled'; got {engine!r}.")
+    if engine not in get_args(Engine):
+        raise InvalidInput(f"engine must be 'auto', 'reference', 'compiled' or 'cuda'; got {engine!r}.")
     arithmetic = choose_arithmetic(problem, arithmetic, mask is not None, z0, batch)
     auto = is_auto(c)
     two_sweeps = matched(problem, on) if auto and on is not None else None
@@ -89,7 +89,7 @@ def settle(
     if theta is None or auto:
         from .tune import tuned_pair
 
-        c, theta = tuned_pair(played, schedule, theta, tol or 1e-9)
+        c, theta = tuned_pair(played, schedule, theta, tol or 1e-9, engine)
     assert isinstance(c, float | np.ndarray)
     if mask is not None and (other := mask.misfit(problem.network, schedule, theta, c, played.network)):
         warnings.warn(f"the mask was calibrated for {other}. Calibrate again.", NotCalibrated, stacklevel=3)

@@ -156,8 +156,9 @@ def solve(
         What to keep along the way, in ``Result.history``.
     record_every : int
         Iterations between two records.
-    engine : {"auto", "reference", "compiled"}
-        Who plays it: the readable iteration, or compiled kernels with the same answers.
+    engine : {"auto", "reference", "compiled", "cuda"}
+        Who plays it: the readable iteration, or compiled kernels with the same answers; ``"cuda"`` on an NVIDIA GPU,
+        which needs the extra ``cuda``.
     arithmetic : {"collapsed", "plain"}, optional
         ``"plain"`` is the iteration on ``z``; ``"collapsed"`` keeps rounding from telling secrets, for quadratic costs
         without ``batch``. Default: collapsed where a mask is given and it applies.
@@ -199,7 +200,7 @@ def solve(
     modular = mask if isinstance(mask, ModularMask) else None
     if isinstance(mask, ModularMask):
         (problem, tol), mask = hidden_problem(problem, mask, z0, batch, seed, tol, record), None
-    with Progress(progress) as bar, compiled(engine != "reference", bar.say) as compiling:
+    with Progress(progress) as bar, compiled(engine not in ("reference", "cuda"), bar.say) as compiling:
         started = time.perf_counter()
         settings = settle(
             problem, schedule=schedule, theta=theta, c=c, overlay=overlay, mask=mask, z0=z0, seed=seed, batch=batch,
@@ -291,6 +292,10 @@ def start(problem: Problem, settings: Settings) -> Run:
 
 def make_run(problem: Problem, settings: Settings) -> Run:
     """A run on the engine that fits."""
+    if settings.engine == "cuda":
+        from .cuda import cuda_run
+
+        return cuda_run(problem, settings)
     if settings.engine != "reference":
         from .engine import compiled_run
 

@@ -124,13 +124,25 @@ class SetTrace(SetSchedule):
 
     def sets(self, network: Network, key: int, k: int) -> tuple[Chosen | None, Chosen]:
         member = np.zeros(network.n if self.of_nodes else 2 * network.m, dtype=bool)
-        member[np.asarray(self.on(network).members[k])] = True
+        member[self.step(network, k)] = True
         if self.of_nodes:
             return member, member[network.indices]
         # A node computes when at least one of its messages is going to arrive.
         active = np.zeros(network.n, dtype=bool)
         active[network.indices[member]] = True
         return active, member
+
+    def step(self, network: Network, k: int) -> Nodes:
+        """The numbers of step ``k``, each once."""
+        found = np.asarray(self.on(network).members[k])
+        return found if len(set(found.tolist())) == len(found) else np.unique(found)
+
+    def sets_as_numbers(self, network: Network, key: int, k: int) -> tuple[Nodes, Nodes]:
+        found = self.step(network, k)
+        if not self.of_nodes:
+            return np.array(sorted(set(network.indices[found].tolist())), dtype=np.int64), found
+        sent = [network.twin[network.indptr[i] : network.indptr[i + 1]] for i in found.tolist()]
+        return found, np.concatenate([np.empty(0, dtype=np.int64), *sent])
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,16 +160,26 @@ class LossTrace(SetSchedule):
 
     def check(self, network: Network) -> None:
         found = self.on(network)
-        steps = zip(found.woke.members, map(np.asarray, found.arrived.members), strict=True)
-        for k, (nodes, half_edges) in enumerate(steps):
-            for h in half_edges[~np.isin(network.indices[half_edges], np.asarray(nodes))]:
-                i, j = network.name(network.indices[h]), network.name(network.holders[h])
-                raise InvalidInput(
-                    f"step {k} of the trace: half-edge ({j}, {i}) was updated by node {i}, which did not wake."
-                )
+        (node_steps, nodes), (steps, half_edges) = (in_a_row(part.members) for part in (found.woke, found.arrived))
+        awake = np.isin(steps * network.n + network.indices[half_edges], node_steps * network.n + nodes)
+        for at in np.flatnonzero(~awake):
+            h = half_edges[at]
+            i, j = network.name(network.indices[h]), network.name(network.holders[h])
+            raise InvalidInput(
+                f"step {steps[at]} of the trace: half-edge ({j}, {i}) was updated by node {i}, which did not wake."
+            )
 
     def sets(self, network: Network, key: int, k: int) -> tuple[Chosen | None, Chosen]:
         return self.woke.sets(network, key, k)[0], self.arrived.sets(network, key, k)[1]
+
+    def sets_as_numbers(self, network: Network, key: int, k: int) -> tuple[Nodes, Nodes]:
+        return self.woke.step(network, k), self.arrived.step(network, k)
+
+
+def in_a_row(members: tuple[Members, ...]) -> tuple[Nodes, Nodes]:
+    """The steps of all members, and the members."""
+    steps = np.repeat(np.arange(len(members)), [len(step) for step in members])
+    return steps, np.concatenate([np.empty(0, dtype=np.int64), *map(np.asarray, members)])
 
 
 def set_trace(sets: Sequence[Iterable[Hashable]], what: str) -> SetTrace:

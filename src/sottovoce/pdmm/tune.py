@@ -23,6 +23,7 @@ from .pilots import Stage, pilot, staged
 from .problem import Problem
 from .reference import Run
 from .schedules import Schedule, Synchronous
+from .settings import Engine
 from .turns import Turns
 
 log = logging.getLogger(__name__)
@@ -48,14 +49,20 @@ MOVES = ((4, 0), (2, 0), (0, 1), (2, -1), (2, 0), (0, 1), (1, 0))
 KINKED_MOVES = ((0, 1), (2, 0), (2, 1), (2, -1), (0, 1))
 
 
-def tuned_pair(problem: Problem, schedule: Schedule, theta: float | None, tol: float) -> tuple[float, float]:
-    """``c`` and ``theta`` of a run with ``c="auto"``: a ``theta`` that is given stays."""
-    return tune_both(problem, schedule, tol) if theta is None else (tune(problem, schedule, theta, tol), theta)
+def tuned_pair(
+    problem: Problem, schedule: Schedule, theta: float | None, tol: float, engine: Engine = "auto"
+) -> tuple[float, float]:
+    """``c`` and ``theta`` of a run with ``c="auto"``: a ``theta`` that is given stays. Pilots go on ``"cuda"`` if asked
+    to: a machine with a GPU may have nothing else that is fast."""
+    engine = "cuda" if engine == "cuda" else "auto"
+    if theta is None:
+        return tune_both(problem, schedule, tol, engine)
+    return tune(problem, schedule, theta, tol, engine), theta
 
 
-def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> float:
+def tune(problem: Problem, schedule: Schedule, theta: float, tol: float, engine: Engine = "auto") -> float:
     """A good ``c`` for this problem, schedule and ``theta``."""
-    stage, limit = prepared(problem)
+    stage, limit = prepared(problem, engine)
     turns = isinstance(schedule, Turns) and own_pilots(stage, schedule)
     played = schedule if turns else Synchronous()
     pilot_theta = theta if turns or schedule.synchronous else theta / 2
@@ -64,7 +71,8 @@ def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> floa
         return guess
 
     def iterations(c: float, record: float) -> float:
-        return rounds_to(tol, pilot(stage.problem, c, pilot_theta, played, z0=stage.z0), record, limit, LOOKS)
+        run = pilot(stage.problem, c, pilot_theta, played, z0=stage.z0, engine=stage.engine)
+        return rounds_to(tol, run, record, limit, LOOKS)
 
     counts = {0: iterations(guess, math.inf)}
     best = 0
@@ -83,9 +91,9 @@ def tune(problem: Problem, schedule: Schedule, theta: float, tol: float) -> floa
     return float(c)
 
 
-def tune_both(problem: Problem, schedule: Schedule, tol: float) -> tuple[float, float]:
+def tune_both(problem: Problem, schedule: Schedule, tol: float, engine: Engine = "auto") -> tuple[float, float]:
     """A good ``c`` and a good ``theta`` for this problem and schedule; ``theta = 1`` only where it must converge."""
-    stage, limit = prepared(problem)
+    stage, limit = prepared(problem, engine)
     thetas = THETAS if problem.irregular is None else THETAS[:-1]
     own = own_pilots(stage, schedule)
     tried = limit >= SHORTEST
@@ -118,7 +126,7 @@ def best_pair(
         """Of all sequences together."""
         total = 0.0
         for key in range(sequences):
-            run = pilot(stage.problem, c, theta, schedule, key, stage.z0)
+            run = pilot(stage.problem, c, theta, schedule, key, stage.z0, stage.engine)
             total += rounds_to(tol, run, record - total, limit, FEW if stage.kinked else FINE)
             if total >= record:
                 break
@@ -146,9 +154,9 @@ def best_pair(
     return best
 
 
-def prepared(problem: Problem) -> tuple[Stage, int]:
+def prepared(problem: Problem, engine: Engine) -> tuple[Stage, int]:
     """What pilots play, and how many iterations a pilot may take."""
-    stage = staged(problem, WORK / PILOTS / SHORTEST)
+    stage = staged(problem, WORK / PILOTS / SHORTEST, engine)
     limit = 0 if stage.kinked and stage.z0 is None else int(WORK / PILOTS / work_per_iteration(stage.problem))
     if limit < SHORTEST:
         log.info("c='auto': %.4g, from curvature and graph, without pilot runs: they would take too long", stage.guess)

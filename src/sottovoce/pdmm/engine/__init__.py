@@ -5,26 +5,24 @@ Imported on first use only: Numba takes longer to import than everything else to
 
 from __future__ import annotations
 
-import numpy as np
-
+from ..consensus_run import fits_node_space
 from ..problem import Problem
 from ..reference import Run
+from ..schedule_bases import wakes_in_turn
 from ..settings import Settings
+from .any_cost_runs import any_cost_run
 from .runs import AsynchronousRun, BernoulliRun, NodeSpaceRun
 
 
 def compiled_run(problem: Problem, settings: Settings) -> Run | None:
-    """A compiled run where there is one: consensus, and quadratic costs unless the schedule is synchronous."""
+    """A compiled run where there is one: of every cost that is not a function of Python, and of any in node space."""
     schedule = settings.schedule
     if not problem.consensus:
-        return None
-    # Node space adds up the x of all rounds and multiplies by c. Those matched to a tree grow with its subtrees, and
-    # would lift the rounding of the sums above tol; half-edges hold newest values only.
-    matched = settings.overlay is not None and isinstance(settings.c, np.ndarray) and problem.quadratic is not None
-    if schedule.synchronous and not matched:
+        return any_cost_run(problem, settings)
+    if fits_node_space(problem, settings):
         return NodeSpaceRun(problem, settings)
-    if problem.quadratic is None:
-        return None
-    if schedule.one_at_a_time:
+    if problem.quadratic is not None and wakes_in_turn(schedule):
         return AsynchronousRun(problem, settings)
-    return None if schedule.law is None else BernoulliRun(problem, settings)
+    if problem.quadratic is not None and schedule.drawn is not None:
+        return BernoulliRun(problem, settings)
+    return any_cost_run(problem, settings)

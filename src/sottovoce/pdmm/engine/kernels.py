@@ -1,4 +1,5 @@
-"""The compiled kernels (Numba). Plain loops in the *gauge* ``w_{i|j} = A_ij z_{i|j}``, in which all signs vanish:
+"""The compiled kernels (Numba); ``bernoulli`` has those for chance. Plain loops in the *gauge*
+``w_{i|j} = A_ij z_{i|j}``, in which all signs vanish:
 
     g_i      = sum_j w_{i|j}
     x_i      = -(Q_i + c d_i)^{-1} (q_i + g_i)
@@ -15,17 +16,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from .primitives import around, both, chosen, first_upper, hash_of, prefetch, step, uniform, weight
+from .primitives import around, both, hash_of, prefetch, uniform, weight
 from .state import Costs, Graph, NodeSpace
+from .steps import room_for, step
 
 # Typed constants: mixing signed and unsigned integers would silently give floating point.
 _ONE, _0, _1, _2, _7 = np.uint32(1), np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(7)
 
-AHEAD_NODES, AHEAD_ROWS, AHEAD_VALUES = np.uint64(32), np.uint64(16), np.uint64(8)  # activations, when prefetching
+AHEAD_NODES, AHEAD_ROWS, AHEAD_VALUES = np.uint64(48), np.uint64(24), np.uint64(12)  # activations, when prefetching
+TOGETHER = np.uint64(16)  # values that are prefetched without asking whether there are so many
 AHEAD_SORTED = np.uint64(192)  # nodes, when prefetching in a synchronous iteration
 PREFETCH_FROM = 1 << 17  # values in ``pairs``, a megabyte: fewer lie in cache anyway
-BLOCK = 1024  # slots whose chances are hashed together
 RECENTRE = 10  # iterations
+MIDDLE = 256  # nodes whose mean is taken out then, about; as in ``cuda``
 CHUNKS = 64  # of nodes; a fixed number, so that results do not depend on the number of threads
 
 
@@ -47,67 +50,87 @@ def wakes(key, first, n, cumulative, number, nodes):
 
 
 @njit(inline="always")
-def node_space_rows(low, high, graph, costs, state):
-    """One iteration of nodes ``low .. high``: ``b`` is read, ``a``, ``x`` and ``new_b`` are written."""
+def node_space_rows(low, high, begin, end, last, graph, costs, state):
+    """One iteration of the columns ``begin .. end`` of nodes ``low .. high``: ``b`` is read, ``a`` and ``new_b`` are
+    written, and in the ``last`` iteration ``x``, which no other one reads."""
     indptr, indices = graph.indptr, graph.indices
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
     d, c, theta, weights, D = costs.d, costs.c, costs.theta, costs.weights, costs.D
-    p, r, x = state.p, state.r, state.x
-    g0, h0 = state.g0, state.h0
-    a, b, new_b = state.a, state.b, state.new_b
-    L = a.shape[1]
-    g = np.empty(L)
+    p, r, g0, h0 = state.p, state.r, state.g0, state.h0
+    a, b, new_b, x = state.a, state.b, state.new_b, state.x
+    width = end - begin
+    g, x_i, room = np.empty(width), np.empty(width), room_for(inverse, d)
     for i in range(low, high):
-        near = around(weights, D, i, indptr[i + 1] - indptr[i])
-        for l in range(L):
+        h, row_end = indptr[i], indptr[i + 1]
+        near = around(weights, D, i, row_end - h)
+        for l in range(width):
             g[l] = 0.0
-        for h in range(indptr[i], indptr[i + 1]):
-            j, w = indices[h], weight(weights, h)
-            for l in range(L):
-                g[l] -= w * b[j, l]
+        while h + _1 < row_end:  # by two: half as often are the sums read and written
+            one, other = b[indices[h], begin:end], b[indices[h + _1], begin:end]
+            w, other_w = weight(weights, h), weight(weights, h + _1)
+            for l in range(width):
+                g[l] = (g[l] - w * one[l]) - other_w * other[l]
+            h += _2
+        if h < row_end:
+            one, w = b[indices[h], begin:end], weight(weights, h)
+            for l in range(width):
+                g[l] -= w * one[l]
         if len(g0):
-            for l in range(L):
-                g[l] += p * g0[i, l] + r * h0[i, l]
-        for l in range(L):
-            g[l] += near * a[i, l]
-        step(i, g, x[i], q, curvature, inverse, d)
-        for l in range(L):
-            new_b[i, l] = (1 - theta) * b[i, l] + theta * (a[i, l] + 2 * c * x[i, l])
-            a[i, l] = (1 - theta) * a[i, l] + theta * b[i, l]
+            g0_i, h0_i = g0[i, begin:end], h0[i, begin:end]
+            for l in range(width):
+                g[l] += p * g0_i[l] + r * h0_i[l]
+        a_i, b_i, new_b_i = a[i, begin:end], b[i, begin:end], new_b[i, begin:end]
+        for l in range(width):
+            g[l] += near * a_i[l]
+        step(i, g, x_i, q[i, begin:end], curvature, inverse, d, room)
+        if last:
+            x[i, begin:end] = x_i
+        for l in range(width):
+            new_b_i[l] = (1 - theta) * b_i[l] + theta * (a_i[l] + 2 * c * x_i[l])
+            a_i[l] = (1 - theta) * a_i[l] + theta * b_i[l]
 
 
 @njit(inline="always")
-def recentre(a, b):
-    """``a`` and ``b`` drift along the ones vector, which ``K C a + P K C b`` does not see: take it out."""
-    for l in range(a.shape[1]):
-        total = 0.0
-        for i in range(a.shape[0]):
-            total += a[i, l] + b[i, l]
-        middle = total / (2 * a.shape[0])
-        for i in range(a.shape[0]):
-            a[i, l] -= middle
-            b[i, l] -= middle
+def recentre(begin, end, a, b):
+    """``a`` and ``b`` drift along the ones vector, which ``K C a + P K C b`` does not see: take it out. The mean of
+    some nodes does as well as that of all, and every engine can add it up in one order, which gives the same bits."""
+    apart, count = max(1, len(a) // MIDDLE), 0
+    middle = np.zeros(end - begin)
+    for i in range(0, len(a), apart):
+        a_i, b_i = a[i, begin:end], b[i, begin:end]
+        for l in range(len(middle)):
+            middle[l] += a_i[l] + b_i[l]
+        count += 1
+    for l in range(len(middle)):
+        middle[l] /= 2 * count
+    for i in range(len(a)):
+        a_i, b_i = a[i, begin:end], b[i, begin:end]
+        for l in range(len(middle)):
+            a_i[l] -= middle[l]
+            b_i[l] -= middle[l]
 
 
-def node_space_iterations(chunks, count, first, graph, costs, state):
-    """``count`` synchronous iterations, nodes in ``chunks``. Returns ``p``, ``r``; the newest ``b`` is in ``b`` or, if
-    odd, in ``new_b``."""
+def node_space_iterations(bounds, chunks, count, first, graph, costs, state):
+    """``count`` synchronous iterations of one part of the columns after the other, which ``bounds`` cuts; nodes in
+    ``chunks``. Returns ``p``, ``r``; the newest ``b`` is in ``b`` or, if odd, in ``new_b``."""
     indptr, indices, slots = graph.indptr, graph.indices, graph.slots
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
     d, c, theta, weights, D = costs.d, costs.c, costs.theta, costs.weights, costs.D
-    p, r, x = state.p, state.r, state.x
-    g0, h0 = state.g0, state.h0
-    a, b, new_b = state.a, state.b, state.new_b
-    n = len(indptr) - 1
-    for k in range(first, first + count):
-        for chunk in prange(chunks):  # threads take arrays, no tuples of them
-            own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta, weights, D)
-            now = NodeSpace(p, r, g0, h0, a, b, new_b, x)
-            node_space_rows(n * chunk // chunks, n * (chunk + 1) // chunks, own, step_of, now)
-        b, new_b = new_b, b
-        p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
-        if (k + 1) % RECENTRE == 0:
-            recentre(a, b)
+    g0, h0, a, x = state.g0, state.h0, state.a, state.x
+    n, p, r = len(indptr) - 1, state.p, state.r
+    for part in range(len(bounds) - 1):
+        begin, end = bounds[part], bounds[part + 1]
+        p, r, b, new_b = state.p, state.r, state.b, state.new_b
+        for k in range(first, first + count):
+            last = k == first + count - 1
+            for chunk in prange(chunks):  # threads take arrays, no tuples of them
+                own, step_of = Graph(indptr, indices, slots), Costs(q, curvature, inverse, d, c, theta, weights, D)
+                now, low, high = NodeSpace(p, r, g0, h0, a, b, new_b, x), n * chunk // chunks, n * (chunk + 1) // chunks
+                node_space_rows(low, high, begin, end, last, own, step_of, now)
+            b, new_b = new_b, b
+            p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
+            if (k + 1) % RECENTRE == 0:
+                recentre(begin, end, a, b)
     return p, r
 
 
@@ -169,6 +192,19 @@ def node_space_scalars(low, high, order, last, graph, costs, state):
         new_b[j], a[j] = (1 - theta) * b_j + theta * (a_j + 2 * c * x_j), (1 - theta) * a_j + theta * b_j
 
 
+@njit(inline="always")
+def recentre_scalars(a, b):
+    """``recentre`` for one column."""
+    apart, count, total = max(1, len(a) // MIDDLE), 0, 0.0
+    for i in range(0, len(a), apart):
+        total += a[i] + b[i]
+        count += 1
+    middle = total / (2 * count)
+    for i in range(len(a)):
+        a[i] -= middle
+        b[i] -= middle
+
+
 def node_space_scalar_iterations(chunks, count, first, order, graph, costs, state):
     indptr, indices, slots = graph.indptr, graph.indices, graph.slots
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
@@ -186,7 +222,7 @@ def node_space_scalar_iterations(chunks, count, first, order, graph, costs, stat
         b, new_b = new_b, b
         p, r = (1 - theta) * p + theta * r, (1 - theta) * r + theta * p
         if (k + 1) % RECENTRE == 0:
-            recentre(a.reshape(-1, 1), b.reshape(-1, 1))
+            recentre_scalars(a, b)
     return p, r
 
 
@@ -196,43 +232,49 @@ node_space_scalar, node_space_scalar_parallel = both(node_space_scalar_iteration
 # Asynchronous: one node at a time, in place
 
 
-@njit(cache=True)
-def asynchronous_scalar(nodes, graph, costs, pairs, x):
-    """The nodes wake one after the other; one column, ``Q_i = a_i I``."""
-    indptr, slots = graph.indptr, graph.slots
-    q, curvature, c, theta, weights = costs.q, costs.curvature, costs.c, costs.theta, costs.weights
-    count = np.uint64(len(nodes))
+@njit(inline="always")
+def ask_for(t, sequence, nodes, slots, weights, pairs):
+    """What the activations after ``t`` need, before they need it: the sequence is known. First what a node has to
+    itself, then its slots (both ends: a row often lies in two cache lines), then the values."""
+    last = np.uint64(len(sequence)) - _1
+    prefetch(nodes, np.uint64(sequence[min(t + AHEAD_NODES, last)]))
+    node = nodes[sequence[min(t + AHEAD_ROWS, last)]]
+    prefetch(slots, np.uint64(node.low))
+    prefetch(slots, np.uint64(node.high) - _1)
+    prefetch(weights, np.uint64(node.low))
+    prefetch(weights, np.uint64(node.high) - _1)
+    node = nodes[sequence[min(t + AHEAD_VALUES, last)]]
+    h, end = np.uint64(node.low), np.uint64(node.high)
+    while h < end:  # once, almost always: degrees cannot be predicted, and asking twice for a value costs less
+        for more in range(TOGETHER):
+            prefetch(pairs, slots[min(h + more, end - _1)])
+        h += TOGETHER
+
+
+@njit(cache=True, error_model="numpy")
+def asynchronous_scalar(sequence, nodes, slots, costs, pairs):
+    """Nodes wake one after the other; one column, ``Q_i = a_i I``; ``nodes`` has records (``state.NODE``), with ``x``.
+
+    Returns the messages.
+    """
+    c, theta, weights = costs.c, costs.theta, costs.weights
     large = len(pairs) >= PREFETCH_FROM
-    for t in range(_0, count):
+    messages = _0
+    for t in range(_0, np.uint64(len(sequence))):
         if large:
-            # The sequence is known, so memory can be asked for before it is needed: first what a node has to itself,
-            # then its slots (both ends: a row often lies in two cache lines), then the values.
-            if t + AHEAD_NODES < count:
-                later = np.uint64(nodes[t + AHEAD_NODES])
-                prefetch(indptr, later)
-                prefetch(x, later)
-                prefetch(q, later)
-                prefetch(curvature, later)
-            if t + AHEAD_ROWS < count:
-                later = np.uint64(nodes[t + AHEAD_ROWS])
-                prefetch(slots, indptr[later])
-                prefetch(slots, indptr[later + _1] - _1)
-                prefetch(weights, indptr[later])
-                prefetch(weights, indptr[later + _1] - _1)
-            if t + AHEAD_VALUES < count:
-                later = np.uint64(nodes[t + AHEAD_VALUES])
-                for h in range(indptr[later], indptr[later + _1]):
-                    prefetch(pairs, slots[h])
-        i = np.uint64(nodes[t])
-        low, high = indptr[i], indptr[i + _1]
+            ask_for(t, sequence, nodes, slots, weights, pairs)
+        node = nodes[sequence[t]]
+        low, high = np.uint64(node.low), np.uint64(node.high)
         g = 0.0
         for h in range(low, high):
             g += pairs[slots[h]]
-        x_i = -(q[i] + g) / curvature[i]
-        x[i] = x_i
+        x_i = -(node.q + g) / node.curvature
+        node.x = x_i
         for h in range(low, high):
             s, push = slots[h], 2 * c * weight(weights, h) * x_i
             pairs[s ^ _ONE] = (1 - theta) * pairs[s ^ _ONE] - theta * (pairs[s] + push)
+        messages += high - low
+    return messages
 
 
 @njit(inline="always")
@@ -242,16 +284,22 @@ def asynchronous_rows(low, high, nodes, graph, costs, pairs, x):
     q, curvature, inverse = costs.q, costs.curvature, costs.inverse
     d, c, theta, weights = costs.d, costs.c, costs.theta, costs.weights
     width = high - low
-    g, x_i = np.empty(width), np.empty(width)
+    g, x_i, room = np.empty(width), np.empty(width), room_for(inverse, d)
     for t in range(len(nodes)):
-        i = nodes[t]
+        i = np.uint64(nodes[t])
+        h, last = indptr[i], indptr[i + _1]
         for l in range(width):
             g[l] = 0.0
-        for h in range(indptr[i], indptr[i + 1]):
+        while h + _1 < last:  # by two: half as often are the sums read and written
+            held, next_held = pairs[slots[h], low:high], pairs[slots[h + _1], low:high]
+            for l in range(width):
+                g[l] = (g[l] + held[l]) + next_held[l]
+            h += _2
+        if h < last:
             held = pairs[slots[h], low:high]
             for l in range(width):
                 g[l] += held[l]
-        step(i, g, x_i, q[:, low:high], curvature, inverse, d)
+        step(i, g, x_i, q[i, low:high], curvature, inverse, d, room)
         for l in range(width):
             x[i, low + l] = x_i[l]
         for h in range(indptr[i], indptr[i + 1]):
@@ -272,111 +320,3 @@ def asynchronous_parts(bounds, nodes, graph, costs, pairs, x):
 
 
 asynchronous, asynchronous_parallel = both(asynchronous_parts)
-
-
-# Bernoulli: everybody computes from z(k), then a random part is updated
-
-
-@njit(inline="always")
-def wake_up(key_k, threshold, by_node, active):
-    """Which nodes wake; all of them where chance is on the edges. Returns how many."""
-    if not by_node:
-        return len(active)
-    awake = 0
-    for i in range(len(active)):
-        active[i] = chosen(key_k, i, threshold)
-        awake += active[i]
-    return awake
-
-
-@njit(inline="always")
-def bernoulli_edges(by_node, key_k, threshold, arrives, upper, graph, costs, state):
-    """Half-edges whose message arrives are updated; ``g`` becomes the new row sums."""
-    indptr, indices = graph.indptr, graph.indices
-    c, theta, weights = costs.c, costs.theta, costs.weights
-    pairs, g, x, active = state.pairs, state.g, state.x, state.active
-    e = _0
-    for i in range(_0, np.uint64(len(upper))):
-        g_i, x_i = g[i], x[i]
-        for h in range(upper[i], indptr[i + _1]):
-            j, twice = indices[h], 2 * c * weight(weights, h)
-            at = e & np.uint64(BLOCK - 1)
-            if not by_node and at == _0:  # the chances of the next slots, all at once: LLVM vectorises the hashes
-                for s in range(_0, np.uint64(BLOCK)):
-                    arrives[s] = chosen(key_k, e + s, threshold)
-            # Both outcomes are computed and one is selected: a branch on chance would be mispredicted.
-            w_ij, w_ji = pairs[e], pairs[e + _1]
-            new_ij = (1 - theta) * w_ij - theta * (w_ji + twice * x[j])
-            new_ji = (1 - theta) * w_ji - theta * (w_ij + twice * x_i)
-            to_i = active[j] if by_node else arrives[at]
-            to_j = active[i] if by_node else arrives[at + _1]
-            w_ij = new_ij if to_i else w_ij
-            w_ji = new_ji if to_j else w_ji
-            pairs[e], pairs[e + _1] = w_ij, w_ji
-            g_i += w_ij
-            g[j] += w_ji
-            e += _2
-        g[i] = g_i
-
-
-@njit(cache=True)
-def bernoulli_scalar(count, key, first, threshold, by_node, graph, costs, state):
-    """``count`` iterations for one column and ``Q_i = a_i I``; ``g`` holds the row sums. Returns wakes and messages."""
-    indptr, indices = graph.indptr, graph.indices
-    q, curvature = costs.q, costs.curvature
-    g, x, active = state.g, state.x, state.active
-    n = len(indptr) - 1
-    upper, arrives = first_upper(indptr, indices), np.empty(BLOCK, np.bool_)
-    activations, messages = 0, 0
-    for k in range(first, first + count):
-        key_k = hash_of(key, k)
-        activations += wake_up(key_k, threshold, by_node, active)
-        for i in range(n):
-            if active[i]:
-                x[i] = -(q[i] + g[i]) / curvature[i]
-                messages += indptr[i + 1] - indptr[i]
-            g[i] = 0.0
-        if by_node:
-            bernoulli_edges(True, key_k, threshold, arrives, upper, graph, costs, state)
-        else:
-            bernoulli_edges(False, key_k, threshold, arrives, upper, graph, costs, state)
-    return activations, messages
-
-
-@njit(cache=True)
-def bernoulli(count, key, first, threshold, by_node, graph, costs, state):
-    """``bernoulli_scalar`` for rows of several columns: all draws share the choices."""
-    indptr, indices = graph.indptr, graph.indices
-    q, curvature, inverse = costs.q, costs.curvature, costs.inverse
-    d, c, theta, weights = costs.d, costs.c, costs.theta, costs.weights
-    pairs, g, x, active = state.pairs, state.g, state.x, state.active
-    n = len(indptr) - 1
-    L = x.shape[1]
-    activations, messages = 0, 0
-    for k in range(first, first + count):
-        key_k = hash_of(key, k)
-        activations += wake_up(key_k, threshold, by_node, active)
-        for i in range(n):
-            if active[i]:
-                step(i, g[i], x[i], q, curvature, inverse, d)
-                messages += indptr[i + 1] - indptr[i]
-            for l in range(L):
-                g[i, l] = 0.0
-        e = np.uint64(0)
-        for i in range(n):
-            for h in range(indptr[i], indptr[i + 1]):
-                j = indices[h]
-                if j > i:
-                    twice = 2 * c * weight(weights, h)
-                    to_i = active[j] if by_node else chosen(key_k, e, threshold)
-                    to_j = active[i] if by_node else chosen(key_k, e + _1, threshold)
-                    for l in range(L):
-                        w_ij, w_ji = pairs[e, l], pairs[e + _1, l]
-                        if to_i:
-                            pairs[e, l] = (1 - theta) * w_ij - theta * (w_ji + twice * x[j, l])
-                        if to_j:
-                            pairs[e + _1, l] = (1 - theta) * w_ji - theta * (w_ij + twice * x[i, l])
-                        g[i, l] += pairs[e, l]
-                        g[j, l] += pairs[e + _1, l]
-                    e += _2
-    return activations, messages

@@ -1,7 +1,7 @@
-"""What the kernels are made of: prefetching, random choices, orders of rows and nodes, and one node's step.
+"""What the kernels are made of: prefetching, random choices, orders of rows and nodes, and weights.
 
-Numba's cache looks at a kernel's own file only: after a change here, touch ``kernels.py`` and
-``products.py``.
+Numba's cache looks at a kernel's own file only: after a change here, in ``steps``, or in ``numerics.tile`` and
+``costs._linear_kernels``, delete the ``__pycache__`` of ``pdmm/engine`` and ``costs``.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator,call-arg,operator,assignment"
 
@@ -31,7 +31,9 @@ def both(body):
     """The body for one thread, and for all; under another name, or Numba's cache would take the one for the other."""
     twin = FunctionType(body.__code__, body.__globals__, f"{body.__name__}_parallel")
     twin.__qualname__ = twin.__name__
-    return njit(cache=True)(body), njit(cache=True, parallel=True)(twin)
+    # A division by zero is infinite, and is not looked for.
+    one = njit(cache=True, error_model="numpy")(body)
+    return one, njit(cache=True, error_model="numpy", parallel=True)(twin)
 
 
 @intrinsic
@@ -61,6 +63,19 @@ def prefetch(typingctx, array, index):
     return types.void(array, index), codegen
 
 
+@intrinsic
+def whole_vectors(typingctx):
+    """Loops of this kernel may take vectors of 512 bits, where there are such: by itself LLVM takes half on Intel's
+    CPUs, and the hashes, which are arithmetic alone, twice as long."""
+
+    def codegen(context, builder, signature, args):
+        # llvmlite lists the attributes that it knows; this one is for LLVM, which ignores it on other CPUs.
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
 # Random choices: the twins of ``counter_random`` and ``schedules``
 
 
@@ -86,6 +101,46 @@ def hash_of(key, k):
 def chosen(key_k, index, threshold):
     """``uniform(key_k, index) < p`` in integers, with ``threshold = ceil(2^53 p)``."""
     return (mix(key_k + np.uint64(index) * _STEP_INDEX) >> _11) < threshold
+
+
+@njit(inline="always")
+def masks_of(key_k, first, threshold, masks):
+    """``chosen`` of ``first, first + 1, ...``: all bits of a mask are ones, or none is.
+
+    What is hashed grows by a step from index to index. Adding it up saves one of three multiplications, and LLVM
+    vectorises the rest.
+    """
+    whole_vectors()
+    v = key_k + first * _STEP_INDEX
+    for s in range(_0, np.uint64(len(masks))):
+        masks[s] = _0 - np.uint64((mix(v) >> _11) < threshold)
+        v += _STEP_INDEX
+
+
+@intrinsic
+def choose(typingctx, mask_0, mask_1, yes_0, yes_1, no_0, no_1):
+    """``yes_0`` or ``no_0``, and ``yes_1`` or ``no_1``, as the masks say, without a branch: chance cannot be predicted.
+
+    LLVM makes a branch of ``yes if condition else no`` where the CPU has no AVX-512, and none of a choice between
+    vectors, which these two are.
+    """
+
+    def codegen(context, builder, signature, args):
+        from llvmlite import ir
+
+        def vector(first, second):
+            both = ir.Constant(ir.VectorType(first.type, 2), ir.Undefined)
+            for at, value in enumerate((first, second)):
+                both = builder.insert_element(both, value, ir.IntType(32)(at))
+            return both
+
+        masks, yes, no = (vector(*args[at : at + 2]) for at in (0, 2, 4))
+        taken = builder.select(builder.icmp_signed("<", masks, ir.Constant(masks.type, [0, 0])), yes, no)
+        elements = [builder.extract_element(taken, ir.IntType(32)(at)) for at in (0, 1)]
+        return context.make_tuple(builder, signature.return_type, elements)
+
+    two = types.UniTuple(types.float64, 2)
+    return two(types.uint64, types.uint64, *[types.float64] * 4), codegen
 
 
 @njit(cache=True)
@@ -145,21 +200,3 @@ def _around(weights, D, i, degree):
     if isinstance(weights, types.Float):
         return lambda weights, D, i, degree: float(degree)
     return lambda weights, D, i, degree: D[i]
-
-
-# One node's step
-
-
-@njit(inline="always")
-def step(i, g, x, q, curvature, inverse, d):
-    """``x = -(Q_i + rho_i)^{-1} (q_i + g)`` for every draw in a row; an empty ``inverse`` is ``Q_i = a_i I``."""
-    if len(inverse) == 0:
-        for l in range(len(g)):
-            x[l] = -(q[i, l] + g[l]) / curvature[i]
-    else:
-        for first in range(0, len(g), d):
-            for r in range(d):
-                total = 0.0
-                for s in range(d):
-                    total += inverse[i, r, s] * (q[i, first + s] + g[first + s])
-                x[first + r] = -total

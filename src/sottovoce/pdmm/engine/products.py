@@ -4,23 +4,31 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
-from .primitives import weight
+from .primitives import both, weight
 
-_ONE = np.uint32(1)  # typed: mixing signed and unsigned integers would silently give floating point
+_1 = np.uint64(1)
+
+
+def adjacency_scalars(chunks, order, indptr, indices, weights, v, out):
+    """``out = W v`` for one column, from node to node in ``order``, which is of ``by_degree``."""
+    n = len(out)
+    for chunk in prange(chunks):
+        for t in range(np.uint64(n * chunk // chunks), np.uint64(n * (chunk + 1) // chunks)):
+            i = np.uint64(order[t]) if len(order) else t
+            total = 0.0
+            for h in range(indptr[i], indptr[i + _1]):
+                total -= weight(weights, h) * v[indices[h]]
+            out[i] = -total
+
+
+adjacency_scalar, adjacency_scalar_parallel = both(adjacency_scalars)
 
 
 @njit(cache=True)
 def adjacency(indptr, indices, weights, v, out):
     """``out = W v``, row by row."""
-    if v.shape[1] == 1:
-        for i in range(len(indptr) - 1):
-            total = 0.0
-            for h in range(indptr[i], indptr[i + 1]):
-                total += weight(weights, h) * v[indices[h], 0]
-            out[i, 0] = total
-        return
     for i in range(len(indptr) - 1):
         for l in range(v.shape[1]):
             out[i, l] = 0.0
@@ -31,21 +39,19 @@ def adjacency(indptr, indices, weights, v, out):
 
 
 @njit(cache=True)
-def row_sums(indptr, slots, pairs, own, other):
-    """``own = C'z`` and ``other = C'Pz`` (in the gauge ``-sum_j w_{j|i}``), for the residual."""
+def row_sums(indptr, slots, other, pairs, out):
+    """``out = C'z``, row by row; of ``Pz`` where ``other`` is 1 (in the gauge ``-sum_j w_{j|i}``)."""
+    sign = -1.0 if other else 1.0
     if pairs.shape[1] == 1:
         for i in range(len(indptr) - 1):
-            total, total_other = 0.0, 0.0
+            total = 0.0
             for h in range(indptr[i], indptr[i + 1]):
-                total += pairs[slots[h], 0]
-                total_other -= pairs[slots[h] ^ _ONE, 0]
-            own[i, 0], other[i, 0] = total, total_other
+                total += pairs[slots[h] ^ other, 0]
+            out[i, 0] = sign * total
         return
     for i in range(len(indptr) - 1):
         for l in range(pairs.shape[1]):
-            own[i, l] = 0.0
-            other[i, l] = 0.0
+            out[i, l] = 0.0
         for h in range(indptr[i], indptr[i + 1]):
             for l in range(pairs.shape[1]):
-                own[i, l] += pairs[slots[h], l]
-                other[i, l] -= pairs[slots[h] ^ _ONE, l]
+                out[i, l] += sign * pairs[slots[h] ^ other, l]

@@ -1,7 +1,5 @@
-"""Runs on compiled kernels. Each holds its state in the kernels' layout and translates at the border.
-
-A node's row has ``L = B d`` columns, draw by draw: entry ``t`` of draw ``r`` is column ``r d + t``.
-"""
+"""Runs on compiled kernels. Each holds its state in the kernels' layout and translates at the border
+(``consensus_run``)."""
 
 from __future__ import annotations
 
@@ -16,50 +14,43 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ...costs.quadratic import Quadratic
-from ..penalties import by_half_edge, of_nodes
+from ...numerics.tile import LANES
+from ..consensus_run import ConsensusRun
+from ..penalties import by_half_edge
 from ..problem import Problem
-from ..reference import Run, kkt_residual, spread
+from ..reference import kkt_residual, spread
 from ..schedule_bases import NodeSchedule
 from ..settings import Settings
+from . import bernoulli as bernoulli_kernels
 from . import kernels as compiled
 from . import primitives
 from . import products as matrix_products
-from .state import Costs, EdgeSpace, Graph, NodeSpace
+from .state import Costs, EdgeSpace, Graph, NodeSpace, records
 
 # Numba's dispatchers take what their sources take, which type checkers cannot see
 kernels: Any = compiled
+losing: Any = bernoulli_kernels
 products: Any = matrix_products
 
 PARALLEL_FROM = 20_000  # half-edges times columns, below which starting threads costs more than it gives
-PART = 32  # columns that one thread takes at a time in an asynchronous batch
+SEQUENCE = 1 << 16  # wakes that are drawn at a time: they stay in cache until they are played
+NARROW = 32  # columns that one thread takes at a time in an asynchronous batch
+WIDE = 256  # columns that are played at a time in other batches
 
 
-class CompiledRun(Run):
-    """What the compiled runs share: consensus, every node with ``d`` entries.
+class CompiledRun(ConsensusRun):
+    """What the compiled runs share."""
 
-    ``c_ij`` is ``scale`` times a weight (engine: Penalties), and ``D`` sums the weights at each node.
-    """
-
-    weights: Array | float  # by half-edge, in memory order; the number 1 where one ``c`` is for all
+    together = LANES
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         super().__init__(problem, settings)
-        self.network, self.layout = problem.network, problem.network.layout
-        self.draws, self.d = settings.batch or 1, problem.dim
-        self.L = self.draws * self.d
         self.parallel = 2 * self.network.m * self.L >= PARALLEL_FROM
-        self.degrees = np.diff(self.layout.indptr).astype(np.float64)
-        if isinstance(self.c, np.ndarray):
-            self.scale, weights = 1.0, by_half_edge(self.c, self.network)
-            self.weights = weights if self.layout.user is None else weights[self.layout.user]
-            self.D = self.to_memory(of_nodes(self.c, self.network))
-        else:
-            self.scale, self.weights, self.D = self.c, 1.0, self.degrees
         self._x = np.zeros((self.network.n, self.L))
         form = problem.quadratic
         if form is not None:
             Q, q = self.to_memory(form.Q), self.to_memory(form.q)
-            self.q = np.tile(q, self.draws)
+            self.q = self.from_stacked(np.repeat(q.reshape(-1, 1), self.draws, axis=1))
             if isinstance(problem.lean, np.ndarray):
                 self.q = self.q + self.by_node(problem.lean)
             rho = self.scale * self.D
@@ -75,41 +66,34 @@ class CompiledRun(Run):
             step_of = q, self.curvature, self.inverse, self.d
             self.costs = Costs(*step_of, self.scale, self.theta, self.weights, self.D)
 
+    def parts(self, columns: int) -> npt.NDArray[np.uint64]:
+        """Bounds that cut rows into parts of so many ``columns``; of dense costs, where those of a draw meet, into the
+        draws that are stepped together (engine: Batches)."""
+        width = self.d * self.together if len(self.inverse) else columns
+        return np.append(np.arange(0, self.L, width), self.L).astype(np.uint64)
+
     def columns(self, *rows: Array) -> Iterator[Array]:
         """Rows as the kernels take them: flat where there is one column, which ``Q_i = a_i I`` steps."""
         return (array.reshape(-1) if self.scalar else array for array in rows)
-
-    # Between the user's order and memory
-
-    def to_memory(self, rows: Array) -> Array:
-        """Node by node, from the user's order."""
-        if self.layout.user is None:
-            return np.ascontiguousarray(rows)
-        moved = np.empty_like(rows)
-        moved[self.layout.number] = rows
-        return moved
-
-    def to_stacked(self, rows: Array) -> Array:
-        """``(nodes or half-edges, L)`` in the user's order as ``(... d, B)``."""
-        count = len(rows)
-        return rows.reshape(count, self.draws, self.d).transpose(0, 2, 1).reshape(count * self.d, self.draws)
-
-    def from_stacked(self, stacked: Array) -> Array:
-        count = len(stacked) // self.d
-        by_draw = stacked.reshape(count, self.d, self.draws).transpose(0, 2, 1)
-        return np.ascontiguousarray(by_draw).reshape(count, self.L)
-
-    def by_node(self, stacked: Array | float) -> Array | float:
-        """What a tilted problem holds, in memory order; 0 in others."""
-        return self.to_memory(self.from_stacked(stacked)) if isinstance(stacked, np.ndarray) else stacked
 
     def stacked_x(self) -> Array:
         return self.to_stacked(self._x if self.layout.user is None else self._x[self.layout.number])
 
     @cached_property
-    def signs(self) -> npt.NDArray[np.int8]:
-        """``A_ij`` of every half-edge in the user's order, as a column."""
-        return np.where(self.network.holders > self.network.indices, np.int8(1), np.int8(-1))[:, None]
+    def order(self) -> npt.NDArray[np.uint32]:
+        """In which one column goes from node to node."""
+        return np.asarray(primitives.by_degree(self.layout.indptr))
+
+    def adjacency(self, v: Array) -> Array:
+        """``W v``, in memory order."""
+        graph, out = (self.layout.indptr, self.layout.indices, self.weights), np.empty_like(v)
+        if self.L > 1:
+            products.adjacency(*graph, v, out)
+        elif self.parallel:
+            products.adjacency_scalar_parallel(compiled.CHUNKS, self.order, *graph, v[:, 0], out[:, 0])
+        else:
+            products.adjacency_scalar(1, self.order, *graph, v[:, 0], out[:, 0])
+        return out
 
     # The residual
 
@@ -117,8 +101,8 @@ class CompiledRun(Run):
         """What every node would compute now, given ``g = C'z``."""
         if not len(self.inverse):
             return -(self.q + g) / self.curvature[:, None]
-        per_draw = (self.q + g).reshape(-1, self.draws, self.d)
-        return np.asarray(-np.einsum("nij,nbj->nbi", self.inverse, per_draw)).reshape(-1, self.L)
+        by_draw = self.to_stacked(self.q + g).reshape(-1, self.d, self.draws)
+        return self.from_stacked(np.reshape(-(self.inverse @ by_draw), (-1, self.draws)))
 
     @abstractmethod
     def own_sums(self) -> Array:
@@ -135,15 +119,14 @@ class CompiledRun(Run):
         by_draw = self.to_stacked(x), self.to_stacked(self._x)
         violation = spread(by_draw[0], self.d)
         nothing = np.zeros((1, self.draws))
-        floors = self.problem.floors
+        floors = self.floors
         primal = kkt_residual(floors, *by_draw, nothing, nothing, violation)
         if primal > enough:
             return primal
-        Wx = np.empty_like(x)
-        products.adjacency(self.layout.indptr, self.layout.indices, self.weights, x, Wx)
         Dx = self.D[:, None] * x
         subgradient = -(g + self.scale * Dx) - self.by_node(self.problem.tilt)
-        stationarity = 0.5 * (g - self.other_sums() + self.scale * (Dx + Wx)) + self.by_node(self.problem.lost)
+        around = self.scale * (Dx + self.adjacency(x))
+        stationarity = 0.5 * (g - self.other_sums() + around) + self.by_node(self.problem.lost)
         dual = self.to_stacked(subgradient), self.to_stacked(stationarity)
         return kkt_residual(floors, *by_draw, *dual, violation)
 
@@ -165,7 +148,6 @@ class NodeSpaceRun(CompiledRun):
             C = self.network.C
             self.g0, self.h0 = self.to_memory(C.T @ self.z0), self.to_memory(C.T @ self.z0[self.network.twin])
         self.step = None if self.problem.quadratic is not None else self.problem.steps(self.c)
-        self.order = primitives.by_degree(self.layout.indptr) if self.scalar else None
 
     def advance(self, count: int) -> None:
         if self.step is not None:
@@ -185,7 +167,8 @@ class NodeSpaceRun(CompiledRun):
             self.p, self.r = kernel(chunks, count, self.iteration, self.order, self.graph, self.costs, state)
         else:
             kernel = kernels.node_space_parallel if self.parallel else kernels.node_space
-            self.p, self.r = kernel(chunks, count, self.iteration, self.graph, self.costs, state)
+            bounds = self.parts(WIDE)
+            self.p, self.r = kernel(bounds, chunks, count, self.iteration, self.graph, self.costs, state)
         if count % 2:
             self.b, self.spare = self.spare, self.b
 
@@ -197,7 +180,8 @@ class NodeSpaceRun(CompiledRun):
         self.a = (1 - theta) * a + theta * b
         self.p, self.r = (1 - theta) * self.p + theta * self.r, (1 - theta) * self.r + theta * self.p
         if (k + 1) % kernels.RECENTRE == 0:
-            middle = (self.a + self.b).mean(axis=0) / 2
+            some = slice(None, None, max(1, self.network.n // kernels.MIDDLE))
+            middle = (self.a[some] + self.b[some]).mean(axis=0) / 2
             self.a -= middle
             self.b -= middle
 
@@ -216,9 +200,7 @@ class NodeSpaceRun(CompiledRun):
 
     def sums(self, p: float, r: float, a: Array, b: Array) -> Array:
         """``C'z = p C'z(0) + r C'Pz(0) + D a - W b``; swapping both pairs gives ``C'Pz``."""
-        Wb = np.empty_like(b)
-        products.adjacency(self.layout.indptr, self.layout.indices, self.weights, b, Wb)
-        total = self.D[:, None] * a - Wb
+        total = self.D[:, None] * a - self.adjacency(b)
         return total if self.z0 is None else total + p * self.g0 + r * self.h0
 
     def iterated_z(self) -> Array:
@@ -240,16 +222,16 @@ class EdgeMajorRun(CompiledRun):
         if settings.z0 is not None:
             self.pairs[self.layout.slot] = self.signs * self.from_stacked(settings.z0)
 
-    def sums(self) -> tuple[Array, Array]:
-        own, other = np.empty_like(self._x), np.empty_like(self._x)
-        products.row_sums(self.layout.indptr, self.layout.slots, self.pairs, own, other)
-        return own, other
-
     def own_sums(self) -> Array:
-        return self.sums()[0]
+        return self.sums(0)
 
     def other_sums(self) -> Array:
-        return self.sums()[1]
+        return self.sums(1)
+
+    def sums(self, other: int) -> Array:
+        total = np.empty((self.network.n, self.L))
+        products.row_sums(self.layout.indptr, self.layout.slots, np.uint32(other), self.pairs, total)
+        return total
 
     def iterated_z(self) -> Array:
         return self.to_stacked(self.signs * self.pairs[self.layout.slot])
@@ -260,11 +242,19 @@ class AsynchronousRun(EdgeMajorRun):
 
     schedule: NodeSchedule
 
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        super().__init__(problem, settings)
+        if self.scalar:
+            self.nodes = records(self.network.n)
+            self.nodes["q"], self.nodes["curvature"] = self.costs.q, self.costs.curvature
+            self.nodes["low"], self.nodes["high"] = self.layout.indptr[:-1], self.layout.indptr[1:]
+            self._x = self.nodes["x"][:, None]
+
     def wakes(self, count: int) -> npt.NDArray[np.uint32]:
         """The next nodes, as positions in memory; the compiled twin of ``Asynchronous.nodes``."""
-        if self.schedule.law is None:
+        if self.schedule.drawn is None:
             return self.layout.number[self.schedule.checked_nodes(self.network, self.key, self.iteration, count)]
-        cumulative = self.schedule.law.cumulative()
+        cumulative = self.schedule.drawn.cumulative()
         nodes = np.empty(count, dtype=np.uint32)
         kernels.wakes(
             np.uint64(self.key),
@@ -277,21 +267,20 @@ class AsynchronousRun(EdgeMajorRun):
         return nodes
 
     def advance(self, count: int) -> None:
-        for part in range(0, count, 1 << 20):  # bounds the memory for the sequence
-            self.play(self.wakes(min(count - part, 1 << 20)))
+        for part in range(0, count, SEQUENCE):
+            self.play(self.wakes(min(count - part, SEQUENCE)))
 
     def play(self, nodes: npt.NDArray[np.uint32]) -> None:
-        state = self.columns(self.pairs, self._x)
         if self.scalar:
-            kernels.asynchronous_scalar(nodes, self.graph, self.costs, *state)
+            slots, pairs = self.layout.slots, self.pairs.reshape(-1)
+            self.messages += kernels.asynchronous_scalar(nodes, self.nodes, slots, self.costs, pairs)
         else:
-            width = max(1, PART // self.d) * self.d
-            bounds = np.append(np.arange(0, self.L, width), self.L)
+            bounds = self.parts(NARROW)
             kernel = kernels.asynchronous_parallel if self.parallel and len(bounds) > 2 else kernels.asynchronous
-            kernel(bounds, nodes, self.graph, self.costs, *state)
+            kernel(bounds, nodes, self.graph, self.costs, self.pairs, self._x)
+            self.messages += int(self.degrees[nodes].sum())
         self.iteration += len(nodes)
         self.activations += len(nodes)
-        self.messages += int(self.degrees[nodes].sum())
 
 
 class BernoulliRun(EdgeMajorRun):
@@ -299,18 +288,22 @@ class BernoulliRun(EdgeMajorRun):
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         super().__init__(problem, settings)
-        assert self.schedule.law is not None
-        self.law = self.schedule.law
+        assert self.schedule.drawn is not None
+        self.law = self.schedule.drawn
         self.g = self.own_sums()
-        self.active = np.ones(self.network.n, dtype=np.bool_)
+        self.active = np.full(self.network.n, bernoulli_kernels.AWAKE, dtype=np.uint64)
 
     def advance(self, count: int) -> None:
         threshold = np.uint64(math.ceil(self.law.p * 2.0**53))
         choice = (count, np.uint64(self.key), self.iteration, threshold, self.law.of == "nodes")
         pairs, g, x = self.columns(self.pairs, self.g, self._x)
         state = EdgeSpace(pairs, g, x, self.active)
-        kernel = kernels.bernoulli_scalar if self.scalar else kernels.bernoulli
-        done = kernel(*choice, self.graph, self.costs, state)
+        if self.scalar:
+            done = losing.bernoulli_scalar(*choice, self.graph, self.costs, state)
+        else:
+            bounds = self.parts(WIDE)
+            kernel = losing.bernoulli_parallel if self.parallel and len(bounds) > 2 else losing.bernoulli
+            done = kernel(bounds, *choice, self.graph, self.costs, state)
         self.iteration += count
-        self.activations += done[0]
-        self.messages += done[1]
+        self.activations += int(done[0])
+        self.messages += int(done[1])

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+# What a node has to itself where it wakes alone, its row of half-edges with it: half a cache line.
+NODE = np.dtype([("q", "f8"), ("curvature", "f8"), ("x", "f8"), ("low", "u4"), ("high", "u4")])
+CACHE_LINE = 64  # bytes
+
+
+def records(count: int) -> npt.NDArray[np.void]:
+    """So many of ``NODE``, zero, none of which lies in two cache lines: NumPy itself begins anywhere."""
+    size = count * NODE.itemsize
+    memory = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    return memory[start : start + size].view(NODE)
+
 
 class Graph(NamedTuple):
     """Who is beside whom, see ``memory_layout``."""
@@ -14,7 +29,7 @@ class Graph(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What a step needs (``primitives.step``), and the parameters of the iteration. One column: ``q`` is flat.
+    """What a step needs (``steps.step``), and the parameters of the iteration. One column: ``q`` is flat.
 
     A penalty is ``c`` times a weight. One for all: ``weights`` is the number 1. One per edge: ``c`` is 1, and
     ``weights`` are by half-edge, in memory order. ``D`` are their sums at the nodes.
@@ -44,7 +59,7 @@ class NodeSpace(NamedTuple):
 
 
 class EdgeSpace(NamedTuple):
-    """The values of the half-edges by slot, their sums ``C'z`` by node, ``x``, and who is awake."""
+    """The values of the half-edges by slot, their sums ``C'z`` by node, ``x``, and who is awake, as masks."""
 
     pairs: Any
     g: Any
