@@ -5,7 +5,9 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import projection_twin
 import pytest
+from numba import get_num_threads, set_num_threads
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, SottovoceError
@@ -98,6 +100,19 @@ def test_projections_are_the_dense_ones(network, rng):
     size = np.linalg.norm(z, axis=1, keepdims=True)
     assert (np.abs(subspace.psi(z, axis=-1) - z @ Pi) <= CLOSE_SPARSE * size).all()
     assert (np.abs(subspace.perp(z, axis=-1) - (z - z @ Pi)) <= CLOSE_SPARSE * size).all()
+
+
+@EVERY
+@pytest.mark.usefixtures("path")
+def test_draws_of_any_size_that_float64_has(network, rng):
+    """Their squares leave its range: draws were 0, or never arrived, and from then on all others were factorised."""
+    subspace, Pi = Subspace(network), projector(network)
+    one, iterates = rng.normal(size=len(Pi)), subspace._solve_plus.iterates
+    for size in (1e307, 1e153, 1e-155, 1e-165, 1e-300):
+        psi = subspace.psi(size * one) / size
+        assert np.abs(psi - Pi @ one).max() <= CLOSE_SPARSE * np.linalg.norm(one)
+    assert subspace._solve_plus.iterates == iterates or module.STEPS == 1
+    assert np.array_equal(subspace.psi(one * 2.0**600), 2.0**600 * subspace.psi(one))  # to the bit
 
 
 @EVERY
@@ -248,6 +263,9 @@ def test_wrong_shapes_are_refused_with_a_sentence():
     for bad in (np.nan, np.inf):
         with pytest.raises(InvalidInput, match="finite"):
             subspace.psi(np.full(10, bad))
+    for project in (subspace.psi, subspace.perp):
+        with pytest.raises(InvalidInput, match="z must be real; got complex numbers"):
+            project(np.full(10, 1 + 1j))
 
 
 def test_a_system_that_is_singular_to_rounding_is_an_error(monkeypatch):
@@ -255,6 +273,69 @@ def test_a_system_that_is_singular_to_rounding_is_an_error(monkeypatch):
     solver = Solver(np.diag([1.0, 1.0, 0.0]), nullity=None)
     with pytest.raises(SottovoceError, match="could not be solved"):
         solver(np.ones((3, 1)), np.ones(1))  # the right-hand side is not in the range
+
+
+# Conjugate gradients
+
+SPARSE = {
+    "small world": (lambda: sv.Network.watts_strogatz(600, 6, 0.1, seed=1), 2e-12),
+    "general": (lambda: disguised(sv.Network.regular(300, 5, seed=2)), 2e-12),
+}
+
+
+@pytest.mark.parametrize(("make", "close"), SPARSE.values(), ids=SPARSE.keys())
+@pytest.mark.parametrize("draws", [1, 8, 21])
+def test_compiled_conjugate_gradients_are_the_readable_ones(monkeypatch, rng, make, close, draws):
+    """Both stop at a residual of 1e-13, times the condition number of ``K``, below 20. On any number of threads the
+    bits are the same."""
+    monkeypatch.setattr(module, "BAND", 0.0)
+    subspace = Subspace(make())
+    assert subspace._solve_plus.iterates
+    z = rng.normal(size=(draws, subspace.C.shape[0])) * np.logspace(-3, 8, draws)[:, None]
+    z[0, :5] = 0
+    psi = subspace.psi(z, axis=-1)
+    size = np.linalg.norm(z, axis=1, keepdims=True)
+    assert (np.abs(psi - projection_twin.psi(subspace, z)) <= close * size).all()
+    threads = get_num_threads()
+    try:
+        set_num_threads(1)
+        assert np.array_equal(subspace.psi(z, axis=-1), psi)
+    finally:
+        set_num_threads(threads)
+
+
+@pytest.mark.parametrize("precision", [1e-2, 1e-4, 1e-6, 1e-8])
+def test_columns_arrive_when_their_own_residual_says_so(monkeypatch, rng, precision):
+    """Not that after a sweep, which is smaller or larger, column by column."""
+    monkeypatch.setattr(module, "PRECISION", precision)
+    hub = [(0, i) for i in range(1, 300)]  # degrees from 2 to 299
+    subspace = Subspace(sv.Network.from_edges(300, [*hub, *((i, i + 1) for i in range(1, 299))]))
+    for solver in (subspace._solve_plus, subspace._solve_minus):
+        r = solver.H @ (rng.normal(size=(300, 8)) * np.linspace(0, 1, 300)[:, None] ** np.arange(8))
+        x = solver.iterate(r.copy(), np.zeros(8))
+        left = np.linalg.norm(r - solver.H @ x, axis=0)
+        assert (left <= precision * (1 + 1e-6) * np.linalg.norm(r, axis=0)).all()
+
+
+def test_draws_that_do_not_arrive_are_factorised(monkeypatch, rng):
+    """The first eight arrive at once, the next in three steps never, the last are like the first."""
+    subspace = Subspace(NETWORKS["geometric"])
+    z = np.zeros((20, subspace.C.shape[0]))
+    z[9:13] = rng.normal(size=(4, z.shape[1]))
+    for name, value in {"DENSE": 0, "BAND": 0.0, "STEPS": 3}.items():
+        monkeypatch.setattr(module, name, value)
+    asked = []
+    monkeypatch.setattr(
+        Solver, "__call__", lambda self, r, size, solve=Solver.__call__: asked.append(r) or solve(self, r, size)
+    )
+    psi = subspace.psi(z)
+    assert [r.shape[1] for r in asked] == [8, 8]  # of both systems
+    assert np.abs(psi - z @ projector(subspace.network)).max() < CLOSE_SPARSE
+    assert subspace._solve_plus.iterates
+    asked.clear()
+    subspace.psi(z[9:])  # the first do not arrive: no others are tried
+    assert [r.shape[1] for r in asked] == [11, 11]
+    assert not subspace._solve_plus.iterates
 
 
 # Large
@@ -280,9 +361,11 @@ def test_large_batches_in_bounded_memory(monkeypatch, rng, make, factorised):
     psi = subspace.psi(z)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert subspace._solve_plus.factorise == subspace._solve_minus.factorise == factorised
-    # The result, a byte per number for the check that all are finite, and a few arrays of one chunk.
-    assert peak < psi.nbytes + z.size + 8 * (8 * width * rows)
+    assert subspace._solve_plus.iterates != factorised
+    # The result, a byte per number for the check that all are finite, and a few arrays: of one chunk, or of eight
+    # draws for each thread, with a number for each node.
+    chunk = 8 * width * rows if factorised else get_num_threads() * (8 * 8 * network.n)
+    assert peak < psi.nbytes + z.size + 8 * chunk
     C, perp = network.C, (z - psi).T
     # Relative residual 1e-13 of K'z, whose norm is about 2 |z|.
     bound = 1e-12 * np.linalg.norm(z[0])
