@@ -60,6 +60,11 @@ class Situation:
             "hessians": "public",  # curvatures differ; what is audited are the secrets s
         }
 
+    @property
+    def variances(self) -> list[float]:
+        """Of the secrets: the prior of independent ones, which may differ by more than a matrix may."""
+        return [float(row[i]) for i, row in enumerate(self.model.Sigma_s)]
+
     def audit(self, **more: Any) -> Report:
         """With arguments of ``audit``, and of ``Transcript`` besides."""
         own = {name: more.pop(name) for name in ("iterations", "runs", "answer") if name in more}
@@ -276,6 +281,16 @@ def random_situation(
     model = Model(network, **(draw | more))
     safe = [i for i in range(n) if not isolated(model, {i})]
     return Situation(model, schedule, iterations, frozenset({safe[rng.integers(len(safe))]}), int(rng.integers(1000)))
+
+
+def far_apart(rng: np.random.Generator, decades: float) -> Situation:
+    """A prefix of any length, and independent secrets: the largest variance is ``decades`` above the smallest."""
+    n = int(rng.integers(4, 7))
+    sizes = np.concatenate([[0.0, decades], rng.uniform(0, decades, n - 2)]) - decades / 2
+    prior = oracle.diagonal([oracle.exact(size) for size in 10.0 ** rng.permutation(sizes)])
+    schedule, most = ((sv.Synchronous(), 4), (sv.Asynchronous(), 3 * n))[rng.integers(2)]
+    v = oracle.exact(10.0 ** rng.uniform(-4, 10))
+    return random_situation(rng, n, schedule, int(rng.integers(1, most)), v=v, Sigma_s=prior)
 
 
 def longer(situation: Situation, iterations: int) -> Situation:

@@ -14,6 +14,7 @@ from situations import (
     Situation,
     agree,
     expected,
+    far_apart,
     holds,
     isolated,
     longer,
@@ -304,6 +305,31 @@ def test_curvatures_far_apart(method):
     agree(situation.audit(method=method), situation.expected("open"))
     with pytest.raises(Unsupported, match="one node dominates the sum"):
         house(a=[1, 2, 10**6, F(3, 2), F(5, 2)]).audit(method=method)
+
+
+@pytest.mark.parametrize("v", [10**2, 10**8, 10**12, 10**14, 10**15, 10**16, 10**17])
+@pytest.mark.parametrize("coupled", [False, True])
+def test_masks_do_not_drown_the_sum_of_a_group_that_has_woken(v, coupled):
+    """The honest nodes are two groups, and one of them has not woken: the sum of the other is known all the same."""
+    K = [[F(int(i == j)) + F(int(coupled), 3) for j in range(5)] for i in range(5)]
+    model = oracle.Model(sv.Network.from_edges(5, [(i, i + 1) for i in range(4)]), [2] * 5, F(1, 2), 1, v, K)
+    situation = Situation(model, sv.Trace([0, 1]), 2, frozenset({2, 3}))
+    prior = K if coupled else situation.variances
+    agree(situation.audit(prior=np.array(prior, dtype=float)), situation.expected("open"))
+    curved = replace(model, a=[2, F(12, 5), F(27, 10), F(12, 5), F(9, 10)])
+    situation = Situation(curved, sv.Trace([1, 3, 2, 1, 2, 2, 0, 2, 2, 0, 1, 1, 3]), 13, frozenset({2, 3}))
+    report = situation.audit(channels="encrypted")
+    agree(report, situation.expected("encrypted"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("decades", [6, 12, 20])
+def test_variances_far_apart(decades, seed):
+    """Prefixes and whole transcripts, coalitions and taps alone: no digit of a small variance goes with a large one."""
+    situation = far_apart(np.random.default_rng([seed, decades]), decades)
+    everybody = replace(situation, schedule=sv.Synchronous(), iterations=1)
+    for one in (situation, everybody, replace(everybody, corrupt=frozenset()), replace(situation, corrupt=frozenset())):
+        agree(one.audit(prior=one.variances), one.expected("open"))
 
 
 # Too large for the oracle: the two methods against each other

@@ -12,6 +12,7 @@ import rational as oracle
 from situations import Situation, agree
 
 import sottovoce as sv
+from sottovoce.pdmm.progress import listening
 from sottovoce.privacy import Transcript, Worst, audit, calibrate
 from sottovoce.privacy.encrypted.own_edges import EncryptedRun
 from sottovoce.privacy.methods.secrets_and_prior import secrets_of
@@ -95,16 +96,36 @@ def test_bounds_where_nothing_is_certain():
 
 
 def test_a_view_that_shows_more_than_open_channels_is_not_called_exact():
-    """The self-check: a direction that was not seen is dropped by hand."""
+    """The self-check: directions that were not seen are dropped by hand, of pads that move together too."""
     secrets = secrets_of(sv.averaging(PATH, np.zeros(8)), 1.0)
     how = EncryptedRun(secrets, sv.Synchronous(), frozenset({0}), theta=1.0, c=0.4, seed=0)
     view, _, guarantee = how.view(3)
     assert guarantee == "exact"
     right = view.leaks(10.0)
     assert right.least is None
-    wrong = replace(view, low=replace(view.low, W=view.low.W[:, :3])).leaks(10.0)
+    fewer = replace(view.low, W=view.low.W[:, :0], edges=view.low.edges[:, :3])
+    wrong = replace(view, low=fewer).leaks(10.0)
     assert wrong.least is not None
     np.testing.assert_array_equal(wrong.leakage, view.high.leaks(10.0).leakage)
+
+
+def test_a_view_with_numbers_that_are_none_is_not_called_exact(monkeypatch):
+    secrets = secrets_of(sv.averaging(PATH, np.zeros(8)), 1.0)
+    view = EncryptedRun(secrets, sv.Synchronous(), frozenset({0}), theta=1.0, c=0.4, seed=0).view(3).view
+    found = view.low.leaks(10.0)
+    found.excess[4] = np.nan
+    monkeypatch.setattr(type(view.low), "leaks", lambda *_: found)
+    np.testing.assert_array_equal(view.leaks(10.0).excess, view.high.leaks(10.0).excess)
+
+
+def test_a_long_audit_tells_how_far_it_is():
+    told = []
+    with listening(told.append):
+        _, own = both(chords(20), theta=0.8, schedule=sv.Asynchronous())
+    assert own.guarantee == "exact"
+    unknowns = 19 + 40 - 4  # numbers, and a pad for each edge between honest nodes
+    assert told[-1] == f"{unknowns} of {unknowns} numbers that the coalition's edges may show"
+    assert len(told) > 2
 
 
 @pytest.mark.parametrize("seed", range(1_000_000, 1_000_024))

@@ -150,7 +150,7 @@ def test_narrow_and_wide_widths_together():
 
 
 @pytest.mark.parametrize("honest", [1, 2, 3, 5])
-@pytest.mark.parametrize("sigma", [1.0, 10.0, 100.0, 1000.0, 1e6])
+@pytest.mark.parametrize("sigma", [1.0, 100.0, 1e6])
 def test_uniform_pads_leak_more_than_gaussian_ones(sigma, honest):
     found = leak(sigma, honest)
     assert found.honest_neighbours == honest

@@ -177,10 +177,10 @@ def test_prefixes_in_which_no_honest_node_has_woken(more, iterations, corrupt, c
 
 
 def test_all_nodes_of_a_large_network():
-    """More than are done densely: by one factorisation, and each as when it is asked for alone."""
+    """More than are done densely: by the diagonal of an inverse, and each as when it is asked for alone."""
     problem = sv.averaging(sv.Network.grid(60, 60), np.zeros(3600))
     report = audit(problem, mask=MASK, corrupt={0})
-    assert report.method == "closed form, by sparse solves"
+    assert report.method == "closed form"
     assert np.isfinite(report.leakage[1:]).all()
     some = [1, 99, 1800]
     alone = audit(problem, mask=MASK, corrupt={0}, nodes=some)
@@ -196,8 +196,9 @@ def test_huge_networks_need_nodes(monkeypatch):
     asked = {"schedule": sv.Asynchronous(), "seen": Transcript(1), "c": 0.4, "seed": 0}
     told = "3600 nodes need a prior of independent secrets, isotropic costs and the whole transcript"
     refused(Unsupported, told, audit, problem, mask=MASK, **asked)
-    from sottovoce.privacy.methods import sparse_estimators
+    from sottovoce.privacy.methods import closed_form, sparse_estimators
 
+    monkeypatch.setattr(closed_form, "INVERSES", 1e6)
     monkeypatch.setattr(sparse_estimators, "SOLVES", 1e6)
     told = "at most 1e+06 are tried. Name up to 1,000 nodes that you ask about"
     refused(Unsupported, told, audit, problem, mask=MASK, c=0.4)
@@ -209,13 +210,27 @@ def test_large_encrypted_networks_get_a_bound_and_say_so(monkeypatch):
 
     arguments = {"mask": MASK, "corrupt": {0}, "channels": "encrypted", **RUN}
     exact = audit(AVERAGING, **arguments)
-    monkeypatch.setattr(in_order, "UNKNOWNS", 10)
+    assert exact.guarantee == "exact"
+    monkeypatch.setattr(in_order, "UNKNOWNS", 10)  # which is of floats
+    assert audit(AVERAGING, **arguments).method == exact.method
+    monkeypatch.setattr(in_order, "OWN_EDGES", (100, 4))
+    assert "17 secrets and pads of 5 parties are too many" in audit(AVERAGING, **arguments).method
+    monkeypatch.setattr(in_order, "OWN_EDGES", (16, 100))
     bound = audit(AVERAGING, **arguments)
-    assert (exact.guarantee, bound.guarantee) == ("exact", "upper bound")
+    assert bound.guarantee == "upper bound"
+    told = "which show more (17 secrets and pads of 5 parties are too many to eliminate; at most 16 of 100 parties)"
+    assert told in bound.method
     assert (bound.leakage[1:] >= exact.leakage[1:] - 1e-12).all()
     assert np.isnan(bound.posterior_std).all()
     assert "Upper bounds" in bound.summary()
-    refused(Unsupported, "17 secrets and pads are too many", audit, AVERAGING, method="elimination", **arguments)
+    refused(
+        Unsupported,
+        "17 secrets and pads of 5 parties are too many",
+        audit,
+        AVERAGING,
+        method="elimination",
+        **arguments,
+    )
 
 
 @pytest.mark.parametrize("covariance", [np.ones(3), np.ones((2, 3)), [[np.nan]], np.full((2, 2), np.inf)])
@@ -301,7 +316,7 @@ def test_calibration_where_no_mask_helps(rng):
 
 
 def test_calibration_that_is_too_much_work(monkeypatch):
-    monkeypatch.setattr(import_module("sottovoce.privacy.calibrate"), "WORK", 1.0)
+    monkeypatch.setattr(import_module("sottovoce.privacy.methods.worst_coalition"), "WORK", 1.0)
     words = (
         "6 coalitions are too many to try, and a bound for all of them needs independent secrets and isotropic costs"
     )

@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 import sottovoce as sv
 from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy import Snapshot, Transcript, Verdict, audit, calibrate, statement, total
+from sottovoce.privacy import Coalition, Snapshot, Transcript, Verdict, Worst, audit, calibrate, statement, total
 from sottovoce.privacy.answers.statement_page import to_markdown
 from sottovoce.privacy.answers.verdict import headline
 from sottovoce.privacy.encrypted.prime_field import PRIMES
+from sottovoce.privacy.methods.posterior import Posterior
 
 RING = sv.Network.ring(6)
 ZEROS = sv.averaging(RING, np.zeros(6))
@@ -84,6 +85,26 @@ def test_data_beyond_float64_are_refused(size):
             ask()
     with pytest.raises(InvalidInput, match="a prior of variance 1e-320 is beyond float64"):
         audit(ZEROS, corrupt={0}, prior=1e-320, **RUN)
+
+
+def test_variances_too_far_apart_are_refused():
+    """Beyond twenty decades there are no digits of the smallest left."""
+    prior = np.ones(6)
+    prior[2] = 1.1e20
+    for channels in ("open", "encrypted"):
+        with pytest.raises(Unsupported, match=r"variances from 1 to 1.1e\+20 are more than 1e\+20 apart"):
+            audit(ZEROS, corrupt={0}, channels=channels, prior=prior, **RUN)
+    prior[2] = 1e20
+    assert audit(ZEROS, corrupt={0}, prior=prior, **RUN).guarantee == "exact"
+
+
+@pytest.mark.parametrize("channels", ["open", "encrypted"])
+def test_no_number_is_never_called_safe(channels, monkeypatch):
+    """A comparison with nan is false, so that no limit is exceeded."""
+    monkeypatch.setattr(Posterior, "nats", lambda self: np.full(self.before.shape[:-2], np.nan))
+    for against in (Coalition({0}), Worst(1)):
+        with pytest.raises(Unsupported, match="too far apart for float64"):
+            audit(ZEROS, against=against, channels=channels, prior=np.arange(1.0, 7), **RUN)
 
 
 def test_each_number_is_held_against_its_own_prior():

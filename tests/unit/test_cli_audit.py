@@ -21,6 +21,7 @@ from sottovoce.cli import terminal
 from sottovoce.cli.app import app
 from sottovoce.data.problem_file import MASKS, read_problem_file
 from sottovoce.pdmm.masks import UniformMask
+from sottovoce.pdmm.progress import Line, tell
 from sottovoce.privacy import Snapshot, Transcript, Worst, audit
 from sottovoce.privacy.answers import report_picture
 from sottovoce.privacy.answers.verdict import headline
@@ -401,7 +402,7 @@ def test_names_are_printed_as_they_are(problem: Path) -> None:
 
 
 class Terminal(io.StringIO):
-    """A terminal that says when something is written on it."""
+    """A terminal that is looked at until it shows something."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -411,8 +412,16 @@ class Terminal(io.StringIO):
         return True
 
     def write(self, text: str) -> int:
+        count = super().write(text)
         self.written.set()
-        return super().write(text)
+        return count
+
+    def shows(self, words: str) -> bool:
+        while words not in self.getvalue():
+            self.written.clear()
+            if words not in self.getvalue() and not self.written.wait(timeout=20):
+                return False
+        return True
 
 
 def test_a_long_audit_says_what_it_does_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,9 +429,15 @@ def test_a_long_audit_says_what_it_does_on_a_terminal(monkeypatch: pytest.Monkey
     monkeypatch.setenv("TERM", "xterm-256color")
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    with terminal.spinner("auditing ...", quiet=False):
-        assert screen.written.wait(timeout=20)
-    assert "auditing ..." in screen.getvalue()
+    with terminal.spinner("auditing ...", quiet=False) as progress:
+        assert screen.shows("auditing ...")
+        assert isinstance(progress, Line)
+        progress.tell("auditing: 7 of 8 coalitions")
+        assert screen.shows("7 of 8")
+        tell("3 of 9 numbers")
+        assert screen.shows("auditing ... 3 of 9 numbers")
+    tell("nobody listens any more")
+    assert "nobody" not in screen.getvalue()
     monkeypatch.setattr(terminal, "SPINNER_AFTER", 3600.0)
     quiet = Terminal()
     monkeypatch.setattr(sys, "stderr", quiet)

@@ -144,7 +144,7 @@ def test_refusals(rng):
 # Kinks
 
 
-@pytest.mark.parametrize("sigma", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("sigma", [1.0, 100.0])
 @pytest.mark.parametrize("schedule", [None, sv.Asynchronous()], ids=["synchronous", "asynchronous"])
 def test_values_of_a_median_are_read_exactly_or_not_at_all(schedule, sigma):
     """Of those that are not the median: by one corrupt neighbour over encrypted channels, and by taps."""

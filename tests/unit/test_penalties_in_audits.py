@@ -75,7 +75,7 @@ def test_over_encrypted_channels_a_mask_is_for_the_edges_with_messages():
 
 @pytest.mark.parametrize("overlay", ["all", "tree"])
 def test_bounds_for_too_many_coalitions_take_penalties(monkeypatch, overlay):
-    monkeypatch.setitem(calibrate.__globals__, "WORK", 0)
+    monkeypatch.setattr("sottovoce.privacy.methods.worst_coalition.WORK", 0.0)
     c = EACH if overlay == "all" else EACH[:4]
     mask = calibrate(PROBLEM, delta=0.01, c=c, overlay=overlay)
     assert not mask.smallest

@@ -194,12 +194,12 @@ def test_masks_coalitions_and_edges_are_the_librarys():
     assert calibrated(ring).variance == mask.variance
     assert suggested(PATH).edges == (("Ada", "Eli"),)
     assert worst(PATH).exposed == ("Ada", "Eli")
-    with pytest.raises(InvalidInput, match="all coalitions of 3 are tried for networks of at most 25"):
-        worst(replace(generated("ring", 26, seed=1), coalition=3))
-    with pytest.raises(InvalidInput, match="masks are calibrated against 2 for networks of at most 60"):
-        calibrated(replace(generated("ring", 61, seed=1), coalition=2))
-    with pytest.raises(InvalidInput, match="over encrypted channels this page audits"):
-        audited(replace(generated("ring", 61, seed=1), channels="encrypted", corrupt=frozenset({0})))
+    with pytest.raises(InvalidInput, match="all coalitions of 3 are tried for networks of at most 40"):
+        worst(replace(generated("ring", 41, seed=1), coalition=3))
+    with pytest.raises(InvalidInput, match="masks are calibrated against 2 for networks of at most 100"):
+        calibrated(replace(generated("ring", 101, seed=1), coalition=2))
+    with pytest.raises(InvalidInput, match="audits networks of at most 160 parties; this one has 161"):
+        audited(replace(generated("ring", 161, seed=1), channels="encrypted", corrupt=frozenset({0})))
     with pytest.raises(InvalidInput, match="more than 1e\\+12"):
         calibrated(replace(ring, prior=1e14, bound=1e-3))
 

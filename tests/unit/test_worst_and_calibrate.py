@@ -21,9 +21,9 @@ from sottovoce.privacy.methods.closed_form import OpenView, _dense
 from sottovoce.privacy.methods.posterior import Posterior
 from sottovoce.privacy.methods.secrets_and_prior import secrets_of
 
-worst_module, calibrate_module, coalitions_module = (
-    import_module(f"sottovoce.privacy.{name}")
-    for name in ("methods.worst_coalition", "calibrate", "methods.many_coalitions")
+worst_module, search_module, coalitions_module = (
+    import_module(f"sottovoce.privacy.methods.{name}")
+    for name in ("worst_coalition", "smallest_mask", "many_coalitions")
 )
 KITE = sv.Network.from_edges(5, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)])
 RUN = {"c": 0.5, "seed": 0, "theta": 0.8, "hessians": "public"}
@@ -230,7 +230,6 @@ def test_the_bound_on_the_excess_falls_and_the_advice_is_right(monkeypatch):
     np.testing.assert_allclose(small.excess, 1e3 * large.excess, rtol=1e-3)
     weak = audit(problem, mask=sv.GaussianMask(1.0), against=Worst(1), **RUN)
     assert any("calibrate" in sentence for sentence in weak.advice())
-    monkeypatch.setattr(calibrate_module, "WORK", 0.0)
     mask = calibrate(problem, delta=1e-3, **RUN)  # which the advice names
     assert audit(problem, mask=mask, against=Worst(1), **RUN).excess.max() <= 1e-3 * (1 + 1e-9)
 
@@ -353,7 +352,7 @@ def test_a_mask_for_more_coalitions_than_can_be_tried_is_large_enough(network, t
     problem = curved(network, rng.uniform(0.5, 3, n))
     arguments = {"prior": rng.uniform(0.3, 3, n), "against": Worst(t), "theta": 0.8, "seed": 0, "hessians": "public"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrate_module, "WORK", 0.0)
+        patch.setattr(worst_module, "WORK", 0.0)
         mask = calibrate(problem, delta=delta, c=0.5, **arguments)
     assert not mask.smallest
     assert "not the smallest" in str(mask)
@@ -377,7 +376,7 @@ def test_how_much_an_excess_can_grow_under_a_smaller_mask(network, d, exponent, 
             audit(problem, mask=sv.GaussianMask(of), corrupt=corrupt, c=0.5, hessians="public").excess
             for of in (v, v / 10.0**step)
         )
-        most = calibrate_module._at_most(large, 10.0**step)
+        most = search_module._at_most(large, 10.0**step)
         assert (np.isnan(small) | (small <= most * (1 + 1e-9)) | np.isinf(most)).all()
 
 

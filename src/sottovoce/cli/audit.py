@@ -120,7 +120,8 @@ def audit(
         "hessians": "public" if public_hessians else "private",
     }
     seen = Transcript(iterations, runs, answer="public" if published else "private")
-    with spinner("auditing ...", quiet=json):
+    with spinner("auditing ...", quiet=json) as progress:
+        given["progress"] = progress
         if isinstance(file, ProblemFile):
             audited = audit_cost(file, seen if snapshot is None else Snapshot(snapshot, runs), prior, delta, given)
         else:

@@ -41,13 +41,14 @@ class Audited:
 def audit_cost(
     solved: ProblemFile, seen: Transcript | Snapshot, prior: float | None, delta: float | None, given: dict[str, Any]
 ) -> Audited:
-    """One agreement; ``given`` are ``corrupt``, ``against``, ``channels`` and ``hessians`` of ``privacy.audit``."""
+    """One agreement; ``given`` are ``corrupt``, ``against``, ``channels``, ``hessians`` and ``progress`` of
+    ``privacy.audit``."""
     mask, noise = solved.options.get("mask"), solved.options.get("noise")
     needed: CalibratedMask | str | None = None
     setting = {name: solved.options[name] for name in ("schedule", "theta", "c", "overlay", "seed")}
     report = audit(solved.problem, mask, noise=noise, seen=seen, prior=prior, **setting, **given)
     if delta is not None and noise is None:
-        setting |= {name: given[name] for name in ("channels", "hessians")}
+        setting |= {name: given[name] for name in ("channels", "hessians", "progress")}
         against = given["against"] or Worst(1)
         try:
             needed = calibrate(solved.problem, delta=delta, against=against, prior=prior, **setting)

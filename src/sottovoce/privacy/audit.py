@@ -14,6 +14,7 @@ from ..pdmm.modular_mask import ModularMask, integer_secrets
 from ..pdmm.overlay import AskedOverlay
 from ..pdmm.penalties import AskedPenalty
 from ..pdmm.problem import Problem
+from ..pdmm.progress import Line
 from ..pdmm.schedules import Schedule
 from .adversary import Adversary, Channels, Eavesdropper, Worst, listeners
 from .answers.report import Report
@@ -43,6 +44,7 @@ def audit(
     seed: int | None = None,
     nodes: Iterable[Hashable] | None = None,
     method: MethodName = "auto",
+    progress: bool | Line | None = None,
 ) -> Report:
     """What does each party give away, to whom: the exact leakage ``I(S_i; view)`` of every node, in nats.
 
@@ -79,6 +81,8 @@ def audit(
         Only these, for networks too large for all.
     method
         ``"closed form"`` or ``"elimination"``, to compare them; by default the fastest that applies.
+    progress
+        A bar while coalitions are tried, as for ``solve``.
 
     Returns
     -------
@@ -145,7 +149,7 @@ def audit(
         return case.report(adversary, nodes)
     if nodes is not None:
         raise InvalidInput("nodes is for a named coalition; a worst case is over all nodes. Leave one of them out.")
-    return worst_case(case, worst)
+    return worst_case(case, worst, progress)
 
 
 def check_noise(noise: Any, problem: Problem, mask: Any, seen: Any) -> None:

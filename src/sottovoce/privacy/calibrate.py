@@ -4,40 +4,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..costs.base import Array
 from ..errors import InvalidInput, Unsupported, is_number
 from ..network import Network, names
 from ..pdmm.masks import DEVIATIONS, GaussianMask
 from ..pdmm.overlay import AskedOverlay
 from ..pdmm.penalties import AskedPenalty, Penalty, squares
 from ..pdmm.problem import Problem
+from ..pdmm.progress import Line, Progress
 from ..pdmm.schedules import Schedule
-from .adversary import Adversary, Channels, Eavesdropper, Nodes, Worst, worst_of
+from .adversary import Channels, Eavesdropper, Worst, worst_of
 from .attacks.uncertified import Hessians, check_hessians, is_certifiable
-from .methods.case import Case, Setting, check, describe_prior, setting_of
+from .encrypted.own_edges import overwrites
+from .methods.case import Case, check, describe_prior, setting_of
 from .methods.closed_form import OpenView
-from .methods.many_coalitions import whole_transcripts
+from .methods.many_coalitions import overhearing
 from .methods.secrets_and_prior import prior_of, secrets_of
+from .methods.smallest_mask import (
+    CLOSE,
+    LARGEST,
+    least_tried,
+    safe_guess,
+    smallest,
+    worst_excess,
+)
 from .methods.worst_coalition import (
-    WORK,
     adversaries,
     bounded,
     coalitions_up_to,
     seen_by_coalitions,
     seen_by_taps,
-    work,
+    too_many,
 )
 from .seen import Transcript
 
-CLOSE = 1e-6  # relative width of the last bracket around the variance
-LARGEST = 1e30  # variance at which the search ends
 ONE_AT_A_TIME = "one node awake at a time"
 
 
@@ -156,6 +162,7 @@ def calibrate(
     overlay: AskedOverlay = "all",
     seed: int | None = None,
     hessians: Hessians = "private",
+    progress: bool | Line | None = None,
 ) -> CalibratedMask:
     """The smallest Gaussian mask whose exact excess is at most ``delta`` nats at every node, for every coalition.
 
@@ -169,7 +176,7 @@ def calibrate(
         Nats that the procedure may add to what the result itself tells.
     against
         How many may be corrupt; over open channels they tap all.
-    channels, prior, hessians, schedule, theta, c, overlay, seed
+    channels, prior, hessians, schedule, theta, c, overlay, seed, progress
         As for ``audit``.
 
     Returns
@@ -217,14 +224,17 @@ def calibrate(
     }
     count = coalitions_up_to(network.n, max_corrupt) - (channels == "encrypted")
     named = f"all {count:,} coalitions of at most {max_corrupt}, {channels} channels"
-    if count * work(case) > WORK:
+    weakest = GaussianMask(least_tried(case.secrets, float(delta))) if bounded(case.secrets) else case.mask
+    if too_many(replace(case, mask=weakest), max_corrupt):
         variance, most = _large_enough(case, max_corrupt, float(delta))
         return CalibratedMask(
             variance, float(delta), float(delta), against=named, smallest=False, c_range=(0.0, most), **told
         )
     listening = [a for a in adversaries(network.n, max_corrupt) if a.corrupt or channels == "open"]
-    worst, exact = _worst_excess(case, listening)
-    variance, coalition, excess = _smallest(worst, len(listening), float(delta), _safe(case, float(delta)))
+    with Progress(progress, "calibrating", "coalitions") as bar:
+        bar.begin(len(listening))
+        worst, exact = worst_excess(case, listening, bar)
+        variance, coalition, excess = smallest(worst, len(listening), float(delta), safe_guess(case, float(delta)))
     by = frozenset(names.labels(network, listening[coalition].corrupt))
     found = CalibratedMask(variance, float(delta), excess, by, named, smallest=exact, **told)
     if channels == "open":
@@ -234,7 +244,11 @@ def calibrate(
         exactly = (typical(setting.c, used, network),) * 2
         only = type(setting.schedule).__name__
         return replace(found, c_range=exactly, theta=setting.theta, schedule=only, used=used)
-    return replace(found, theta=1.0, schedule=ONE_AT_A_TIME, used=used) if _half_the_pads(setting) else found
+    return (
+        replace(found, theta=1.0, schedule=ONE_AT_A_TIME, used=used)
+        if overwrites(setting.schedule, setting.theta)
+        else found
+    )
 
 
 def typical(c: Penalty, used: Network, network: Network) -> float:
@@ -244,12 +258,6 @@ def typical(c: Penalty, used: Network, network: Network) -> float:
 
 def _same(one: Network, other: Network) -> bool:
     return one.n == other.n and np.array_equal(one.edges, other.edges)
-
-
-def _half_the_pads(setting: Setting) -> bool:
-    """Whether one pad of every edge is overwritten before it is read over encrypted channels
-    (theory: Encrypted channels)."""
-    return setting.schedule.one_at_a_time and setting.theta == 1
 
 
 def _name(schedule: Schedule) -> str:
@@ -265,15 +273,21 @@ def _largest_c(case: Case, variance: float, delta: float) -> float:
     assert isinstance(view, OpenView)
     view = replace(view, c=typical(view.c, view.talking, case.secrets.problem.network), overlay=None)
     assert isinstance(view.c, float)
+    many = overhearing(case.secrets, view.pads * variance) if view.at_once(variance) else None
+
+    def over(c: float) -> bool:
+        asked = replace(view, c=c)
+        found = None if many is None else many(asked.strength)
+        return bool((found or asked.leaks(variance)).excess.max() > delta)
+
     low, high = view.c, 2 * view.c
-    while high < LARGEST and replace(view, c=high).leaks(variance).excess.max() <= delta:
+    while high < LARGEST and not over(high):
         low, high = high, high * 4
     if high >= LARGEST:
         return math.inf
     while high > low * (1 + CLOSE):
         middle = math.sqrt(low * high)
-        over = replace(view, c=middle).leaks(variance).excess.max() > delta
-        low, high = (low, middle) if over else (middle, high)
+        low, high = (low, middle) if over(middle) else (middle, high)
     return low
 
 
@@ -294,92 +308,3 @@ def _large_enough(case: Case, t: int, delta: float) -> tuple[float, float]:
     grows -= rest
     variance = max(variance, (rest + case.setting.strength * grows) / share)
     return variance, math.sqrt((variance * share - rest) / grows / secrets.problem.network.m)
-
-
-def _worst_excess(case: Case, listening: Sequence[Adversary]) -> tuple[Callable[[float, Nodes], Array], bool]:
-    """The largest excess of a node, as a function of the variance and of who listens; it falls with the variance. And
-    whether it is exact, not a bound.
-
-    Over encrypted channels it depends on who happens to wake when, and a mask must do for all: no sequence shows more
-    than open channels do, and with one node awake at a time and ``theta = 1`` none shows more than half the
-    signal-to-noise ratio of these, since one pad of every edge is overwritten before it is read
-    (theory: Encrypted channels).
-    """
-    setting, secrets, exact = case.setting, case.secrets, True
-    everybody = np.ones(secrets.n, dtype=bool)
-    views: list[Any]
-    if case.channels == "encrypted" and setting.random:
-        how: dict[str, Any] = {"overlay": setting.overlay, "unread": _half_the_pads(setting)}
-        views = [OpenView(secrets, adversary.corrupt, everybody, 1.0, **how) for adversary in listening]
-    else:
-        found = [case.view(adversary) for adversary in listening]
-        exact = all(seen.guarantee == "exact" for seen in found)
-        views = [seen.view for seen in found]
-
-    def excess(variance: float, some: Nodes) -> Array:
-        if all(isinstance(view, OpenView) and view.is_stackable for view in views):
-            coalitions = [views[k].corrupt for k in some]
-            every = whole_transcripts(secrets, coalitions, views[0].pads * variance, views[0].strength)
-        else:
-            every = (views[k].leaks(variance) for k in some)
-        return np.array([np.nanmax(leaks.excess) for leaks in every])
-
-    return excess, exact
-
-
-def _safe(case: Case, delta: float) -> float:
-    """A first guess: ``sigma^2 = a^2 sigma_s^2 max [L^+]_ii / ((1 - 1/n) delta)``, for the whole network
-    (theory: Calibration)."""
-    L = case.secrets.problem.network.adjacency.toarray().astype(float)
-    L = np.diag(L.sum(axis=1)) - L
-    D = case.secrets.variances * np.max(np.abs(case.secrets.Q)) ** 2
-    return float(D.max() * np.linalg.pinv(L).diagonal().max() / ((1 - 1 / len(L)) * delta))
-
-
-def _smallest(
-    excess: Callable[[float, Nodes], Array], count: int, delta: float, guess: float
-) -> tuple[float, int, float]:
-    """Bisection on the coalition that is worst, until no other is worse there."""
-    everybody, safe = np.arange(count), guess
-    while (most := excess(safe, everybody)).max() > delta:
-        safe *= 4
-        if safe > LARGEST:
-            raise Unsupported(f"no mask was found: the excess stays at {most.max():.3g} nats.")
-    found, low = int(np.argmax(most)), 0.0
-    while True:
-        low, high = _bisect(excess, found, delta, low, safe)
-        rivals = np.flatnonzero((_at_most(most, safe / high) > delta) | (everybody == found))
-        there = excess(high, rivals)
-        now = int(np.argmax(there))
-        if there[now] <= delta:
-            return high, int(rivals[now]), float(there[now])
-        found, low = int(rivals[now]), high
-
-
-def _at_most(excess: Array, ratio: float) -> Array:
-    """The most that an excess can grow to under a mask smaller by ``ratio``.
-
-    With ``W(v)`` the share of the variance that is explained, ``v W(v)`` does not fall as ``v`` grows: it is
-    ``B'(A A'/v + N)^+ B``. For several entries the bound is largest where a single direction is explained. A little is
-    added for rounding.
-    """
-    share = -np.expm1(-2 * excess) * ratio * (1 + CLOSE)
-    with np.errstate(divide="ignore"):
-        return np.asarray(-0.5 * np.log1p(-np.minimum(share, 1.0)))
-
-
-def _bisect(
-    excess: Callable[[float, Nodes], Array], k: int, delta: float, low: float, high: float
-) -> tuple[float, float]:
-    only = np.array([k])
-    while low == 0.0:
-        if high < 1 / LARGEST:  # hardly any mask is needed
-            return low, high
-        if excess(high / 4, only)[0] > delta:
-            low = high / 4
-        else:
-            high /= 4
-    while high > low * (1 + CLOSE):
-        middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if excess(middle, only)[0] > delta else (low, middle)
-    return low, high

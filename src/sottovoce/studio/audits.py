@@ -17,9 +17,9 @@ from .plots import COLOURS
 from .scene import VARIANCES, Scene
 from .words import about, percent
 
-ENCRYPTED = 60  # parties over encrypted channels: exact ranks take minutes beyond
+ENCRYPTED = 160  # parties over encrypted channels: exact ranks take ten seconds, and more beyond
 EDGES = 12  # new ones that are suggested
-WORST = {1: 200, 2: 60, 3: 25}  # parties for which all coalitions of so many are tried
+WORST = {1: 200, 2: 100, 3: 40}  # parties for which all coalitions of so many are tried, in some seconds
 SCALE = ("#e3eef9", "#b5d4ee", "#7fb4df", "#4a92cb", "#1f6cb0", "#0b4a86")  # pale to dark, told apart without colour
 EPS = 2.0**-52  # of float64
 RANGE = (1e-6, 1.0)  # nats, from the palest to the darkest
@@ -85,9 +85,8 @@ def _quietly(ask: Any, scene: Scene, **how: Any) -> Any:
     c, theta = steps_of(scene)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SottovoceWarning)  # a small mask is what the page is asked about
-        return ask(
-            scene.problem, prior=scene.prior, schedule=schedule_of(scene), theta=theta, c=c, seed=scene.seed, **how
-        )
+        how |= {"prior": scene.prior, "schedule": schedule_of(scene), "seed": scene.seed, "progress": False}
+        return ask(scene.problem, theta=theta, c=c, **how)
 
 
 def rounding(scene: Scene) -> float:

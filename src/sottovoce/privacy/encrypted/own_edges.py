@@ -22,12 +22,14 @@ import numpy as np
 from ...costs.base import Array
 from ...pdmm.overlay import Overlay
 from ...pdmm.penalties import Penalty
+from ...pdmm.progress import tell
 from ...pdmm.schedules import Schedule
 from ..methods.closed_form import OpenView
 from ..methods.elimination import Elimination, Heard
 from ..methods.leaks import Leaks, Viewed
 from ..methods.secrets_and_prior import Secrets
 from ..methods.unseen_directions import Unseen
+from .behind_pads import BehindPads, is_even
 from .prime_field import PRIMES, Span, kernel
 from .run_modulo_prime import FieldRun
 
@@ -56,7 +58,9 @@ class Between:
         """
         high, low = self.high.leaks(variance), self.low.leaks(variance)
         pairs = [(getattr(low, name), getattr(high, name)) for name in ("leakage", "floor", "excess")]
-        if self.certain and not any((less > more + CHECK * (1 + more)).any() for less, more in pairs):
+        honest = np.setdiff1d(np.arange(self.low.secrets.n), list(self.low.corrupt))
+        # A number that is no number is wrong, too.
+        if self.certain and all((less <= more + CHECK * (1 + more))[honest].all() for less, more in pairs):
             return low
         leakage, floor, excess = (np.minimum(less, more) for less, more in pairs)
         return replace(high, least=Leaks(leakage, floor, excess, np.maximum(low.std, high.std)))
@@ -94,32 +98,30 @@ class EncryptedRun:
             run.play(iterations)
 
         def functionals() -> Array:
+            tell("once more, in floats")
             return loud(self, run.iteration)
 
         def learned(p: int) -> Span:
+            tell("once more, modulo another prime")
             twin = self.modulo(p)
             twin.play(run.iteration)
             return twin.learned
 
-        half = iterations is None and self.overwrites
+        half = iterations is None and overwrites(self.schedule, self.theta)
         return decided(self, run, settled, half, functionals, learned)
-
-    @property
-    def overwrites(self) -> bool:
-        """Whether the first wake on an edge replaces one of its pads before anybody has read it."""
-        return self.theta == 1 and self.schedule.one_at_a_time
 
     def play_out(self, run: FieldRun) -> bool:
         """Play until nothing new can come; whether that is certain."""
         network = run.problem.network
         a_round, most = self.schedule.round(network), run.opened(np.ones(network.n, dtype=bool))
-        if self.overwrites:
+        if overwrites(self.schedule, self.theta):
             most -= len(run.pads)
         at_once = self.schedule.mu(network) == 1
         wait, last = PATIENCE, 0
         for played in range(1, ROUNDS + 1):
             before = run.learned.rank
             run.play(a_round)
+            tell(f"{run.learned.rank:,} of {most:,} numbers that the coalition's edges may show")
             if run.learned.rank == most:
                 return True
             if run.learned.rank > before or not run.woken[run.honest].all():
@@ -127,10 +129,16 @@ class EncryptedRun:
             elif at_once:
                 return True  # one map moves the state: what it does not show at once it never shows
             elif played - last >= wait and not self.schedule.late:
-                if run.ever().rank == run.learned.rank:
+                if run.shown():
                     return True
                 wait, last = 2 * wait, played
         return False
+
+
+def overwrites(schedule: Schedule, theta: float) -> bool:
+    """Whether the first wake on an edge replaces one of its pads before anybody has read it
+    (theory: Encrypted channels)."""
+    return theta == 1 and schedule.one_at_a_time
 
 
 def decided(
@@ -163,11 +171,14 @@ def decided(
             return Viewed(high, HALF if high.unread else SAME, "exact")
 
     def bounds(directions: Array, certain: bool) -> Between:
-        factor = how.factor if correlated else None
-        low = Unseen(how.secrets, how.corrupt, run.directions(directions), run.woken, factor)
+        who = how.secrets, how.corrupt
+        if how.masked and not correlated and is_even(how.secrets):
+            low: Unseen = BehindPads(*who, run.against(directions), run.woken, edges=run.hidden)
+        else:
+            low = Unseen(*who, run.directions(directions), run.woken, how.factor if correlated else None)
         return Between(low, high, certain)
 
-    if settled and (simple := kernel(run.learned, *map(learned, PRIMES[1:]))) is not None:
+    if settled and (simple := kernel(run.learned, map(learned, PRIMES[1:]))) is not None:
         return Viewed(bounds(simple, True), UNSEEN, "exact")
     _, sizes, right = np.linalg.svd(functionals())
     taken = int((sizes > FAINT).sum())
@@ -181,12 +192,14 @@ def loud(how: EncryptedRun, iterations: int) -> Array:
     run = how.modulo(PRIMES[0])
     q, start = run.q.astype(np.float64), run.start.astype(np.float64)
     heard = Heard(run.problem, how.schedule, start, q, theta=how.theta, c=how.c, seed=how.seed)
-    found = np.zeros((0, q.shape[1]))
-    for _ in range(iterations):
+    found, count = [np.zeros((0, q.shape[1]))], 0
+    for played in range(1, iterations + 1):
         heard.advance(1)
         rows, y = heard.sent
         visible = run.seen[rows]
-        found = np.vstack([found, y[visible] - start[rows[visible]]])
-        if len(found) > 4 * q.shape[1]:
-            found = np.asarray(np.linalg.qr(found, mode="r"))
-    return found
+        found.append(y[visible])  # whose pads the coalition knows
+        count += len(found[-1])
+        if count > 4 * q.shape[1] or (played == iterations and count > q.shape[1]):
+            found = [np.asarray(np.linalg.qr(np.vstack(found), mode="r"))]
+            count = len(found[0])
+    return np.vstack(found)

@@ -7,6 +7,7 @@ lose rank, where the prime divides a minor: of the order of the number of unknow
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -15,11 +16,10 @@ import numpy.typing as npt
 
 from ...errors import Unsupported
 
-Residues = npt.NDArray[Any]  # int64
+Residues = npt.NDArray[Any]  # int64; where it says so uint32, which takes half the memory
 
-PRIMES = (2**31 - 1, 2**31 - 19, 2**31 - 61)  # products of two residues fit into 63 bits
-PIECE = 16  # bits of a factor: pieces of 16 bits times 31 bits add up exactly in float64 ...
-LONGEST = 2**6  # ... for this many terms
+PRIMES = (2**31 - 1, 2**31 - 19, 2**31 - 61)  # 2^31 less a little: so the kernels divide by none
+TOGETHER = 64  # rows that are taken in at a time
 SMALL = 10**6  # numerator and denominator up to which a fraction is recognised
 
 
@@ -49,20 +49,28 @@ def reciprocal(whole: int, p: int) -> int:
     return pow(whole, -1, p)
 
 
+def less(p: int) -> np.uint64:
+    """``d`` of ``p = 2^31 - d``, as the kernels have it."""
+    return np.uint64(2**31 - p)
+
+
 def product(a: Residues, b: Residues, p: int) -> Residues:
-    """``a @ b`` modulo ``p``, by exact products in float64."""
-    right, total = b.astype(np.float64), np.zeros((len(a), b.shape[1]))
-    for first in range(0, a.shape[1], LONGEST):
-        part = slice(first, first + LONGEST)
-        high, low = (piece.astype(np.float64) @ right[part] for piece in np.divmod(a[:, part], 2**PIECE))
-        total = _reduced(total + 2.0**PIECE * _reduced(high, p) + _reduced(low, p), p)
+    """``a @ b`` modulo ``p``."""
+    from ._field_kernels import subtract_product
+
+    total = np.zeros((len(a), b.shape[1]), dtype=np.uint32)
+    subtract_product(total, (-a % p).astype(np.uint32), b.astype(np.uint32), less(p))
     return total.astype(np.int64)
 
 
-def _reduced(whole: npt.NDArray[np.float64], p: int) -> npt.NDArray[np.float64]:
-    """Modulo ``p``, of whole numbers below ``2^53``: much faster than integers divide."""
-    rest = whole - p * np.floor(whole / p)
-    return np.asarray(np.where(rest < 0, rest + p, rest))  # the quotient may have been rounded up
+def dropped(rows: Residues, at: npt.NDArray[np.int64], new: Residues, p: int) -> Residues:
+    """``rows - rows[:, at] @ new``, which is 0 at the columns ``at``, without these; ``uint32``."""
+    from ._field_kernels import subtract_product
+
+    others = np.delete(np.arange(rows.shape[1]), at)
+    rest = np.ascontiguousarray(rows[:, others])
+    subtract_product(rest, np.ascontiguousarray(rows[:, at]), np.ascontiguousarray(new[:, others]), less(p))
+    return rest
 
 
 def inverse(matrix: Residues, p: int) -> Residues:
@@ -79,69 +87,103 @@ def inverse(matrix: Residues, p: int) -> Residues:
 
 
 class Span:
-    """The space that some rows span, as their reduced echelon form."""
+    """The space that some rows span, as their reduced echelon form: 1 at its own pivot and 0 at those of others, a row
+    is told by what it has at the columns that are ``free``, its tail (``uint32``)."""
 
     def __init__(self, width: int, p: int) -> None:
-        self.p = p
-        self.rows: Residues = np.zeros((0, width), dtype=np.int64)
+        self.p, self.width = p, width
         self.pivots: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.free: npt.NDArray[np.int64] = np.arange(width)
+        self.tails: Residues = np.zeros((0, width), dtype=np.uint32)
 
     @property
     def rank(self) -> int:
         return len(self.pivots)
 
+    @property
+    def rows(self) -> Residues:
+        """All of them, whole."""
+        rows = np.zeros((self.rank, self.width), dtype=np.int64)
+        rows[np.arange(self.rank), self.pivots] = 1
+        rows[:, self.free] = self.tails
+        return rows
+
     def without(self, vectors: Residues) -> Residues:
         """What of them is new, with zeros at the pivots."""
-        return (vectors - product(vectors[:, self.pivots], self.rows, self.p)) % self.p
+        whole = np.zeros_like(vectors)
+        whole[:, self.free] = self.left(vectors)
+        return whole
+
+    def left(self, vectors: Residues) -> Residues:
+        """The same, at the free columns alone."""
+        from ._field_kernels import subtract_product
+
+        residues = (vectors % self.p).astype(np.uint32)
+        rest = np.ascontiguousarray(residues[:, self.free])
+        subtract_product(rest, np.ascontiguousarray(residues[:, self.pivots]), self.tails, less(self.p))
+        return rest
 
     def add(self, vectors: Residues) -> Residues:
         """Take some vectors in; returns the rows that are new."""
-        p, rest = self.p, self.without(vectors)
-        fresh: list[Residues] = []
-        pivots: list[int] = []
-        while len(rest := rest[rest.any(axis=1)]):
-            row = rest[0]
-            at = int(np.argmax(row != 0))
-            row = row * pow(int(row[at]), -1, p) % p
-            rest = (rest[1:] - np.multiply.outer(rest[1:, at], row) % p) % p
-            fresh = [(other - other[at] * row % p) % p for other in fresh] + [row]
-            pivots.append(at)
-        new = np.array(fresh, dtype=np.int64).reshape(-1, self.rows.shape[1])
-        if pivots:
-            self.rows = np.vstack([(self.rows - product(self.rows[:, pivots], new, p)) % p, new])
-            self.pivots = np.concatenate([self.pivots, pivots])
-        return new
+        known = self.rank
+        for first in range(0, len(vectors), TOGETHER):
+            self.take(self.left(vectors[first : first + TOGETHER]))
+        return self.rows[known:]
+
+    def take(self, rest: Residues) -> tuple[Residues, npt.NDArray[np.int64]]:
+        """Take in what is ``left`` of some vectors; returns the new rows, and where their pivots are: both among the
+        columns that were free before."""
+        from ._field_kernels import echelon
+
+        new = rest.copy()
+        at = echelon(new, less(self.p))
+        new = new[: len(at)]
+        if len(at):
+            self.tails = np.vstack([dropped(self.tails, at, new, self.p), np.delete(new, at, axis=1)])
+            self.pivots = np.concatenate([self.pivots, self.free[at]])
+            self.free = np.delete(self.free, at)
+        return new, at
 
 
-def kernel(one: Span, two: Span, three: Span) -> npt.NDArray[np.float64] | None:
+def kernel(one: Span, others: Iterable[Span]) -> npt.NDArray[np.float64] | None:
     """The vectors that all rows of a space take to 0, as columns of simple fractions, if they are that.
 
-    The space is given modulo three primes: two give the fractions, and what is one by chance is none modulo the third.
+    The space is given modulo three primes: two give the fractions, and what is one by chance is none modulo the third,
+    which is asked for only where two give nothing but simple ones.
     """
-    spans, width = (one, two, three), one.rows.shape[1]
-    free = np.setdiff1d(np.arange(width), one.pivots)
-    if any(set(span.pivots) != set(one.pivots) for span in spans):
+    made = iter(others)
+    two = next(made)
+    if set(two.pivots) != set(one.pivots):
         return None
-    entries = np.stack([span.rows[np.argsort(span.pivots)][:, free].ravel() for span in spans])
-    values, place = np.unique(entries, axis=1, return_inverse=True)
-    simple = np.empty(values.shape[1])
-    for k, residues in enumerate(values.T.tolist()):
-        fraction = _fraction(residues, [span.p for span in spans])
+    pairs, place = np.unique(_told(one) << 31 | _told(two), return_inverse=True)
+    simple = np.empty((len(pairs), 2), dtype=np.int64)
+    for k, pair in enumerate(pairs.tolist()):
+        fraction = _fraction(pair >> 31, pair & (2**31 - 1), one.p, two.p)
         if fraction is None:
             return None
-        simple[k] = float(fraction)
-    columns = np.zeros((width, len(free)))
+        simple[k] = fraction
+    three = next(made)
+    if set(three.pivots) != set(one.pivots):
+        return None
+    above, below = simple[place].T
+    if ((above - below * _told(three)) % three.p).any():
+        return None
+    free = one.free
+    columns = np.zeros((one.width, len(free)))
     columns[free] = np.eye(len(free))
-    columns[np.sort(one.pivots)] = -simple[place.ravel()].reshape(one.rank, len(free))
+    columns[np.sort(one.pivots)] = -(above / below).reshape(one.rank, len(free))
     return columns
 
 
-def _fraction(residues: list[int], primes: list[int]) -> Fraction | None:
-    """The fraction of small numbers with these residues, by Euclid; None where there is none."""
-    (u, v, last), (p, q, r) = residues, primes
+def _told(span: Span) -> npt.NDArray[np.int64]:
+    """The tails in the order of their pivots, one after another."""
+    return span.tails[np.argsort(span.pivots)].astype(np.int64).ravel()
+
+
+def _fraction(u: int, v: int, p: int, q: int) -> tuple[int, int] | None:
+    """Numerator and denominator, both small, of the fraction with these residues modulo ``p`` and ``q``, by Euclid;
+    None where there is none."""
     a, b, s, t = p * q, (u + p * ((v - u) * pow(p, -1, q) % q)) % (p * q), 0, 1  # b = t x modulo p q
     while b > SMALL:
         a, b, s, t = b, a % b, t, s - (a // b) * t
-    if abs(t) > SMALL or (b - t * last) % r:
-        return None
-    return Fraction(b, t)
+    return None if abs(t) > SMALL else (b, t)

@@ -8,10 +8,12 @@ an edge without messages the difference of its pads is never used either: there 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from ...pdmm.overlay import Overlay, over
 from ...pdmm.penalties import Penalty
@@ -19,16 +21,20 @@ from ...pdmm.reference import Reference
 from ...pdmm.schedules import Schedule, key_of
 from ...pdmm.settings import Settings
 from ..methods.secrets_and_prior import Secrets
-from .prime_field import Residues, Span, inverse, product, residue
+from .ahead import Ahead
+from .prime_field import TOGETHER, Residues, Span, dropped, inverse, less, product, residue
 
 Rows = npt.NDArray[np.integer[Any]]
 
-TOGETHER = 64  # iterations after which what was heard is looked at
+WAKES = 16  # of one node each, before it is asked how much was heard
 
 
 class FieldRun(Reference):
     """A run whose ``z`` has a column per unknown: ``q`` of the honest nodes, and the pads ``z_{i|j}(0)``, ``i > j``, of
     edges between them. And what the coalition ``learned`` on its own edges.
+
+    What is known drops out: ``z`` and ``q`` are kept modulo what was learned, at its free columns alone. So what is new
+    in a message is seen at once, and a run that has shown nearly all takes hardly any time.
 
     ``masked`` is whether there are pads at all; without them ``q`` alone is unknown.
     """
@@ -74,7 +80,7 @@ class FieldRun(Reference):
         own = network.holders < network.indices
         of_half_edge = np.empty(2 * network.m, dtype=np.int64)
         of_half_edge[own] = of_half_edge[network.twin[own]] = each
-        self.twice_c = np.repeat(2 * of_half_edge % p, w)[:, None]  # along z
+        self.twice_c = np.repeat(2 * of_half_edge % p, w)  # along z
         self.weight = residue(theta, p)
         Q = secrets.Q if secrets.Q.ndim == 3 else secrets.Q[:, None, None]
         residues = np.array([[[residue(v, p) for v in row] for row in block] for block in Q.tolist()], dtype=np.int64)
@@ -85,8 +91,10 @@ class FieldRun(Reference):
                 for block, rho in zip(residues, penalties, strict=True)
             ]
         )  # (Q_i + c d_i)^{-1}
+        self._z: Residues = start.astype(np.uint32)
+        self._q: Residues = self.q.astype(np.uint32)
         self.learned = Span(unknowns, p)
-        self.heard: list[Residues] = []  # since the last time
+        self.heard: list[Residues] = []  # since the last time, at the free columns
 
     def directions(self, seen: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Columns over the unknowns of the field as columns over all of ``(q, z(0))``, and those that nobody sees: an
@@ -109,6 +117,21 @@ class FieldRun(Reference):
             differences[N + ends, np.arange(len(silent))] = sign
         return np.asarray(np.linalg.qr(found / np.linalg.norm(found, axis=0))[0])
 
+    def against(self, seen: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Such columns over ``q``, and over the pads ``z_{i|j}``, ``i > j``, with which the other pad of the edge moves
+        against them: an orthonormal basis. What ``hidden`` has is left out."""
+        rows = self.whole.C[self.place[self.pads]] + self.whole.C[self.whole.P[self.place[self.pads]]]
+        q, pads = np.zeros((len(self.q), seen.shape[1])), seen[len(self.own) :]
+        q[self.own] = seen[: len(self.own)]
+        found = np.vstack([q + rows.T @ pads / 2, pads / np.sqrt(2)])
+        return np.asarray(np.linalg.qr(found / np.linalg.norm(found, axis=0))[0])
+
+    @property
+    def hidden(self) -> sparse.csr_array[Any]:
+        """What moves of ``q``, but for the sign, when both pads of an edge between honest nodes move by 1."""
+        one = np.concatenate([self.place[self.pads], self.silent])
+        return sparse.csr_array((self.whole.C[one] + self.whole.C[self.whole.P[one]]).T)
+
     @property
     def place(self) -> Rows:
         """Of each entry of ``z``, where it is among those of the whole network."""
@@ -130,108 +153,113 @@ class FieldRun(Reference):
         x = sum(inverses[:, :, k, None] * blocks[:, k, None, :] % self.p for k in range(self.width))
         return np.asarray(-x % self.p).reshape(g.shape)
 
+    def said(self, z: Residues, q: Residues, nodes: Rows) -> Residues:
+        """``y`` of all that these nodes hold, which they send: one row after another."""
+        from ._field_kernels import speak
+
+        indptr = self.problem.network.indptr
+        y = np.empty((int(self.problem.network.degrees[nodes].sum()) * self.width, z.shape[1]), dtype=np.uint32)
+        speak(z, q, nodes, indptr, self.signs, self._steps, self._inverses, less(self.p), y)
+        return y
+
+    @cached_property
+    def _steps(self) -> Residues:
+        return np.asarray(self.signs * self.twice_c % self.p)
+
+    @cached_property
+    def _inverses(self) -> Residues:
+        return np.asarray(-self.inverse % self.p)
+
     def compute(self, i: int) -> tuple[Rows, Residues]:
-        network, w = self.problem.network, self.width
-        held = slice(network.indptr[i] * w, network.indptr[i + 1] * w)
-        own = slice(i * w, (i + 1) * w)
-        signs = self.signs[held]
-        z = (signs[:, None] * self._z[held]).reshape(-1, w, self._z.shape[1])
-        x = self.fresh((self.q[own] + z.sum(axis=0)) % self.p, self.inverse[i : i + 1])
-        y = (self._z[held] + self.twice_c[held] * (signs[:, None] * np.tile(x, (len(z), 1)) % self.p)) % self.p
+        indptr, w = self.problem.network.indptr, self.width
+        rows = self.P[indptr[i] * w : indptr[i + 1] * w]
+        y = self.said(self._z, self._q, np.array([i]))
         self.woken[i] = True
-        self.hear(self.P[held], y)
-        return self.P[held], y
+        self.hear(rows, y)
+        return rows, y
+
+    def wake_one(self, i: int) -> None:
+        self.write(*self.compute(i))
 
     def wake_many(self, active: npt.NDArray[np.bool_] | None, arrived: npt.NDArray[np.bool_] | None) -> None:
-        network, z = self.problem.network, self._z
-        x = self.fresh((self.q + self.A.T @ z) % self.p, self.inverse)
-        y = ((z + self.twice_c * (self.A @ x % self.p)) % self.p)[self.P]
-        new = self.mixed(z, y)
-        if arrived is not None:
-            new = np.where(np.repeat(arrived, self.width)[:, None], new, z)
-        self._z = new
+        network = self.problem.network
+        y = self.said(self._z, self._q, np.arange(network.n))  # in row h what is written into P[h]
+        into = np.arange(len(y)) if arrived is None else np.flatnonzero(np.repeat(arrived, self.width))
+        self.write(into, y[self.P[into]])
         awake = np.ones(network.n, dtype=bool) if active is None else active
         self.woken |= awake
-        rows = np.flatnonzero(np.repeat(awake[network.indices], self.width))
-        self.hear(rows, y[rows])
+        rows = np.flatnonzero(np.repeat(awake[network.indices], self.width) & self.seen)
+        self.hear(rows, y[self.P[rows]])
 
     def mixed(self, z: Residues, y: Residues) -> Residues:
+        """Of few rows: late messages, and those of a recorded run."""
+        z, y = z.astype(np.int64), y.astype(np.int64)
         return np.asarray(((1 - self.weight) % self.p * z % self.p + self.weight * y % self.p) % self.p)
+
+    def write(self, rows: Rows, y: Residues) -> None:
+        """``z <- (1 - theta) z + theta y`` in these rows."""
+        from ._field_kernels import mix
+
+        mix(self._z, rows, y, np.uint64((1 - self.weight) % self.p), np.uint64(self.weight), less(self.p))
 
     # What is seen
 
     def hear(self, rows: Rows, y: Residues) -> None:
-        """Keep what the coalition's edges carry."""
+        """Keep what the coalition's edges carry, whose pads it knows."""
         visible = self.seen[rows]
         if visible.any():
-            self.heard.append((y[visible] - self.start[rows[visible]]) % self.p)
+            self.heard.append(y[visible])
 
     def play(self, iterations: int) -> None:
         """Advance, and learn from what was heard: many functionals at a time."""
-        for first in range(0, iterations, TOGETHER):
-            self.advance(min(TOGETHER, iterations - first))
-            if self.heard:
-                self.learned.add(np.vstack(self.heard))
-            self.heard = []
+        at_a_time = WAKES if self.schedule.one_at_a_time else 1
+        for first in range(0, iterations, at_a_time):
+            self.advance(min(at_a_time, iterations - first))
+            if sum(map(len, self.heard)) >= TOGETHER:
+                self.learn()
+        self.learn()
+
+    def learn(self) -> None:
+        """Take in what was heard, and drop from all that is under way what is known now."""
+        if not self.heard:
+            return
+        rest, self.heard = np.vstack(self.heard), []
+        while len(rest):
+            new, at = self.learned.take(rest[:TOGETHER])
+            rest = rest[TOGETHER:]
+            if len(at):
+                rest, self._z, self._q = (dropped(rows, at, new, self.p) for rows in (rest, self._z, self._q))
+                for k, messages in self.pending.items():
+                    self.pending[k] = [(h, rows, dropped(y, at, new, self.p), sent) for h, rows, y, sent in messages]
 
     def opened(self, woken: npt.NDArray[np.bool_]) -> int:
         """The rank of what open channels show once these nodes have woken: of the first message of each on every edge.
 
         (``D = z - z(0)`` is public, so the change of ``x_i`` from wake to wake is.)
         """
-        z, heard, was = self._z, self.heard, self.woken
-        self._z, self.heard, self.woken = self.start, [], was.copy()
-        first = [self.compute(int(i)) for i in np.flatnonzero(woken & self.honest)]
-        self._z, self.heard, self.woken = z, heard, was
+        nodes = np.flatnonzero(woken & self.honest)
+        first = self.said(self.start.astype(np.uint32), self.q.astype(np.uint32), nodes)
+        senders = np.repeat(self.problem.network.holders, self.width)
         span = Span(self.start.shape[1], self.p)
-        for rows, y in first:
-            span.add((y - self.start[rows]) % self.p)
+        span.add(first - self.start[self.P[np.isin(senders, nodes)]])
         return span.rank
 
-    def ever(self) -> Span:
-        """What the coalition has learned, and all that it could ever learn of the present state.
+    def shown(self) -> bool:
+        """Whether the coalition has learned all that it could ever learn of the present state.
 
         The state ``(q, z)`` of the honest nodes moves by ``I + E_b``, ``b`` running through the sets of entries that
         the schedule may update together. Of its functionals those of ``x_i`` next to the coalition are seen; what they
-        show in the long run is the smallest space with them that no ``E_b`` leaves.
+        show in the long run is the smallest space with them that no ``E_b`` leaves (``Ahead``): whether it is 0 modulo
+        what was learned.
         """
-        p, w, network = self.p, self.width, self.problem.network
-        own, between = self.own, self.between
-        C = self.A[between][:, own]
-        back = np.full(len(self.P), -1)
-        back[between] = np.arange(len(between))
-        swapped = back[self.P[between]]
-        node = np.repeat(np.arange(len(own) // w), w)  # the honest node of an entry of x
-        inverses = self.inverse[self.honest]
-        writer = node[np.searchsorted(own, np.repeat(network.indices, w)[between] * w)]  # of an entry of z
-        together = np.arange(len(between)) // w if self.schedule.loses else writer
-        twice_c = self.twice_c[between]
-        blocks = [np.flatnonzero(together == b) for b in np.unique(together)]
+        p, ahead = self.p, self.ahead
+        known = np.vstack([self._q[self.own], self._z[self.between]])
+        if product(ahead.first, known, p).any():
+            return False
+        y = self.said(self._z, self._q, np.arange(self.problem.network.n))
+        change = (y[self.P[self.between]].astype(np.int64) - self._z[self.between]) % p  # E_b z / theta, for all b
+        return not any(product(rows, change[block], p).any() for block, rows in ahead.blocks)
 
-        def moved(functionals: Residues, block: npt.NDArray[np.int64]) -> Residues:
-            """``v E_b / theta``: an entry ``(j|i)`` becomes ``z_{i|j} + 2 c A_ij x_i - z_{j|i}``."""
-            v = functionals[:, len(own) + block]
-            result = np.zeros_like(functionals)
-            np.add.at(result.T, len(own) + swapped[block], v.T)
-            result[:, len(own) + block] -= v
-            written = swapped[block]
-            in_x = C[written].T @ (twice_c[written] * v.T % p) % p  # (own, functionals)
-            in_g = self.fresh(in_x, inverses)  # the inverses are symmetric
-            result[:, : len(own)] += in_g.T
-            result[:, len(own) :] += (C @ in_g).T
-            return result % p
-
-        adjacent = network.adjacency.astype(np.int64) @ ~self.honest > 0
-        near = np.flatnonzero(np.repeat(adjacent[self.honest], w))
-        future = Span(len(own) + len(between), p)
-        first = np.zeros((len(near), len(own) + len(between)), dtype=np.int64)
-        first[np.arange(len(near)), near] = 1
-        first[:, len(own) :] = C[:, near].T.toarray()
-        new = future.add(first % p)
-        while len(new):
-            found = [moved(new, block) for block in blocks]
-            new = np.vstack([future.add(rows) for rows in found])
-        both = Span(self.start.shape[1], p)
-        both.add(self.learned.rows)
-        both.add(product(future.rows, np.vstack([self.q[own], self._z[between]]), p))
-        return both
+    @cached_property
+    def ahead(self) -> Ahead:
+        return Ahead.of(self)

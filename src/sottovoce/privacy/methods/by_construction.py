@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import Unsupported
 from ..adversary import Adversary
 from .leaks import Answer, Guarantee, Leaks, leaks
-from .posterior import Posterior, condition, diagonal_blocks
+from .posterior import Posterior, blocks, conditioned, diagonal_blocks
 from .secrets_and_prior import Secrets
 
 if TYPE_CHECKING:
@@ -70,12 +70,11 @@ class SumsOnly:
         """Whatever the size of the pads."""
         answer, width = self.answer, self.case.secrets.width
         spoken = self.spoken(answer)
-        given = diagonal_blocks(answer.given, width)
+        given = answer.given
         left = Posterior(given, given, np.zeros_like(given))
         before = diagonal_blocks(answer.K, width)
-        shown = condition(answer.K, answer.sums[np.repeat(spoken, width).astype(bool)])
-        after = diagonal_blocks(shown, width)
-        seen = Posterior(before, after, before - after)
+        shown, told_by = conditioned(answer.root, answer.sums[np.repeat(spoken, width).astype(bool)])
+        seen = Posterior(before, blocks(shown, width), blocks(told_by, width))
         told = self.case.published and not self.adversary.corrupt
         heard = self.case.woken()
         return leaks(answer, answer.honest, seen, left, complete=all(spoken), heard=heard, told=told)

@@ -26,7 +26,7 @@ from ..answers.indistinguishable import told_apart
 from ..answers.report import Report
 from ..encrypted.own_edges import EncryptedRun
 from ..seen import Seen, Snapshot, settled
-from .closed_form import OpenView
+from .closed_form import DENSE, OpenView
 from .correlated_pads import CorrelatedPads
 from .in_order import Question, view_of
 from .leaks import Guarantee, Leaks, Viewed
@@ -35,7 +35,6 @@ from .secrets_and_prior import GIVEN, Prior, Secrets
 MethodName = Literal["auto", "closed form", "elimination"]
 
 ONE_SEQUENCE = ", for one activation sequence"
-DENSE = 3_000  # entries of secrets up to which all nodes are done at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +219,9 @@ class Case:
             }
             if kind := next((kind for kind, asked in too_many.items() if asked), ""):
                 raise Unsupported(f"{n:,} nodes are too many for {kind}; at most {DENSE:,} numbers are done at once.")
-            chosen = np.setdiff1d(np.arange(n), list(adversary.corrupt))
+            view = self.view(adversary).view
+            if not (isinstance(view, OpenView) and view.at_once(self.variance)):
+                chosen = np.setdiff1d(np.arange(n), list(adversary.corrupt))
         leaks, method, guarantee = self.leaks(adversary, chosen)
         return self.assemble(leaks, method, guarantee, adversary)
 

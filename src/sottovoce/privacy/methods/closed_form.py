@@ -24,7 +24,7 @@ stays that over all edges of the network, since pads lie on all (theory: Fewer m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,16 @@ from ...network import Network
 from ...pdmm.overlay import Overlay
 from ...pdmm.penalties import Penalty, squares
 from ..adversary import Nodes, groups, honest_components
+from .given_sums import diagonal_work
 from .leaks import Answer, Leaks, leaks
-from .many_coalitions import whole_transcripts
-from .posterior import Posterior, diagonal_blocks, observe
+from .many_coalitions import LARGE, all_nodes, whole_transcripts
+from .posterior import Posterior, blocks, conditioned, diagonal_blocks, observe
+from .removed_coalitions import keeps_digits
 from .secrets_and_prior import Secrets, entries
 from .sparse_estimators import estimators_of
 
+DENSE = 3_000  # entries of secrets up to which all nodes are done by dense matrices
+INVERSES = 3e12  # multiplications that the diagonals of inverses may take: about a minute
 BLOCK = 32  # nodes of a large network that are done together
 
 
@@ -59,12 +63,21 @@ class OpenView:
 
     def leaks(self, variance: float, nodes: Nodes | None = None) -> Leaks:
         """For pads of this variance (divided by the number of runs): all nodes, or the chosen ones by sparse solves."""
+        v, everybody = self.pads * variance, np.flatnonzero(self.honest)
         if nodes is not None:
-            return _sparse(self, self.pads * variance, nodes)
+            return _sparse(self, v, nodes)
         if not self.is_stackable:
-            return _dense(self, self.pads * variance)
-        (found,) = whole_transcripts(self.secrets, [self.corrupt], self.pads * variance, self.strength)
-        return found
+            return _dense(self, v)
+        found = all_nodes(self.secrets, self.corrupt, v, self.strength) if self.at_once(variance) else None
+        if found is None and self.secrets.n > DENSE:
+            return _sparse(self, v, everybody)
+        return found or next(whole_transcripts(self.secrets, [self.corrupt], v, self.strength))
+
+    def at_once(self, variance: float) -> bool:
+        """Whether all nodes of a large network are had from diagonals of inverses."""
+        if not self.is_stackable or self.secrets.n < LARGE or not keeps_digits(self.secrets, self.pads * variance):
+            return False
+        return diagonal_work(self.secrets.problem.network.adjacency) <= INVERSES
 
     @property
     def pads(self) -> float:
@@ -135,21 +148,19 @@ def _dense(view: OpenView, variance: float) -> Leaks:
         inside = entries(np.searchsorted(F, nodes), w)
         Q_K = np.vstack([Q_F[np.ix_(rows, rows)] for rows in inside.reshape(-1, w)])
         N[np.ix_(inside, inside)] += (variance / 2) * scale * (Q_K @ Q_K.T)
-    # Where all of a group has woken, 1'Y is the sum over it: a constant, once the answer is known. To an eavesdropper
-    # it is the sum and the shift, which stays unknown.
-    regular = np.zeros_like(N)
-    size = float(np.trace(N) + np.trace(A @ answer.K @ A.T)) / max(1, len(N))
-    for group in answer.groups:
-        if view.woken[group].all() and (view.corrupt or not variance):
-            rows = entries(np.searchsorted(F, group), w)
-            regular[np.ix_(rows, rows)] += size * np.kron(np.ones((len(group), len(group))), np.eye(w))
-    left = observe(answer.given, A, N, w, regular)
-    if view.complete and view.corrupt and variance > np.diag(A @ answer.K @ A.T).max(initial=0.0):
-        # The view holds the answer, so both leave the same; apart from it, the mask would drown the answer in rounding.
-        before = diagonal_blocks(answer.K, w)
-        seen = Posterior(before, left.after, before - left.after)
-    else:
-        seen = observe(answer.K, A, N, w)
+    # Where all of a group has woken, 1'Y is the sum over it, without a mask. It is taken as that, as the mask would
+    # drown it in rounding, and the largest of the group then has nothing to add. To an eavesdropper 1'Y is the sum and
+    # the shift, which stays unknown.
+    plain = bool(view.corrupt) or not variance
+    held = np.array([plain and view.woken[group].all() for group in answer.groups], dtype=bool)
+    sizes = np.diag(A @ answer.K @ A.T).reshape(-1, w).sum(axis=1)
+    places = [np.searchsorted(F, group) for group, known in zip(answer.groups, held, strict=True) if known]
+    rest = entries(np.setdiff1d(np.arange(len(F)), [own[np.argmax(sizes[own])] for own in places]), w)
+    A, N = A[rest], N[np.ix_(rest, rest)]
+    left = replace(observe(answer.root_given, A, N, w), before=answer.given)
+    root, told_by = conditioned(answer.root, answer.sums[np.repeat(held, w)])
+    besides = left if held.all() and len(held) else observe(root, A, N, w)
+    seen = Posterior(diagonal_blocks(answer.K, w), besides.after, besides.gained + blocks(told_by, w))
     told = view.public and not view.corrupt
     return leaks(answer, answer.honest, seen, left, complete=view.complete, heard=view.woken, told=told)
 

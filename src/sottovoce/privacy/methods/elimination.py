@@ -103,7 +103,7 @@ class Elimination(Heard):
             )
             under_way, self.pending = self.pending, defaultdict(list)  # a new one, as copies of this view share the old
             for k, messages in under_way.items():
-                self.pending[k] = [(rows, _without_first(y, mirror), sent) for rows, y, sent in messages]
+                self.pending[k] = [(h, rows, _without_first(y, mirror), sent) for h, rows, y, sent in messages]
 
     def told(self, functional: Array) -> Array:
         """Learn one functional of ``(q, z(0))``, such as a recorded message; returns the direction that it measures, 0

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .case import Case
 
 UNKNOWNS = 1_200  # secrets and pads up to which the elimination takes seconds
+OWN_EDGES = 6_000, 400  # secrets and pads, and nodes, up to which ranks over encrypted channels do
 SWEEP = 1_000  # rounds in which every node must have woken
 MORE = "closed form of open channels, which show more"
 
@@ -75,6 +76,12 @@ class Question:
         """Numbers of secrets and pads."""
         problem = self.case.secrets.problem
         return int(problem.rows[-1]) + int(problem.columns[-1])
+
+    @property
+    def own_edges(self) -> bool:
+        """Whether a coalition sees its own edges, and what they show is decided modulo a prime, with independent pads
+        or none. (With others what open channels show is eliminated besides.)"""
+        return not self.sees_all and (self.factor is None or not self.factor.shape[1])
 
     @property
     def in_a_subspace(self) -> bool:
@@ -164,16 +171,21 @@ class OpenBound:
     """More unknowns than can be eliminated: what open channels would show is a bound."""
 
     def applies(self, asked: Question) -> bool:
+        if asked.own_edges:
+            return asked.unknowns > OWN_EDGES[0] or asked.case.secrets.n > OWN_EDGES[1]
         return asked.unknowns > UNKNOWNS
 
     def view(self, asked: Question) -> Viewed:
         case, secrets = asked.case, asked.case.secrets
+        most = f"{OWN_EDGES[0]:,} of {OWN_EDGES[1]:,} parties" if asked.own_edges else f"{UNKNOWNS:,}"
+        told = f"{asked.unknowns:,} secrets and pads of {secrets.n:,} parties are too many to eliminate; at most {most}"
         correlated = isinstance(case.mask, CorrelatedPads) and case.variance > 0
         if correlated or case.method == "elimination":
-            raise Unsupported(f"{asked.unknowns:,} secrets and pads are too many to eliminate; at most {UNKNOWNS:,}.")
+            raise Unsupported(f"{told}.")
         c = 1.0 if asked.corrupt else case.setting.c
         everybody, overlay = np.ones(secrets.n, dtype=bool), case.setting.overlay
-        return Viewed(OpenView(secrets, asked.corrupt, everybody, c, overlay=overlay), MORE, "upper bound")
+        view = OpenView(secrets, asked.corrupt, everybody, c, overlay=overlay)
+        return Viewed(view, f"{MORE} ({told})", "upper bound")
 
 
 class OwnEdges:

@@ -16,11 +16,12 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy import linalg
 
 from ...costs.base import Array
 from ..adversary import Nodes, honest_components
 from .behind_noise import BehindNoise
-from .posterior import Posterior, condition, diagonal_blocks
+from .posterior import Posterior, blocks, conditioned, diagonal_blocks, too_far_apart
 from .secrets_and_prior import Secrets, entries
 
 Guarantee = Literal["exact", "between", "upper bound", "none"]
@@ -96,14 +97,30 @@ class Answer:
     @cached_property
     def K(self) -> Array:
         """``Cov(S_honest | S_corrupt)``: a prior may couple them."""
-        prior, w = self.secrets.covariance(), self.secrets.width
-        own, known = entries(self.honest, w), entries(sorted(self.corrupt), w)
-        return condition(prior, np.eye(len(prior))[known])[np.ix_(own, own)]
+        if self.secrets.K.ndim == 1:
+            return np.diag(self.secrets.K[self.honest])
+        return np.asarray(self.root @ self.root.T)
 
     @cached_property
+    def root(self) -> Array:
+        """``root root' = Cov(S_honest | S_corrupt)``."""
+        prior, w = self.secrets.K, self.secrets.width
+        if prior.ndim == 1:
+            return np.diag(np.sqrt(prior[self.honest]))
+        known = w * len(self.corrupt)
+        order = np.concatenate([entries(sorted(self.corrupt), w), entries(self.honest, w)])
+        return np.asarray(linalg.cholesky(prior[np.ix_(order, order)], lower=True)[known:, known:])
+
+    @cached_property
+    def root_given(self) -> Array:
+        """``root_given root_given' = Cov(S_honest | answer)``."""
+        return conditioned(self.root, self.sums)[0]
+
+    @property
     def given(self) -> Array:
-        """``Cov(S_honest | answer)``."""
-        return condition(self.K, self.sums)
+        """The blocks of ``Cov(S_honest | answer)``, one for every honest node."""
+        w = self.secrets.width
+        return blocks(self.root_given, w) if self.groups else diagonal_blocks(self.K, w)
 
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
@@ -177,6 +194,8 @@ def informations(
     leakage = np.where(held & small, floor + excess, leakage)
     rest = np.where(np.isinf(leakage), np.inf, leakage - np.where(np.isinf(floor), 0.0, floor))
     excess = np.where(held & ~small, rest, excess)
+    if np.isnan([leakage, floor, excess]).any():  # no verdict may take it for nothing
+        raise too_far_apart()
     after = of_secret(left if told else seen).after
     std = np.sqrt(np.maximum(np.diagonal(after, axis1=-2, axis2=-1), 0))
     return Leaks(leakage, floor, excess, np.where(np.isinf(leakage)[..., None], 0.0, std))

@@ -46,25 +46,22 @@ def _shares(whole: Array, part: Array) -> Array:
     return np.asarray(np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, -2, -1))))
 
 
-def observe(
-    K: Array, A: Array, N: Array, width: int, regular: Array | None = None, wanted: slice = slice(None)
-) -> Posterior:
-    """The posterior of ``S ~ N(., K)`` given ``Y = A S + N(0, N)``, for every block of ``width`` of the wanted entries.
-
-    ``regular`` makes ``M = A K A' + N`` regular where it must be; it may only act on directions of ``Y`` that are
-    constant, where it changes nothing.
-    """
-    AK = A @ K
-    M = AK @ A.T + N
+def observe(root: Array, A: Array, N: Array, width: int, wanted: slice = slice(None)) -> Posterior:
+    """The posterior of ``S ~ N(., root root')`` given ``Y = A S + N(0, N)``, for every block of ``width`` of the wanted
+    entries. No entry of ``Y`` may be a function of the others."""
+    from_root, own = A @ root, root[wanted].T
+    M = from_root @ from_root.T + N
+    sizes = np.sqrt(np.diag(M))  # entries of Y may differ by decades
     # The best estimator of S is gain'Y.
     try:
-        gain = linalg.solve(M if regular is None else M + regular, AK[:, wanted], assume_a="pos")
+        scaled = linalg.solve(M / np.multiply.outer(sizes, sizes), from_root @ own / sizes[:, None], assume_a="pos")
     except np.linalg.LinAlgError:
         raise too_far_apart() from None
-    error = np.eye(len(K))[:, wanted] - A.T @ gain
+    gain = scaled / sizes[:, None]
+    error = own - from_root.T @ gain
     # Joseph's form, a sum of squares: exact in the limit where (before - gained) would cancel.
-    after = _blocks(error, K @ error, width) + _blocks(gain, N @ gain, width)
-    return Posterior(diagonal_blocks(K, width)[_nodes(wanted, width)], after, _blocks(AK[:, wanted], gain, width))
+    after = _blocks(error, error, width) + _blocks(gain, N @ gain, width)
+    return Posterior(blocks(root[wanted], width), after, _blocks(from_root @ own, gain, width))
 
 
 def too_far_apart() -> Unsupported:
@@ -74,8 +71,9 @@ def too_far_apart() -> Unsupported:
     )
 
 
-def _nodes(wanted: slice, width: int) -> slice:
-    return wanted if wanted == slice(None) else slice(wanted.start // width, wanted.stop // width)
+def blocks(root: Array, width: int) -> Array:
+    """The ``(width, width)`` blocks on the diagonal of ``root root'``."""
+    return _blocks(root.T, root.T, width)
 
 
 def _blocks(left: Array, right: Array, width: int) -> Array:
@@ -92,10 +90,22 @@ def diagonal_blocks(K: Array, width: int) -> Array:
     return np.asarray(K[at[:, :, None], at[:, None, :]])
 
 
-def condition(K: Array, B: Array) -> Array:
-    """The covariance of ``S`` given ``B S`` exactly, for ``B`` of full row rank."""
-    if not len(B):
-        return K
-    BK = B @ K
-    left = K - BK.T @ linalg.solve(BK @ B.T, BK, assume_a="pos")
-    return np.asarray((left + left.T) / 2)
+def conditioned(root: Array, functionals: Array) -> tuple[Array, Array]:
+    """A root of the covariance of ``S ~ N(., root root')`` given ``functionals @ S``, which are independent, and the
+    columns ``a`` by whose ``a a'`` the covariance falls.
+
+    Every functional is turned into the column that it measures most, and that column goes. So what is left of an entry
+    that nearly is the functional keeps its digits, and where columns do not meet, none is touched.
+    """
+    root, explained = root.copy(), np.zeros((len(root), len(functionals)))
+    for functional, column in zip(functionals, explained.T, strict=True):
+        rows = np.flatnonzero(functional)
+        y = functional[rows] @ root[rows]
+        at = np.flatnonzero(y)
+        mirror = y[at] / np.linalg.norm(y[at])
+        first = int(np.argmax(np.abs(mirror)))
+        column[:] = root[:, at] @ mirror
+        mirror[first] += np.copysign(1.0, mirror[first])
+        root[:, at] -= np.multiply.outer(root[:, at] @ (mirror / abs(mirror[first])), mirror)
+        root[:, at[first]] = 0.0
+    return root, explained

@@ -20,6 +20,7 @@ from ...pdmm.problem import Problem
 from .behind_noise import BehindNoise, behind
 
 CONTRAST = 1e5  # between curvatures: what an answer leaves of a variance falls as its inverse square
+SPREAD = 1e20  # between variances of independent secrets: up to there leaks are right to 1e-8 nats
 SIZES = 1e-100, 1e100  # of a variance: outside, squares leave the range of float64
 LARGER = 4  # times the variance of a prior: data of a larger mean square do not look like it
 
@@ -156,6 +157,11 @@ def secrets_of(problem: Problem, prior: npt.ArrayLike = 1.0) -> Secrets:
         raise Unsupported(
             f"curvatures from {smallest.min():.3g} to {largest.max():.3g}: one node dominates the sum so much that "
             "float64 cannot tell what is left of the others. Bring the costs to one scale."
+        )
+    if K.ndim == 1 and K.max() > SPREAD * K.min():
+        raise Unsupported(
+            f"variances from {K.min():.3g} to {K.max():.3g} are more than {SPREAD:.0e} apart: float64 cannot tell what "
+            "is left of the small ones. Bring the secrets to one scale."
         )
     if form.Q.ndim == 1 and len(K) == n:
         return Secrets(Problem(problem.network, Quadratic.many(form.Q, np.zeros((n, 1)))), form.Q, K, d)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from scipy import linalg
 
 from ...errors import InvalidInput
 from ...pdmm.overlay import Overlay, unfolded
@@ -11,7 +14,7 @@ from ...pdmm.schedules import Schedule
 from ..moments.exact_moments import LinearRun, play
 from ..moments.information import honest_rows
 from .leaks import Answer, Leaks, leaks
-from .posterior import Posterior, observe
+from .posterior import Posterior, diagonal_blocks, observe
 from .secrets_and_prior import Secrets
 
 
@@ -58,14 +61,16 @@ class SnapshotView:
         answer, w = self.answer, self.answer.secrets.width
         own = np.repeat(np.isin(np.arange(answer.secrets.n), answer.honest), w)
         prior, seen, left = answer.secrets.covariance(), [], []
+        root = linalg.cholesky(prior, lower=True)
         for at, (i, (from_z, from_s)) in enumerate(zip(answer.honest, self.maps, strict=True)):
             noise = variance * from_z @ from_z.T
             # The metric knows nothing but Y_i: all other secrets and pads are noise, those of corrupt nodes too.
-            seen.append(observe(prior, from_s, noise, w, wanted=slice(i * w, (i + 1) * w)))
-            regular = np.eye(w) * np.finfo(float).tiny  # a node alone: its Y is known with the answer
-            left.append(observe(answer.given, from_s[:, own], noise, w, regular, slice(at * w, (at + 1) * w)))
+            seen.append(observe(root, from_s, noise, w, wanted=slice(i * w, (i + 1) * w)))
+            noise += np.eye(w) * np.finfo(float).tiny  # a node alone: its Y is known with the answer
+            left.append(observe(answer.root_given, from_s[:, own], noise, w, slice(at * w, (at + 1) * w)))
         heard = np.ones(answer.secrets.n, dtype=bool)
-        return leaks(answer, answer.honest, _joined(seen), _joined(left), complete=False, heard=heard)
+        alone = replace(_joined(seen), before=diagonal_blocks(prior, w)[answer.honest])
+        return leaks(answer, answer.honest, alone, _joined(left), complete=False, heard=heard)
 
 
 def _joined(parts: list[Posterior]) -> Posterior:

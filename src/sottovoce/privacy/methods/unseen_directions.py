@@ -41,10 +41,9 @@ class Unseen:
         K = Q @ K @ Q
         root = linalg.cholesky(K, lower=True)
         pads = self.W[N:] if self.factor is None else np.linalg.solve(self.factor, self.W[N:])
-        scaled = [linalg.solve_triangular(root, of_secrets, lower=True), pads / sigma if sigma else pads]
+        scaled = np.vstack([linalg.solve_triangular(root, of_secrets, lower=True), pads / sigma if sigma else pads])
         # Rows from large to small, columns pivoted: the elimination then keeps the small rows as they are.
-        stacked = np.vstack(scaled if sigma > np.sqrt(K.max()) else scaled[::-1])
-        R, pivots = linalg.qr(stacked, mode="r", pivoting=True)
+        R, pivots = linalg.qr(scaled[np.argsort(-np.abs(scaled).max(axis=1))], mode="r", pivoting=True)
         R = R[: R.shape[1]]
         in_q = linalg.solve_triangular(R, of_secrets[:, pivots].T, trans=1).T
         left = np.linalg.solve(Q, in_q).reshape(-1, w, R.shape[1])
@@ -71,8 +70,15 @@ class Unseen:
 
     def given(self, functionals: Array) -> Unseen:
         """What is left once these functionals of the unknowns (rows) are known too."""
-        _, sizes, right = np.linalg.svd(functionals @ self.W)
-        return replace(self, W=self.W @ right[int((sizes > RANK).sum()) :].T)
+        _, sizes, right = np.linalg.svd(functionals @ self.W, full_matrices=False)
+        known = right[: int((sizes > RANK).sum())].T
+        if not known.size:
+            return self
+        (mirrors, scales), _ = linalg.qr(known, mode="raw")  # reflections that turn what is known into first columns
+        room = int(linalg.lapack.dormqr("R", "N", mirrors, scales, self.W, -1)[1][0])
+        turned, _, info = linalg.lapack.dormqr("R", "N", mirrors, scales, self.W, room)
+        assert info == 0
+        return replace(self, W=np.ascontiguousarray(turned[:, known.shape[1] :]))
 
     def leaks(self, variance: float) -> Leaks:
         """What the view gives away, for pads of this variance (divided by the number of runs)."""
@@ -82,7 +88,7 @@ class Unseen:
         for total, group in zip(sums, answer.groups, strict=True):
             total[:, entries(group, w)] = np.tile(np.eye(w), len(group))
         both = self.given(sums.reshape(-1, len(self.W)))
-        before, given = diagonal_blocks(answer.K, w), diagonal_blocks(answer.given, w)
+        before, given = diagonal_blocks(answer.K, w), answer.given
         after, left = (view.posterior(prior, sigma)[answer.honest] for view in (self, both))
         seen = Posterior(before, after, before - after)
         return leaks(

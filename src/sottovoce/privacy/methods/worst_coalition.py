@@ -14,27 +14,38 @@ from ...costs.base import Array
 from ...errors import Unsupported
 from ...network import Network, names
 from ...pdmm.modular_mask import ModularMask
+from ...pdmm.progress import Line, Progress
 from ..adversary import Adversary, Coalition, Eavesdropper
 from ..answers.indistinguishable import worst_told_apart
 from ..answers.report import Report
 from .by_construction import NothingSeen
 from .case import Case
 from .closed_form import OpenView
+from .in_order import Question
 from .leaks import Guarantee, Leaks
-from .many_coalitions import whole_transcripts
+from .many_coalitions import LARGE, whole_transcripts
+from .removed_coalitions import keeps_digits
 from .secrets_and_prior import Secrets
 
-WORK = 2e11  # multiplications that enumeration may take: some twenty seconds of one core
+WORK = 2e11  # multiplications that solving for every coalition may take: some twenty seconds of one core
+UPDATES = 6e11  # and updates of one matrix: about a minute
 
 
-def worst_case(case: Case, t: int) -> Report:
+def worst_case(case: Case, t: int, progress: bool | Line | None = None) -> Report:
     """For each node the coalition that learns most about it, and overall the one that learns most about anybody."""
     n = case.secrets.n
     if case.setting.one_moment:
         raise Unsupported("the worst case is over transcripts; name the corrupt nodes of a snapshot.")
     count = coalitions_up_to(n, t)
-    if count * work(case) > WORK:
+    if too_many(case, t):
         return _bounded(case, t)
+    with Progress(progress, "auditing", "coalitions") as bar:
+        bar.begin(count)
+        return _enumerated(case, t, bar)
+
+
+def _enumerated(case: Case, t: int, bar: Progress) -> Report:
+    n = case.secrets.n
     worst = NothingSeen(case.secrets).leaks()
     by: list[frozenset[int] | None] = [None] * n
     overall, most = frozenset[int](), 0.0
@@ -51,7 +62,8 @@ def worst_case(case: Case, t: int) -> Report:
             np.fmax(most_of, value, out=most_of)
         if np.nanmax(leaks.leakage) > most:
             overall, most = adversary.corrupt, float(np.nanmax(leaks.leakage))
-    told = f"{method}, all {count:,} coalitions of at most {t}"
+        bar.step("")
+    told = f"{method}, all {coalitions_up_to(n, t):,} coalitions of at most {t}"
     network = case.secrets.problem.network
     more = {"overall": _named(network, overall), "max_corrupt": t, "mu": worst_told_apart(case, t)}
     return case.assemble(
@@ -80,7 +92,9 @@ def every_leak(case: Case, t: int) -> Iterator[tuple[Adversary, tuple[Leaks, str
 
 def stackable(case: Case) -> OpenView | None:
     """What taps alone see, if of all coalitions it is a view that ``many_coalitions`` does, many at a time."""
-    if case.channels != "open" or isinstance(case.mask, ModularMask):
+    if case.channels != "open" or isinstance(case.mask, ModularMask) or case.method == "elimination":
+        return None
+    if not Question(case, Eavesdropper()).closed:  # another view takes an elimination, and is none of those
         return None
     view = case.view(Eavesdropper()).view
     if not isinstance(view, OpenView):
@@ -100,8 +114,27 @@ def coalitions_up_to(n: int, t: int) -> int:
     return sum(comb(n, size) for size in range(t + 1))
 
 
+def too_many(case: Case, t: int) -> bool:
+    """Whether not all coalitions of at most ``t`` are tried."""
+    count = coalitions_up_to(case.secrets.n, t)
+    return updates(case, t) > UPDATES if are_updates(case) else count * work(case) > WORK
+
+
+def are_updates(case: Case) -> bool:
+    """Whether every coalition is an update of one matrix (``removed_coalitions``)."""
+    large = bounded(case.secrets) and case.secrets.n >= LARGE and keeps_digits(case.secrets, case.variance)
+    return large and stackable(case) is not None
+
+
+def updates(case: Case, t: int) -> float:
+    """One matrix, and for every coalition as many of its rows as there are links, in multiplications, about."""
+    n, degrees = float(case.secrets.n), case.secrets.problem.network.degrees
+    links, squared = t * degrees.mean(), t * degrees.var() + (t * degrees.mean()) ** 2
+    return float(n**3 + coalitions_up_to(case.secrets.n, t) * (n * (1e3 * links + 4 * squared) + 4e6))
+
+
 def work(case: Case) -> float:
-    """Of one coalition, in multiplications, about; the constants are what Python takes meanwhile."""
+    """Of one coalition that is solved for, in multiplications, about; the constants are what Python takes meanwhile."""
     unknowns = case.secrets.n * case.secrets.width
     if case.channels == "encrypted":
         unknowns += 2 * case.secrets.problem.network.m * case.secrets.width

@@ -90,7 +90,7 @@ def assess(
     accuracy = max(3 * tol, resolution(mask))
     if uncertified:
         return Prospect(question, found, _unknown(network, question, seen), uncertified, accuracy, bound, notes)
-    report = audit(problem, mask, noise=question.noise, against=Worst(max_corrupt), **setting)
+    report = audit(problem, mask, noise=question.noise, against=Worst(max_corrupt), progress=False, **setting)
     if isinstance(question.statistic, Analysis):
         notes.append(
             f"numbers that travel count as Gaussian of variance {spread:.3g}, in units of scale or of deviations: the "
@@ -195,4 +195,4 @@ def _calibrated(
         )
     if uncertified:
         raise Unsupported(f"delta cannot be kept by a mask: {uncertified}. Give a variance.")
-    return GaussianMask(calibrate(problem, delta=delta, against=Worst(t), **setting).rounded_up)
+    return GaussianMask(calibrate(problem, delta=delta, against=Worst(t), progress=False, **setting).rounded_up)

@@ -201,7 +201,7 @@ class _FieldNode:
         network, self.i, self.run = run.problem.network, i, run
         held = range(network.indptr[i], network.indptr[i + 1])
         self.signs = {int(network.indices[h]): int(run.signs[h]) for h in held}
-        self.twice_c = {int(network.indices[h]): int(run.twice_c[h, 0]) for h in held}
+        self.twice_c = {int(network.indices[h]): int(run.twice_c[h]) for h in held}
         pads = {int(network.indices[h]): (run.start[h], run.start[network.twin[h]]) for h in held}
         self.w = run.q[i] + sum(self.signs[j] * own for j, (own, _) in pads.items())
         self.e = {j: own - written for j, (own, written) in pads.items()}
