@@ -107,6 +107,7 @@ from .statistics import (
 )
 from .statistics.policy import Policy
 from .statistics.study import Study
+from .sweeps import Sweep, sweep
 
 if TYPE_CHECKING:  # loaded when first used, below
     from .baselines import compare as compare
@@ -168,6 +169,7 @@ __all__ = [
     "State",
     "Status",
     "Study",
+    "Sweep",
     "Synchronous",
     "Trace",
     "Transcript",
@@ -192,4 +194,5 @@ __all__ = [
     "private_ridge",
     "private_variance",
     "solve",
+    "sweep",
 ]

@@ -17,6 +17,7 @@ SottovoceWarning (UserWarning)
 ├── NotCalibrated                 a mask that was calibrated for another run
 ├── NotConvergedWarning           a run that ended before it converged
 ├── NotGuaranteed                 the run may not converge, and why
+├── PointsFailed                  points of a sweep that have an error in place of a result
 └── PrecisionLost                 the mask costs more digits than ``tol`` leaves
 """
 
@@ -144,6 +145,10 @@ class MissingExtra(SottovoceError, ImportError):
 
     def __init__(self, what: str, package: str, extra: str) -> None:
         super().__init__(f"{what} needs {package}. Install it with: pip install 'sottovoce[{extra}]'")
+        self._needed = what, package, extra
+
+    def __reduce__(self) -> tuple[Any, ...]:  # it comes from other processes
+        return type(self), self._needed
 
 
 class SottovoceWarning(UserWarning):
@@ -185,6 +190,13 @@ class NotGuaranteed(SottovoceWarning):
     """Convergence is not guaranteed for these settings, and why.
 
     Given for ``theta = 1`` where a cost is not strongly convex and differentiable: take a smaller one.
+    """
+
+
+class PointsFailed(SottovoceWarning):
+    """Points of a sweep raised, or killed their process: how many, and what the first one said.
+
+    Given by ``sweep``, whose table has them with their errors; ``retry_failed=True`` plays them again.
     """
 
 

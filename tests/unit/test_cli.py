@@ -279,7 +279,7 @@ def test_a_failed_picture_leaves_nothing_behind(problem: Path, monkeypatch: pyte
     assert sorted(os.listdir(problem.parent)) == ["out.png", "problem.toml"]
 
 
-@pytest.mark.parametrize("network", [Network.star(9), Network.grid(3, 3), Network.random_geometric(400, seed=1)])
+@pytest.mark.parametrize("network", [Network.star(9), Network.grid(3, 3), Network.random_geometric(150, seed=1)])
 def test_any_network_can_be_drawn(tmp_path: Path, network: Network) -> None:
     history = {"iteration": np.arange(3), "residual": np.array([1.0, np.inf, 0.0])}
     x, z = np.zeros(network.n), np.zeros(2 * network.m)

@@ -23,6 +23,7 @@ from .schema import schema
 from .solve import solve
 from .status import status
 from .studio import studio
+from .sweep import sweep
 from .terminal import CLOSED_PIPE, Exit, one_line_each, pipe_closed
 
 P = ParamSpec("P")
@@ -88,6 +89,7 @@ def _root(
 for command, summary in (
     (solve, "Solve the problem that a file states."),
     (audit, "Measure what a run gives away, and to whom."),
+    (sweep, "Solve it with many settings and seeds, into one table."),
     (compare, "Set the method beside others: error, leakage, messages, bytes."),
     (demo, "Watch ten hospitals fit one regression."),
     (studio, "See, click and share all of it in the browser."),

@@ -17,6 +17,8 @@ from ..files.written import finite
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from ..pdmm.progress import Line
+
 SHOWN = 25  # entries of an answer, or of an audit, in a table
 SPINNER_AFTER = 2.0  # seconds
 CLOSED_PIPE = 128 + 13  # the status of a program that SIGPIPE ends
@@ -113,19 +115,23 @@ def stages(count: int, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def spinner(what: str, quiet: bool) -> Iterator[None]:
-    """Says what is under way, after two seconds, on a terminal only."""
+def spinner(what: str, quiet: bool) -> Iterator[Line | bool]:
+    """Says what is under way, after two seconds, on a terminal only; yields what to give as ``progress``. What is
+    told on the way (``progress.tell``) is shown as well."""
     if quiet or not sys.stderr.isatty():
-        yield
+        yield False
         return
     from rich.console import Console
+
+    from ..pdmm.progress import Line, listening
 
     status = Console(stderr=True).status(what)
     timer = threading.Timer(SPINNER_AFTER, status.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        with listening(lambda how_far: status.update(f"{what} {how_far}")):
+            yield Line(status.update)
     finally:
         timer.cancel()
         timer.join()
