@@ -67,5 +67,5 @@ bench: setup
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results benchmarks/build dist \
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results/latest.json benchmarks/build dist \
 		docs/_build docs/images/gallery docs/images/multi-centre-study docs/reference/api/generated docs/reference/commands

@@ -11,12 +11,15 @@ from typing import Any
 
 import numba
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from sottovoce.errors import NotConvergedWarning
 
 from . import (
+    activations,
     auditing,
+    cuda,
     logistic,
     messages,
     models,
@@ -25,10 +28,12 @@ from . import (
     overhead,
     pairs,
     penalties,
+    projections,
     reading,
     speed,
     statistics,
     studio,
+    sweeps,
     tables,
     tuning,
 )
@@ -51,13 +56,18 @@ BENCHMARKS = {
     "others": others.others,
     "batch": speed.batches,
     "logistic": logistic.logistic,
+    "activations": activations.activations,
     "audit": auditing.audits,
+    "encrypted": auditing.encrypted,
+    "projections": projections.projections,
     "statistics": statistics.memory,
     "tables": tables.tables,
     "models": models.models,
     "network": network.networking,
     "reading": reading.sources,
     "studio": studio.pages,
+    "cuda": cuda.on_gpu,
+    "sweeps": sweeps.sweeps,
 }
 
 
@@ -96,7 +106,9 @@ class _nothing:
 
 def summary(rows: list[Row], quick: bool) -> Table:
     here = machine()
-    title = f"{here['cpu']}, {here['cores']} cores, load {here['load']:.1f}"
+    title = (
+        f"{here['cpu']}, {here['cores']} cores, load {here['load']:.1f}\n{here['vectors']}; code for {here['code for']}"
+    )
     table = Table(title=title + (": QUICK, too small to be judged" if quick else ""))
     table.add_column("what", ratio=4)
     for column in ("measured", "quartiles", "bar", ""):
@@ -108,7 +120,7 @@ def summary(rows: list[Row], quick: bool) -> Table:
         spread = "" if row.quartiles is None else f"{row.quartiles[0]:.3g} .. {row.quartiles[1]:.3g}"
         bar = "" if row.bar is None else f"{'<=' if row.sense == 'at most' else '>='} {row.bar:g}{unit}"
         verdict = {True: "[green]holds", False: "[bold red]MISSED", None: ""}[row.holds]
-        table.add_row(row.name, measured, spread, bar, verdict, row.how)
+        table.add_row(escape(row.name), measured, spread, bar, verdict, escape(row.how))
     return table
 
 

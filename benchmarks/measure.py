@@ -9,7 +9,8 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -75,6 +76,19 @@ def interleaved(rounds: int, tasks: Mapping[str, Callable[[], object]]) -> Times
     return times
 
 
+@contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """Inside, kernels have so many threads, if there are as many."""
+    import numba
+
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
 def fastest(times: Times, prefix: str) -> list[float]:
     """Per round, the fastest of the tasks whose names begin so."""
     return [min(taken) for taken in zip(*(t for name, t in times.items() if name.startswith(prefix)), strict=True)]
@@ -93,16 +107,28 @@ def nanoseconds(times: list[float], work: float) -> str:
     return f"{median(times) / work * 1e9:.3g} ns"
 
 
+VECTORS = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512dq", "avx512vl", "asimd", "sve")  # told apart by compilers
+
+
+def cpu(information: str) -> dict[str, str]:
+    """What is known of the CPU (``/proc/cpuinfo``). The name alone may be that of many, as "AMD EPYC"."""
+    fields = [line.partition(":") for line in information.partition("\n\n")[0].splitlines()]
+    known = {name.strip(): value.strip() for name, _, value in fields}
+    kind = [f"{name.split()[-1]} {known[name]}" for name in ("cpu family", "model", "stepping") if name in known]
+    name = known.get("model name") or platform.processor() or platform.machine()
+    features = known.get("flags", known.get("Features", "")).split()
+    return {
+        "cpu": f"{name} ({', '.join(kind)})" if kind else name,
+        "vectors": " ".join(feature for feature in VECTORS if feature in features),
+        "code for": os.environ.get("NUMBA_CPU_NAME", "this CPU"),
+    }
+
+
 def machine() -> dict[str, Any]:
     import numba
 
-    model = platform.processor()
-    for line in _lines("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            model = line.split(":", 1)[1].strip()
-            break
     return {
-        "cpu": model,
+        **cpu("\n".join(_lines("/proc/cpuinfo"))),
         "cores": os.cpu_count(),
         "load": os.getloadavg()[0],
         "python": platform.python_version(),

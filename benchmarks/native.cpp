@@ -19,10 +19,15 @@ inline uint64_t mix(uint64_t v) {
 }
 
 // Without a branch: the compiler would make one of `condition ? yes : no`, and chance cannot be predicted.
-inline double choose(bool condition, double yes, double no) {
-    const uint64_t mask = -uint64_t(condition);
+inline double choose(uint64_t mask, double yes, double no) {
     return std::bit_cast<double>((std::bit_cast<uint64_t>(yes) & mask) | (std::bit_cast<uint64_t>(no) & ~mask));
 }
+
+// What a node has to itself where it wakes alone: half a cache line.
+struct Node {
+    double q, curvature, x;
+    uint32_t low, high;
+};
 
 inline void prefetch(const void* address) { __builtin_prefetch(address, 0, 2); }
 
@@ -105,11 +110,12 @@ inline void exchange(const uint32_t* edges, int64_t count, double* pairs, int64_
 
 extern "C" {
 
-// Synchronous, node space; `recentre` iterations between two corrections of the drift of a and b. From `sort_from`
+// Synchronous, node space; `recentre` iterations between two corrections of the drift of a and b, by the mean of about
+// `middle_of` nodes. From `sort_from`
 // nodes on they are visited by degree within groups of `together`.
 void node_space(int64_t count, int64_t first, int64_t n, const uint64_t* indptr, const uint32_t* indices, double p,
                 double r, const double* g0, const double* h0, double* a, double* b, double* new_b, double* x,
-                const double* q, const double* curvature, double c, double theta, int64_t recentre, int64_t sort_from,
+                const double* q, const double* curvature, double c, double theta, int64_t recentre, int64_t middle_of, int64_t sort_from,
                 int64_t together, int64_t ahead) {
     const std::vector<uint32_t> order = n >= sort_from ? by_degree(indptr, n, together) : std::vector<uint32_t>();
     for (int64_t k = first; k < first + count; ++k) {
@@ -125,9 +131,11 @@ void node_space(int64_t count, int64_t first, int64_t n, const uint64_t* indptr,
         r = (1 - theta) * r + theta * p;
         p = new_p;
         if ((k + 1) % recentre == 0) {
+            const int64_t apart = n / middle_of > 1 ? n / middle_of : 1;
             double total = 0;
-            for (int64_t i = 0; i < n; ++i) total += a[i] + b[i];
-            const double middle = total / (2 * double(n));
+            int64_t count = 0;
+            for (int64_t i = 0; i < n; i += apart, ++count) total += a[i] + b[i];
+            const double middle = total / (2 * double(count));
             for (int64_t i = 0; i < n; ++i) {
                 a[i] -= middle;
                 b[i] -= middle;
@@ -137,36 +145,27 @@ void node_space(int64_t count, int64_t first, int64_t n, const uint64_t* indptr,
 }
 
 // Asynchronous, edge-major, with prefetch where the network is large; the distances are the caller's.
-void asynchronous(const uint32_t* nodes, int64_t count, const uint64_t* indptr, const uint32_t* slots, double* pairs,
-                  double* x, const double* q, const double* curvature, double c, double theta, int64_t large,
-                  int64_t ahead_nodes, int64_t ahead_rows, int64_t ahead_values) {
+void asynchronous(const uint32_t* sequence, int64_t count, Node* nodes, const uint32_t* slots, double* pairs, double c,
+                  double theta, int64_t large, int64_t ahead_nodes, int64_t ahead_rows, int64_t ahead_values) {
+    constexpr uint32_t TOGETHER = 16;
+    const int64_t last = count - 1;
     for (int64_t t = 0; t < count; ++t) {
         if (large) {
-            if (t + ahead_nodes < count) {
-                const uint32_t later = nodes[t + ahead_nodes];
-                prefetch(indptr + later);
-                prefetch(x + later);
-                prefetch(q + later);
-                prefetch(curvature + later);
-            }
-            if (t + ahead_rows < count) {
-                const uint32_t later = nodes[t + ahead_rows];
-                prefetch(slots + indptr[later]);
-                prefetch(slots + indptr[later + 1] - 1);
-            }
-            if (t + ahead_values < count) {
-                const uint32_t later = nodes[t + ahead_values];
-                for (uint64_t h = indptr[later]; h < indptr[later + 1]; ++h) prefetch(pairs + slots[h]);
-            }
+            prefetch(nodes + sequence[std::min(t + ahead_nodes, last)]);
+            const Node& row = nodes[sequence[std::min(t + ahead_rows, last)]];
+            prefetch(slots + row.low);
+            prefetch(slots + row.high - 1);
+            const Node& later = nodes[sequence[std::min(t + ahead_values, last)]];
+            for (uint32_t h = later.low; h < later.high; h += TOGETHER)
+                for (uint32_t more = 0; more < TOGETHER; ++more)
+                    prefetch(pairs + slots[std::min(h + more, later.high - 1)]);
         }
-        const uint32_t i = nodes[t];
-        const uint64_t low = indptr[i], high = indptr[i + 1];
+        Node& node = nodes[sequence[t]];
         double g = 0;
-        for (uint64_t h = low; h < high; ++h) g += pairs[slots[h]];
-        const double x_i = -(q[i] + g) / curvature[i];
-        x[i] = x_i;
-        const double push = 2 * c * x_i;
-        for (uint64_t h = low; h < high; ++h) {
+        for (uint32_t h = node.low; h < node.high; ++h) g += pairs[slots[h]];
+        node.x = -(node.q + g) / node.curvature;
+        const double push = 2 * c * node.x;
+        for (uint32_t h = node.low; h < node.high; ++h) {
             const uint32_t s = slots[h];
             pairs[s ^ 1] = (1 - theta) * pairs[s ^ 1] - theta * (pairs[s] + push);
         }
@@ -178,7 +177,7 @@ void edge_bernoulli(int64_t count, uint64_t key, int64_t first, uint64_t thresho
                     const uint32_t* indices, double* pairs, double* g, double* x, const double* q,
                     const double* curvature, double c, double theta) {
     constexpr uint64_t BLOCK = 1024;
-    bool arrives[BLOCK];
+    uint64_t arrives[BLOCK];
     std::vector<uint64_t> upper(n);
     for (int64_t i = 0; i < n; ++i) {
         upper[i] = indptr[i];
@@ -190,26 +189,30 @@ void edge_bernoulli(int64_t count, uint64_t key, int64_t first, uint64_t thresho
             x[i] = -(q[i] + g[i]) / curvature[i];
             g[i] = 0;
         }
-        uint64_t e = 0;
+        uint64_t e = 0, at = BLOCK;
         for (int64_t i = 0; i < n; ++i) {
             double g_i = g[i];
             const double push_i = 2 * c * x[i];
-            for (uint64_t h = upper[i]; h < indptr[i + 1]; ++h) {
-                const uint32_t j = indices[h];
-                const uint64_t at = e & (BLOCK - 1);
-                if (at == 0)
-                    for (uint64_t s = 0; s < BLOCK; ++s)
-                        arrives[s] = (mix(key_k + (e + s) * STEP_INDEX) >> 11) < threshold;
-                double w_ij = pairs[e], w_ji = pairs[e + 1];
-                const double new_ij = (1 - theta) * w_ij - theta * (w_ji + 2 * c * x[j]);
-                const double new_ji = (1 - theta) * w_ji - theta * (w_ij + push_i);
-                w_ij = choose(arrives[at], new_ij, w_ij);
-                w_ji = choose(arrives[at + 1], new_ji, w_ji);
-                pairs[e] = w_ij;
-                pairs[e + 1] = w_ji;
-                g_i += w_ij;
-                g[j] += w_ji;
-                e += 2;
+            for (uint64_t h = upper[i]; h < indptr[i + 1];) {
+                if (at == BLOCK) {
+                    uint64_t v = key_k + e * STEP_INDEX;
+                    for (uint64_t s = 0; s < BLOCK; ++s, v += STEP_INDEX)
+                        arrives[s] = -uint64_t((mix(v) >> 11) < threshold);
+                    at = 0;
+                }
+                const uint64_t stop = std::min(indptr[i + 1], h + (BLOCK - at) / 2);
+                for (; h < stop; ++h, e += 2, at += 2) {
+                    const uint32_t j = indices[h];
+                    double w_ij = pairs[e], w_ji = pairs[e + 1];
+                    const double new_ij = (1 - theta) * w_ij - theta * (w_ji + 2 * c * x[j]);
+                    const double new_ji = (1 - theta) * w_ji - theta * (w_ij + push_i);
+                    w_ij = choose(arrives[at], new_ij, w_ij);
+                    w_ji = choose(arrives[at + 1], new_ji, w_ji);
+                    pairs[e] = w_ij;
+                    pairs[e + 1] = w_ji;
+                    g_i += w_ij;
+                    g[j] += w_ji;
+                }
             }
             g[i] = g_i;
         }

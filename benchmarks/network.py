@@ -256,7 +256,7 @@ def _many(quick: bool) -> list[Row]:
     with _cluster(network, values, tree=True) as cluster:
         names = cluster.names
         cluster.start(names[:1])
-        time.sleep(2)
+        time.sleep(0.5 if quick else 2)
         idle = _resident(cluster.processes[names[0]].pid)
         began = time.perf_counter()
         cluster.start(names[1:])

@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.pdmm.engine import kernels
+from sottovoce.pdmm.engine import bernoulli, kernels
+from sottovoce.pdmm.engine.state import records
 from sottovoce.pdmm.settings import Settings
 from sottovoce.pdmm.solve import make_run
 
@@ -54,9 +55,12 @@ class Arrays:
         self.q, self.curvature = run.q.reshape(-1), run.curvature  # type: ignore[attr-defined]
         self.x, self.g = np.zeros((2, self.n))
         self.pairs = np.zeros(self.edges)
+        self.nodes = records(self.n)
+        self.nodes["q"], self.nodes["curvature"] = self.q, self.curvature
+        self.nodes["low"], self.nodes["high"] = self.indptr[:-1], self.indptr[1:]
         self.graph = run.graph  # type: ignore[attr-defined]
         self.costs = run.costs  # type: ignore[attr-defined]
-        self.active = np.ones(self.n, dtype=np.bool_)
+        self.active = np.full(self.n, bernoulli.AWAKE)
         rng = np.random.default_rng(3)
         self.a, self.b, self.spare = np.zeros((3, self.n))
         self.g0, self.h0 = rng.standard_normal((2, self.n))

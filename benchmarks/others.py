@@ -50,7 +50,7 @@ def others(quick: bool) -> Group:
     """Averaging and regression on four graphs; ``table`` has all figures."""
     table, ratios = [], []
     for name in GRAPHS[:1] if quick else GRAPHS:
-        for cost, make in (("averaging", averages), ("least squares", regressions)):
+        for cost, make in (("averaging", averages), ("least squares", regressions))[: 1 if quick else 2]:
             found = {
                 label: rounds(method, make, graph(name))
                 for label, method in METHODS.items()
@@ -62,7 +62,7 @@ def others(quick: bool) -> Group:
     network = graph("geometric 10")
     few = {"sizes": (), "draws": 2 if quick else 5, "progress": False}
     times = interleaved(1 if quick else 5, {
-        "all": lambda: sv.compare(network, **few),
+        "all": lambda: sv.compare(network, methods=["subspace perturbation", "gossip"] if quick else None, **few),
         "own": lambda: sv.compare(network, methods=["subspace perturbation"], **few),
     })  # fmt: skip
     how = f"sv.compare of ten parties, {few['draws']} draws, no other sizes"

@@ -5,22 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.pdmm.engine import kernels, primitives
+from sottovoce.pdmm.engine import bernoulli, kernels, primitives
 from sottovoce.pdmm.engine.state import EdgeSpace, NodeSpace
 from sottovoce.pdmm.settings import Settings
 from sottovoce.pdmm.solve import make_run
 
 from . import native, opponents
-from .measure import Group, Row, fastest, interleaved, nanoseconds, ratio_row
+from .measure import Group, Row, fastest, interleaved, nanoseconds, on_threads, ratio_row
 from .networks import DEGREE, KEY, THETA, Arrays, C, forget, problem
 
 AHEAD = (int(kernels.AHEAD_NODES), int(kernels.AHEAD_ROWS), int(kernels.AHEAD_VALUES))
-SORTING = (int(kernels.RECENTRE), primitives.SORT_FROM, primitives.SORT_TOGETHER, int(kernels.AHEAD_SORTED))
+SORTING = (
+    int(kernels.RECENTRE),
+    int(kernels.MIDDLE),
+    primitives.SORT_FROM,
+    primitives.SORT_TOGETHER,
+    int(kernels.AHEAD_SORTED),
+)
 FIXED = Settings(key=KEY, c=C, theta=THETA, engine="compiled")
 ARRIVE = np.uint64(math.ceil(0.8 * 2.0**53))  # EdgeBernoulli(p=0.8)
 
@@ -30,7 +37,7 @@ Task = Callable[[], object]
 def play(arrays: Arrays, nodes: np.ndarray) -> Task:
     """The asynchronous kernel on a sequence."""
     a = arrays
-    return lambda: kernels.asynchronous_scalar(nodes, a.graph, a.costs, a.pairs, a.x)
+    return lambda: kernels.asynchronous_scalar(nodes, a.nodes, a.slots, a.costs, a.pairs)
 
 
 def sweep(arrays: Arrays, count: int, masked: bool = True, kernel: Any = kernels.node_space_scalar) -> Task:
@@ -58,15 +65,15 @@ def against_native(quick: bool) -> Group:
             if name == "asynchronous":
                 return play(a, nodes)
             state = EdgeSpace(a.pairs, a.g, a.x, a.active)
-            return lambda: kernels.bernoulli_scalar(count, np.uint64(KEY), 0, ARRIVE, False, a.graph, a.costs, state)
+            return lambda: bernoulli.bernoulli_scalar(count, np.uint64(KEY), 0, ARRIVE, False, a.graph, a.costs, state)
 
         def twin(name: str, a: Arrays = a, count: int = count, nodes: np.ndarray = nodes, large: int = large) -> Task:
             if name == "node space":
                 state = (a.g0, a.h0, a.a, a.b, a.spare, a.x, a.q, a.curvature, C, THETA, *SORTING)
                 return lambda: native.call("node_space", count, 0, a.n, a.indptr, a.indices, 1.0, 0.0, *state)
             if name == "asynchronous":
-                state = (a.pairs, a.x, a.q, a.curvature, C, THETA, large, *AHEAD)
-                return lambda: native.call("asynchronous", nodes, len(nodes), a.indptr, a.slots, *state)
+                state = (a.pairs, C, THETA, large, *AHEAD)
+                return lambda: native.call("asynchronous", nodes, len(nodes), a.nodes, a.slots, *state)
             state = (a.pairs, a.g, a.x, a.q, a.curvature, C, THETA)
             graph = (a.n, a.indptr, a.indices)
             return lambda: native.call("edge_bernoulli", count, np.uint64(KEY), 0, ARRIVE, *graph, *state)
@@ -82,7 +89,7 @@ def against_native(quick: bool) -> Group:
             work = count * a.edges if name != "asynchronous" else float(np.diff(a.indptr)[nodes].sum())
             how = (
                 f"kernel time, {nanoseconds(times['numba'], work)} per directed edge against "
-                f"{nanoseconds(times['c++'], work)} (c++ -O3 -march=native, same arrays; answers compared first)"
+                f"{nanoseconds(times['c++'], work)} (c++ -O3 -march={native.CPU}, same arrays; answers compared first)"
             )
             rows.append(ratio_row(title, times["numba"], times["c++"], 1.25, "at most", how))
     forget()
@@ -95,8 +102,9 @@ def same_answer(a: Arrays, own: Task, twin: Task) -> None:
     for task in (twin, own):
         for array in (a.pairs, a.g, a.x, a.a, a.b, a.spare):
             array[:] = 0.0
+        a.nodes["x"] = 0.0
         task()
-        answers.append([a.x.copy(), a.pairs.copy(), a.a.copy()])
+        answers.append([a.x.copy(), a.nodes["x"].copy(), a.pairs.copy(), a.a.copy()])
     for other, ours in zip(*answers, strict=True):
         np.testing.assert_allclose(ours, other, rtol=1e-9, atol=1e-9)
 
@@ -136,7 +144,7 @@ def against_memory(quick: bool) -> Group:
         lines = len(np.unique(holders << 28 | a.slots >> np.uint32(3))) / a.n
         how = (
             f"for information: the very pairs that the kernel touches ({lines:.1f} cache lines an activation; "
-            "the kernel needs about 6 more for slots, indptr, q, curvature and x), listed beforehand"
+            "the kernel needs about 3 more, for slots and the node's record), listed beforehand"
         )
         title = f"asynchronous / its own pairs alone: {kind} graph"
         rows.append(ratio_row(title, fastest(times, "own"), times["kernel"], None, "at least", how))
@@ -255,4 +263,44 @@ def batches(quick: bool) -> Group:
         title = f"{draws} runs / batch={draws}: {name}, n = {n:,}"
         rows.append(ratio_row(title, times["separate"], times["batch"], None, "at least", how))
     forget()
+    for n in (10,) if quick else (20, 100):
+        rows += dense_batches(n, 10 if quick else 100, quick)
     return Group(rows)
+
+
+def dense_batches(n: int, draws: int, quick: bool) -> list[Row]:
+    """A batch of dense costs against one draw of it."""
+    rng, d = np.random.default_rng(5), 50
+    graph = sv.Network.regular(n, min(DEGREE, n - 2), seed=1)
+    data = [(rng.standard_normal((60, d)), rng.standard_normal(60)) for _ in range(n)]
+    dense = sv.least_squares(graph, data)
+    z0 = sv.GaussianMask(variance=100.0).draw((2 * graph.m * d, draws), seed=0)
+    rows = []
+    for name, schedule in (
+        ("synchronous", sv.Synchronous()), ("asynchronous", sv.Asynchronous()),
+        ("edge-Bernoulli", sv.EdgeBernoulli(0.8)),
+    ):  # fmt: skip
+        count, settings = 10 * (n if name == "asynchronous" else 1), replace(FIXED, schedule=schedule)
+        batch = make_run(dense, replace(settings, batch=draws, z0=z0))
+        alone = make_run(dense, replace(settings, z0=z0[:, [0]]))
+        for run in (batch, alone):
+            run.advance(count)
+        np.testing.assert_array_equal(batch.stacked_x()[:, 0], alone.stacked_x()[:, 0])  # the same bits
+        more = 25  # rounds alone, so that both tasks take as long, and whatever else the machine does meets both
+        title = f"batch={draws} / one draw: {name}, dense, d = {d}, n = {n}"
+        tasks = {
+            "batch": lambda run=batch, count=count: run.advance(count),
+            "alone": lambda run=alone, count=count * more: run.advance(count),
+        }
+        for threads in (1,) if quick else (1, 2):
+            with on_threads(threads):
+                times = interleaved(2 if quick else 41, tasks)
+            times["alone"] = [taken / more for taken in times["alone"]]
+            micro = {task: 1e6 * median(taken) / (10 * n) for task, taken in times.items()}
+            how = (
+                f"{micro['batch']:.3g} us a node and round against {micro['alone']:.3g} us; run.advance, degree "
+                f"{graph.degrees[0]}; {16e-6 * graph.m * d:.2g} MB of half-edges for each draw"
+            )
+            told = f"{title}, {threads} thread{'s' * (threads > 1)}"
+            rows.append(ratio_row(told, times["batch"], times["alone"], 25.0, "at most", how))
+    return rows
