@@ -170,7 +170,7 @@ class Overheard:
 def test_a_threshold_that_takes_the_data_was_read(guarded):
     """The review's attack, on the old rule: every bracket is right, and tells more than a nat."""
     told, oks, sizes = [], [], []
-    for seed in range(12):
+    for seed in range(6):
         run = Overheard(Secrets(seed, guarded), Measured).play()
         # The guard number is no larger than the smallest secret, or else it would hide it.
         assert SMALLEST > GUARD
@@ -186,14 +186,14 @@ def test_a_threshold_that_takes_the_data_was_read(guarded):
 def test_decisions_are_the_same_whatever_the_data(guarded):
     """Other data with equal ``(w, e)``: the same calms, oks and noes, of every party, in the same order."""
     differ = 0
-    for seed in range(4):
+    for seed in range(2):
         secrets = Secrets(seed, guarded)
         run, other = (Overheard(of, Agreement).play() for of in (secrets, secrets.turned()))
         assert run.decisions == other.decisions
         assert (run.sizes != other.sizes).sum() >= N // 2
         before, after = (Overheard(of, Measured).play() for of in (secrets, secrets.turned()))
         differ += before.decisions != after.decisions
-    assert differ == 4  # the old rule told these worlds apart
+    assert differ == 2  # the old rule told these worlds apart
 
 
 def test_the_attack_reads_nothing_any_more():

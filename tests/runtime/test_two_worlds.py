@@ -93,7 +93,7 @@ def check(first: World, second: World) -> None:
 # Statistics
 
 
-@pytest.mark.parametrize("kind", STATISTICS)
+@pytest.mark.parametrize("kind", ["variance", "least_squares"])  # a stage that follows another; one that is solved
 def test_parties_swap_their_rows(people, tmp_path, rng, kind):
     """Other numbers of rows, other sums and squares, in every stage; restarts from the journal."""
     rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
@@ -122,7 +122,7 @@ def test_a_link_stays_dead(people, tmp_path, rng, k):
 def test_one_leaves_for_good(people, tmp_path, rng):
     """In the last stage; what it has left with its guardians shows nothing, nor does what they make of it."""
     rows = rows_of(rng, "mean", (3, 1, 12, 5, 2))
-    first = World(scene(people, "mean", leaver=(1.0, 1)), "A", tmp_path / "a", rows).play()
+    first = World(scene(people, "mean", leaver=(0.9, 1), leaving=1), "A", tmp_path / "a", rows).play()
     assert first.agents["p0"].decided.kind == "adopted"
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
 
@@ -164,20 +164,12 @@ def quadratic(rng: np.random.Generator) -> list[Cost]:
     return [sv.Quadratic(1.0 + i, sixty_fourths(rng, 2)) for i in range(5)]
 
 
-def matrices(rng: np.random.Generator) -> list[Cost]:
-    return [sv.Quadratic([[2.0 + i, 0.5], [0.5, 1.0]], sixty_fourths(rng, 2)) for i in range(5)]
-
-
 def least_squares(rng: np.random.Generator) -> list[Cost]:
     A = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     return [sv.LeastSquares(A, sixty_fourths(rng, 3) / 4) for _ in range(5)]
 
 
-def averages(rng: np.random.Generator) -> list[Cost]:
-    return [sv.Averaging(sixty_fourths(rng, 2)) for _ in range(5)]
-
-
-@pytest.mark.parametrize("family", [averages, quadratic, matrices, least_squares])
+@pytest.mark.parametrize("family", [quadratic, least_squares])  # numbers and matrices as curvatures
 def test_costs_with_a_quadratic_form(people, tmp_path, rng, family):
     """Of equal Hessians: ``Q`` is part of what is collapsed, and traffic shows it."""
     costs = {"A": family(rng), "B": family(rng)}
@@ -281,7 +273,7 @@ class Measured(Agreement):
         return min(1.0, self.node.size) or 1.0
 
 
-@pytest.mark.parametrize("kind", STATISTICS)
+@pytest.mark.parametrize("kind", ["mean", "least_squares"])  # in the first stage; in a later one
 def test_a_threshold_that_takes_the_size_of_data_shows_them(people, tmp_path, rng, monkeypatch, kind):
     node = stage_node.node
 

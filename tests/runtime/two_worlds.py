@@ -83,6 +83,7 @@ class Scene:
     faults: Callable[[], Faults] | None = None
     own_data: dict[str, Callable[[int], Any]] = field(default_factory=dict)  # by world, instead of reading the CSV file
     leaver: tuple[float, int] | None = None  # when who leaves for good; then the others say so
+    leaving: int = -1  # the stage that all have begun by then, if need be later
     dead: tuple[float, int] | None = None  # when which link of the route dies for good
     overlay: str = "all"
 
@@ -211,6 +212,8 @@ class World:
         if self.scene.leaver is not None:
             when, leaver = self.scene.leaver
             await asyncio.sleep(when - loop.time())
+            while any(agent.party.stage < self.scene.leaving for agent in self.agents.values()):
+                await asyncio.sleep(0.01)
             hub.kill(f"p{leaver}")
             self.agents[f"p{leaver}"].save = lambda: None
             gone = parties.pop(leaver)

@@ -147,12 +147,11 @@ def test_a_batch_of_draws_has_no_answer_of_each_party():
 
 
 @pytest.mark.parametrize("draw", [paper.figure1, paper.figure2, paper.figure3])
-@pytest.mark.parametrize("draws", [30, 100])
-def test_figures_of_the_paper_can_be_read(draw, draws):
-    figure = draw(draws=draws, iterations=60).figure
+def test_figures_of_the_paper_can_be_read(draw):
+    figure = draw(draws=30, iterations=60).figure
     assert faults(figure) == []
     (legend,) = figure.legends
-    assert f"{draws} draws $\\pm$ 2 standard errors" in legend.get_title().get_text()
+    assert r"30 draws $\pm$ 2 standard errors" in legend.get_title().get_text()
 
 
 def test_bands_of_figure_1_are_two_standard_errors_around_the_draws():

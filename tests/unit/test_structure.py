@@ -8,6 +8,7 @@ import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ FLOORS = [
     ["numerics", "files"],
     ["network", "costs"],
     ["pdmm"],
-    ["data", "privacy"],
+    ["data", "privacy", "sweeps"],
     ["statistics"],
     ["baselines", "paper", "runtime", "sklearn"],
     ["studio"],
@@ -46,10 +47,15 @@ def room(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imported_rooms(path: Path) -> set[str]:
     depth = len(path.relative_to(ROOT).parts)
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.level == depth:
             found |= {node.module.split(".")[0]} if node.module else {alias.name for alias in node.names}
     return found
@@ -71,7 +77,7 @@ def test_imports_go_downwards():
 def private_names_of_others(path: Path) -> set[str]:
     """What a module takes of other rooms that begins with an underscore: by an import, or as an attribute of one."""
     depth, found, imported = len(path.relative_to(ROOT).parts), set(), {}
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == depth and path.parent != ROOT:
             for alias in node.names:
@@ -111,7 +117,7 @@ def test_files_stay_readable():
 
 def test_import_is_light_and_compiles_nothing():
     heavy = ("numba", "matplotlib", "narwhals", "pandas", "networkx", "cvxpy", "rich", "grpc", "cryptography")
-    heavy += ("sklearn", "nicegui")
+    heavy += ("sklearn", "nicegui", "joblib", "threadpoolctl", "cloudpickle", "pyarrow", "distributed")
     code = f"import sys, sottovoce; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

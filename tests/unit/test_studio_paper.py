@@ -135,7 +135,7 @@ def test_on_a_tree_nothing_stays():
 def test_every_corner_of_the_controls_gets_sentences(figure, graph, scene):
     exact = Exact()
     masks = [{"sigma2": v} for v in VARIANCES] if figure < 3 else [{"less": 1e-2, "more": v} for v in (1e-2, 1e4)]
-    for theta, c, k, mask in product((0.05, 0.8, 1.0), (0.01, 0.1, 10.0), (20, 100), masks):
+    for theta, c, k, mask in product((0.05, 1.0), (0.01, 10.0), (20, 100), masks):
         controls = replace(PLAIN, figure=figure, graph=graph, theta=theta, c=c, iterations=k, **mask)
         for said in figure_words(exact.found(controls, scene)):
             assert not re.search(r"\b(nan|inf)\b", said.text), controls
