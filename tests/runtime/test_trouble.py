@@ -357,3 +357,21 @@ def test_what_breaks_before_anybody_asks_is_not_lost(monkeypatch):
 
     with pytest.raises(JournalError, match="the first"):
         asyncio.run(scenario())
+
+
+def test_status_sockets_are_private_and_made_side_by_side(tmp_path):
+    """Parties that share a process share its umask: setting it for a moment, two left each other's behind."""
+    paths = [tmp_path / f"{k}.sock" for k in range(4)]
+
+    async def made() -> None:
+        servers = await asyncio.gather(*(process_module._status_server(path, None) for path in paths))
+        assert {path.stat().st_mode & 0o777 for path in paths} == {0o600}
+        for server in servers:
+            server.close()
+
+    before = os.umask(0o022)
+    try:
+        asyncio.run(made())
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,12 +41,12 @@ def write_whole(path: Path, save: Callable[[str], object]) -> None:
     """Save to a temporary file beside it, then rename: a reader never sees half a file, nor does a crash leave one."""
     temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-        os.close(handle)
+        # Not by tempfile, whose files are private: the mode is to be the user's usual one, which nobody can ask for
+        # without changing it for all threads.
+        new = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        temporary = str(new)
         save(temporary)
-        mask = os.umask(0)  # mkstemp makes private files; the result gets the user's usual mode
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from None

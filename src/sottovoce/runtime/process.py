@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -270,13 +270,16 @@ async def _status_server(path: Path, agent: Agent) -> asyncio.AbstractServer:
 
     with suppress(FileNotFoundError):
         path.unlink()  # of a party that crashed; the journal is locked, so no other one runs
-    before = os.umask(0o177)
+    listening = socket.socket(socket.AF_UNIX)
     try:
-        return await asyncio.start_unix_server(tell, path)
+        # Nobody is let in before it listens, so the mode may follow the name. A umask would be that of all parties here:
+        # two that meet at it leave each other's behind.
+        listening.bind(str(path))
+        path.chmod(0o600)
+        return await asyncio.start_unix_server(tell, sock=listening)
     except OSError as error:
+        listening.close()
         raise SottovoceError(f"{path}: the status socket cannot be made: {error.strerror or error}.") from None
-    finally:
-        os.umask(before)
 
 
 def _told(agent: Agent, line: bytes) -> dict[str, Any]:
