@@ -11,9 +11,11 @@ import statsmodels.api as sm
 
 import sottovoce as sv
 
-# Agreements leave about 3e-11 open of sums of size 1, and at most 3 tol = 3e-9; estimates in units of their errors keep
-# that, and those that are far smaller than their errors lose a digit or two.
-CLOSE = 1e-7
+# Agreements leave about 3e-11 open of sums of size 1, and at most 3 tol = 3e-9. Estimates keep that in units of their
+# standard errors, up to the condition of the information: 4e-9 is the most that was seen. Relative to themselves they
+# do not: one of a thirtieth of its error has 1e-7.
+OF_ERRORS = 3e-8
+CLOSE = 1e-7  # of standard errors, relative
 
 
 def cut(frame: pd.DataFrame, *places: int) -> list[pd.DataFrame]:
@@ -75,7 +77,7 @@ def test_all_that_statsmodels_reports(data):
     np.testing.assert_array_equal(fit.counts, [(frame[column] == level).sum() for level in fit.levels])
     assert fit.terms == tuple(f"{level}: {term}" for level in fit.levels[1:] for term in ["Intercept", *names])
     levels = len(fit.levels) - 1
-    np.testing.assert_allclose(fit.coefficients, pooled.params, rtol=CLOSE)
+    assert np.all(np.abs(fit.coefficients - pooled.params) <= OF_ERRORS * pooled.bse)
     np.testing.assert_allclose(fit.bse.reshape(levels, -1).T, pooled.bse, rtol=CLOSE)
     np.testing.assert_allclose(fit.covariance, pooled.cov_params(), rtol=1e-6, atol=1e-9)
     # p-values fall by a factor of z times the error of z
@@ -100,7 +102,7 @@ def test_two_levels_are_a_logistic_regression():
     fit = sv.Study(sv.Network.ring(3), cut(frame, 4, 12), schema=schema).multinomial("pass ~ GPA + TUCE + PSI")
     X = sm.add_constant(frame[["GPA", "TUCE", "PSI"]])
     pooled = sm.Logit(frame["pass"], X).fit(method="newton", maxiter=50, tol=1e-14, disp=0)
-    np.testing.assert_allclose(fit.params, pooled.params, rtol=CLOSE)
+    assert np.all(np.abs(fit.params - pooled.params) <= OF_ERRORS * pooled.bse)
     np.testing.assert_allclose(fit.bse, pooled.bse, rtol=CLOSE)
 
 
@@ -110,5 +112,5 @@ def test_without_an_intercept():
     frame = pd.concat(shards)
     y = frame["rate"].map({level: k for k, level in enumerate(fit.levels)})
     pooled = sm.MNLogit(y, frame[names]).fit(method="newton", maxiter=50, tol=1e-14, disp=0)
-    np.testing.assert_allclose(fit.coefficients, pooled.params, rtol=CLOSE)
+    assert np.all(np.abs(fit.coefficients - pooled.params) <= OF_ERRORS * pooled.bse.to_numpy())
     np.testing.assert_allclose(fit.bse, pooled.bse.to_numpy().T.ravel(), rtol=CLOSE)
