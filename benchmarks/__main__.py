@@ -6,6 +6,8 @@ import argparse
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,58 +18,38 @@ from rich.table import Table
 
 from sottovoce.errors import NotConvergedWarning
 
-from . import (
-    activations,
-    auditing,
-    cuda,
-    logistic,
-    messages,
-    models,
-    network,
-    others,
-    overhead,
-    pairs,
-    penalties,
-    projections,
-    reading,
-    speed,
-    statistics,
-    studio,
-    sweeps,
-    tables,
-    tuning,
-)
 from .measure import ROOT, Group, Row, machine, write_json
 
+# Loaded when it is run: a machine has to have what its own benchmarks need, and no more.
 BENCHMARKS = {
-    "native": speed.against_native,
-    "roof": speed.against_memory,
-    "node-space": speed.against_edge_major,
-    "numpy": speed.against_numpy,
-    "by-edge": penalties.by_edge,
-    "solve": overhead.solve_overhead,
-    "states": overhead.states,
-    "million": overhead.million,
-    "import": overhead.importing,
-    "auto": tuning.automatic,
-    "pairs": pairs.both,
-    "kinked": pairs.kinked,
-    "messages": messages.fewer,
-    "others": others.others,
-    "batch": speed.batches,
-    "logistic": logistic.logistic,
-    "activations": activations.activations,
-    "audit": auditing.audits,
-    "encrypted": auditing.encrypted,
-    "projections": projections.projections,
-    "statistics": statistics.memory,
-    "tables": tables.tables,
-    "models": models.models,
-    "network": network.networking,
-    "reading": reading.sources,
-    "studio": studio.pages,
-    "cuda": cuda.on_gpu,
-    "sweeps": sweeps.sweeps,
+    "native": "speed.against_native",
+    "roof": "speed.against_memory",
+    "node-space": "speed.against_edge_major",
+    "numpy": "speed.against_numpy",
+    "by-edge": "penalties.by_edge",
+    "solve": "overhead.solve_overhead",
+    "states": "overhead.states",
+    "million": "overhead.million",
+    "import": "overhead.importing",
+    "auto": "tuning.automatic",
+    "pairs": "pairs.both",
+    "kinked": "pairs.kinked",
+    "messages": "messages.fewer",
+    "others": "others.others",
+    "batch": "speed.batches",
+    "logistic": "logistic.logistic",
+    "activations": "activations.activations",
+    "audit": "auditing.audits",
+    "encrypted": "auditing.encrypted",
+    "projections": "projections.projections",
+    "statistics": "statistics.memory",
+    "tables": "tables.tables",
+    "models": "models.models",
+    "network": "network.networking",
+    "reading": "reading.sources",
+    "studio": "studio.pages",
+    "cuda": "cuda.on_gpu",
+    "sweeps": "sweeps.sweeps",
 }
 
 
@@ -84,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.only or BENCHMARKS:
         started = time.perf_counter()
         with console.status(f"{name} ...") if sys.stdout.isatty() else _nothing():
-            groups[name] = BENCHMARKS[name](options.quick)
+            groups[name] = benchmark(name)(options.quick)
         for row in groups[name].rows:
             row.group = name
             row.holds = None if options.quick else row.holds
@@ -96,6 +78,12 @@ def main(arguments: list[str] | None = None) -> int:
     console.print(summary([row for group in groups.values() for row in group.rows], options.quick))
     console.print(f"written to {options.json}")
     return 0
+
+
+def benchmark(name: str) -> Callable[[bool], Group]:
+    module, function = BENCHMARKS[name].split(".")
+    found: Callable[[bool], Group] = getattr(import_module(f".{module}", __package__), function)
+    return found
 
 
 class _nothing:
