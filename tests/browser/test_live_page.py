@@ -76,7 +76,7 @@ def test_parties_are_started_killed_and_started_again_and_find_the_pooled_mean(s
     page.wait_for_function(
         "[...document.querySelectorAll('.nv-on')].some(text => /^[1-9]\\d*\\/s$/.test(text.textContent))"
     )
-    # Others may talk while bob, who is up, has not begun: then it is killed before the first agreement, and that is told.
+    # Others may talk while bob, who is up, has not begun: it would then be killed before the first agreement.
     label = "document.querySelector('.nv-node[data-party=bob]').ariaLabel"
     page.wait_for_function(f"{label}.startsWith('bob: up, in agreement')")
     page.locator('.nv-node[data-party="bob"]').press("Enter")  # chosen by keys

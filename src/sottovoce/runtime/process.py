@@ -272,7 +272,7 @@ async def _status_server(path: Path, agent: Agent) -> asyncio.AbstractServer:
         path.unlink()  # of a party that crashed; the journal is locked, so no other one runs
     listening = socket.socket(socket.AF_UNIX)
     try:
-        # Nobody is let in before it listens, so the mode may follow the name. A umask would be that of all parties here:
+        # Nobody is let in before it listens, so the mode may follow the name. A umask is that of all parties here:
         # two that meet at it leave each other's behind.
         listening.bind(str(path))
         path.chmod(0o600)
