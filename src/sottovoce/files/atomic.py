@@ -43,7 +43,7 @@ def write_whole(path: Path, save: Callable[[str], object]) -> None:
     try:
         # Not by tempfile, whose files are private: the mode is to be the user's usual one, which nobody can ask for
         # without changing it for all threads.
-        new = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
+        new = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         temporary = str(new)
         save(temporary)
