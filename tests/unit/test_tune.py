@@ -33,6 +33,18 @@ def test_second_eigenvalue(network):
     assert second_eigenvalue(network) == pytest.approx(below.max(initial=0.0), abs=2e-2)
 
 
+@pytest.mark.parametrize(("a", "b"), [(1, 4), (1, 6), (2, 8), (7, 8), (8, 8), (8, 10)])
+def test_of_complete_bipartite_networks_nothing_is_left(a, b):
+    """Apart from 1 and -1 all eigenvalues are 0: what is left is rounding, or not even that, in any order of nodes."""
+    for last in range(a + b):
+        places = [*range(last), *range(last + 1, a + b), last]
+        network = sv.Network.from_edges(a + b, [(places[i], places[a + j]) for i in range(a) for j in range(b)])
+        assert second_eigenvalue(network) == 0.0
+    problem = sv.averaging(network, np.arange(a + b))
+    for schedule in (sv.Synchronous(), sv.Asynchronous()):
+        assert sv.solve(problem, schedule=schedule, seed=1).converged
+
+
 def spectral_radius(network, c):
     """Of the synchronous iteration of averaging, without its fixed modes (+-1, which x does not see)."""
     C, P = network.C.toarray(), np.eye(2 * network.m)[network.P]
