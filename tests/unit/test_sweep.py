@@ -95,6 +95,21 @@ def test_grids_that_are_refused_before_anything_runs(grid, sentence):
         ({"seeds": [2**63]}, "seeds: a whole number must be at most 2**63 - 1, which a table holds."),
         ({"seeds": [10**5000]}, "seeds: a whole number must be at most 2**63 - 1"),
         ({"seeds": 10**5000}, "seeds: a whole number must be at most 2**63 - 1"),
+        ({"seeds": 2**62}, "a sweep has at most 10,000,000 points; this one has 4,611,686,018,427,387,904 or more."),
+        ({"seeds": range(2**70)}, "a sweep has at most 10,000,000 points;"),
+        (
+            {"seeds": 5_000, "grid": {"c": np.linspace(1, 2, 3_000)}},
+            "a sweep has at most 10,000,000 points; this one has 15",
+        ),
+        (
+            {"grid": {name: range(1, 10**4) for name in ("max_iter", "check_every", "record_every")}},
+            "a sweep has at most 10,000,000 points; this one has 999,700,029,999 or more.",
+        ),
+        (
+            {"overlay": iter([(0, 1)])},
+            "overlay: a list_iterator is used up by the first point. Give a list.",
+        ),
+        ({"arithmetic": np.array(["plain", "collapsed"])}, "arithmetic: arithmetic must be one of collapsed, plain;"),
         ({"seeds": np.array(0)}, "seeds, the number of them, must be an integer >= 1; got 0."),
         ({"max_iter": 10**5000}, "max_iter: a whole number must be at most 2**63 - 1, which"),
         ({"seeds": "10"}, "seeds must be how many, such as 10, or a list of whole numbers >= 0; got '10'."),

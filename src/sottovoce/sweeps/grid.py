@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from ..errors import InvalidInput, is_number
 from ..numerics.unquoted import kind_of
 from .digest import digest
-from .values import check_keyword, check_name, check_together, check_value
+from .values import check_keyword, check_name, check_points, check_together, check_value
 
 Grid = Mapping[str, Any]
 
@@ -44,9 +45,10 @@ def settings_of(grid: Grid | Sequence[Grid] | None, options: Grid) -> list[Setti
         check_value(name, value, name)
     if not grids:
         raise InvalidInput("grid is an empty list, which has no points. Leave it out to play one point a seed.")
-    found = []
+    found: list[Setting] = []
     for each in grids:
         columns = {name: values_of(name, values, options) for name, values in each.items()}
+        check_points(len(found) + math.prod(len(column) for column in columns.values()))
         for chosen in itertools.product(*columns.values()):
             texts = {name: text for name, (text, _) in zip(columns, chosen, strict=True)}
             values = {name: value for name, (_, value) in zip(columns, chosen, strict=True)}

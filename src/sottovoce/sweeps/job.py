@@ -15,7 +15,7 @@ from ..pdmm.problem import Problem
 from ..pdmm.result import Result
 from ..pdmm.settings import positive_integer
 from .grid import Setting
-from .values import check_name, check_size
+from .values import check_name, check_points, check_size
 
 Drawn = Problem | Callable[[int], Problem]
 Measure = Callable[[Result], Mapping[str, float]]
@@ -83,7 +83,10 @@ def seeds_of(seeds: Any) -> tuple[int, ...]:
         seeds = seeds.item()
     check_size(seeds, "seeds")
     if isinstance(seeds, int | np.integer):
+        check_points(int(seeds))
         return tuple(range(positive_integer(int(seeds) if seeds is not True else seeds, "seeds, the number of them,")))
+    if isinstance(seeds, range) and seeds:
+        check_points((seeds[-1] - seeds[0]) // seeds.step + 1)
     given: list[Any] = (
         list(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str | bytes | Mapping) else [None]
     )

@@ -20,6 +20,7 @@ from .kept import Kept, path_of
 from .play import FAILED, Row
 from .pools import check_processes, here, on_processes
 from .table import columns_of
+from .values import check_points
 
 
 def sweep(
@@ -106,6 +107,7 @@ def sweep(
     if measure is not None:
         takes_one(measure, "measure", "a Result")
     job = Job(problems_of(problems), settings_of(grid, options), seeds_of(seeds), options, measure)
+    check_points(len(job))
     play = player(job, jobs, client)
     kept = None if out is None else Kept(path_of(out), job, about(job))
     with kept or nullcontext():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 import numpy as np
 
 from ..errors import InvalidInput, is_number
 from ..files.toml_table import nearest
+from ..numerics.unquoted import kind_of
 from ..pdmm.collapsed_arithmetic import Arithmetic
 from ..pdmm.local_noise import LocalNoise
 from ..pdmm.masks import Mask
@@ -25,6 +26,7 @@ OURS = {"seed": "give seeds=", "progress": "the sweep has a bar of its own, prog
 COUNTS = ("max_iter", "max_rounds", "check_every", "batch", "record_every")
 CHOICES = {"engine": get_args(Engine), "arithmetic": get_args(Arithmetic)}
 MOST = 2**63 - 1  # which a column of whole numbers holds
+MOST_POINTS = 10_000_000  # of a sweep: some gigabytes
 KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "schedule": ((Schedule,), "a schedule such as sv.Asynchronous()"),
     "mask": ((Mask, ModularMask), "a mask such as sv.GaussianMask(variance=1e6)"),
@@ -46,6 +48,15 @@ def check_size(value: Any, where: str) -> None:
         raise InvalidInput(f"{where}: a whole number must be at most 2**63 - 1, which a table holds.")
 
 
+def check_points(count: int) -> None:
+    """Refuse more points than a table in memory holds, before they are listed."""
+    if count > MOST_POINTS:
+        raise InvalidInput(
+            f"a sweep has at most {MOST_POINTS:,} points; this one has {count:,} or more. Make several of it, each with "
+            "an out of its own."
+        )
+
+
 def check_keyword(name: Any, where: str) -> None:
     if name in OURS:
         raise InvalidInput(f"{name} cannot be in the {where}: {OURS[name]}.")
@@ -59,6 +70,8 @@ def check_value(name: str, value: Any, where: str) -> None:
     if value is None and name in OPTIONAL:
         return
     check_size(value, where)
+    if isinstance(value, Iterator):
+        raise InvalidInput(f"{where}: a {kind_of(value)} is used up by the first point. Give a list.")
     if name == "theta" and not (is_number(value) and 0 < value <= 1):
         raise InvalidInput(f"{where}: theta must be in (0, 1]; got {value!r:.80}. Use 1 for PDMM, 0.5 for ADMM.")
     if name == "tol" and not (is_number(value) and 0 <= value < math.inf):
@@ -71,7 +84,7 @@ def check_value(name: str, value: Any, where: str) -> None:
         raise InvalidInput(f"{where}: overlay must be 'all', 'tree', or a list of edges; got {value!r:.80}.")
     if name in COUNTS:
         positive_integer(value, where)
-    if name in CHOICES and value not in CHOICES[name]:
+    if name in CHOICES and not (isinstance(value, str) and value in CHOICES[name]):
         raise InvalidInput(f"{where}: {name} must be one of {', '.join(CHOICES[name])}; got {value!r:.80}.")
     if name in KINDS and not isinstance(value, KINDS[name][0]):
         raise InvalidInput(f"{where}: {name} must be {KINDS[name][1]}; got {value!r:.80}.")
