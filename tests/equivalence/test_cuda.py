@@ -217,6 +217,10 @@ def test_what_has_no_kernel_is_refused():
         Subspace(constrained, engine="cuda").psi(np.zeros(2))
     with pytest.raises(InvalidInput, match="engine must be 'auto' or 'cuda'; got 'gpu'"):
         Subspace(pair, engine="gpu")
+    with pytest.raises(InvalidInput, match="engine must be 'auto' or 'cuda'; got array"):
+        Subspace(pair, engine=np.array(["cuda", "auto"]))
+    with pytest.raises(InvalidInput, match="network must be a Network; got int"):
+        Subspace(5)
 
 
 def test_memory_that_runs_out_is_a_sentence():

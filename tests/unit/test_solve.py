@@ -451,6 +451,28 @@ def test_a_recorder_may_keep_what_it_is_given(problem):
                 np.testing.assert_array_equal(kept[k], sv.solve(problem, max_iter=k, **arguments).x)
 
 
+@pytest.mark.parametrize("reference", [0.5, [0.5, -1.0], [[0.5, -1.0]] * 3], ids=["number", "for all", "by node"])
+def test_the_error_where_edges_have_unequal_numbers_of_rows(reference):
+    """``x`` is then a list, of which all entries have one size."""
+    row, both = np.array([[1.0, 2.0]]), np.eye(2)
+    blocks = {(0, 1): row, (1, 0): -row, (1, 2): both, (2, 1): -both}
+    network = sv.Network.from_edges(3, [(0, 1), (1, 2)]).with_constraints(blocks)
+    problem = sv.Problem(network, [sv.Averaging([1.0, 2.0])] * 3)
+    result = sv.solve(problem, c=0.5, max_iter=7, tol=0, record=[sv.MeanSquaredError(reference)])
+    assert isinstance(result.x, list)
+    expected = np.mean((np.array(result.x) - np.array(reference)) ** 2)
+    assert result.history["error"][-1] == pytest.approx(expected, rel=1e-14)
+
+
+def test_words_that_are_none_are_refused(problem):
+    for engine in ("gpu", None, np.array(["cuda", "auto"])):
+        with pytest.raises(InvalidInput, match="engine must be 'auto', 'reference', 'compiled' or 'cuda'; got "):
+            sv.solve(problem, c=0.4, engine=engine)
+    for arithmetic in ("exact", np.array(["plain", "collapsed"])):
+        with pytest.raises(InvalidInput, match="arithmetic must be 'collapsed', 'plain' or None; got "):
+            sv.solve(problem, c=0.4, arithmetic=arithmetic)
+
+
 @pytest.mark.parametrize(
     ("record", "sentence"),
     [

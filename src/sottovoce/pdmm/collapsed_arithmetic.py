@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +41,8 @@ def choose_arithmetic(
     problem: Problem, arithmetic: Arithmetic | None, masked: bool, z0: Any, batch: int | None
 ) -> Arithmetic:
     """What was asked for, if it applies; by default ``"collapsed"`` for masked runs where it does."""
-    if arithmetic not in (None, "collapsed", "plain"):
-        raise InvalidInput(f"arithmetic must be 'collapsed', 'plain' or None; got {arithmetic!r}.")
+    if not (arithmetic is None or (isinstance(arithmetic, str) and arithmetic in get_args(Arithmetic))):
+        raise InvalidInput(f"arithmetic must be 'collapsed', 'plain' or None; got {arithmetic!r:.80}.")
     obstacle = None
     if not masked and z0 is None:
         obstacle = "there are no pads; give mask= or z0="

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -42,6 +42,12 @@ class Settings:
     secret: bool | None = None  # whether z(0) is known to nobody; None without a mask
 
 
+def checked_engine(engine: Any) -> Engine:
+    if not (isinstance(engine, str) and engine in get_args(Engine)):
+        raise InvalidInput(f"engine must be 'auto', 'reference', 'compiled' or 'cuda'; got {engine!r:.80}.")
+    return cast(Engine, engine)
+
+
 def settle(
     problem: Problem,
     *,
@@ -68,8 +74,7 @@ def settle(
         raise InvalidInput(f"mask must be a mask such as sv.GaussianMask(variance=1e6); got {mask!r}.")
     if mask is not None and z0 is not None:
         raise InvalidInput("give either mask or z0, not both: both set z(0).")
-    if engine not in get_args(Engine):
-        raise InvalidInput(f"engine must be 'auto', 'reference', 'compiled' or 'cuda'; got {engine!r}.")
+    engine = checked_engine(engine)
     arithmetic = choose_arithmetic(problem, arithmetic, mask is not None, z0, batch)
     auto = is_auto(c)
     two_sweeps = matched(problem, on) if auto and on is not None else None

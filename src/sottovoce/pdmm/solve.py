@@ -27,7 +27,7 @@ from .recorders import Recorder, Transcript, Variance
 from .reference import Reference, Run
 from .result import Result, State, Status
 from .schedules import Schedule
-from .settings import Engine, Settings, positive_integer, settle, whole_number
+from .settings import Engine, Settings, checked_engine, positive_integer, settle, whole_number
 from .watch import History, Watch
 
 
@@ -200,7 +200,7 @@ def solve(
     modular = mask if isinstance(mask, ModularMask) else None
     if isinstance(mask, ModularMask):
         (problem, tol), mask = hidden_problem(problem, mask, z0, batch, seed, tol, record), None
-    with Progress(progress) as bar, compiled(engine not in ("reference", "cuda"), bar.say) as compiling:
+    with Progress(progress) as bar, compiled(checked_engine(engine) in ("auto", "compiled"), bar.say) as compiling:
         started = time.perf_counter()
         settings = settle(
             problem, schedule=schedule, theta=theta, c=c, overlay=overlay, mask=mask, z0=z0, seed=seed, batch=batch,

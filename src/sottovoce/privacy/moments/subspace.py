@@ -25,6 +25,7 @@ from scipy.sparse.linalg import splu
 from ...costs.base import Array
 from ...errors import InvalidInput, SottovoceError
 from ...network import Network
+from ...numerics.unquoted import kind_of
 
 if TYPE_CHECKING:
     from .cuda_projection import CudaProjection
@@ -57,8 +58,10 @@ class Subspace:
     """
 
     def __init__(self, network: Network, engine: Engine = "auto") -> None:
-        if engine not in get_args(Engine):
-            raise InvalidInput(f"engine must be 'auto' or 'cuda'; got {engine!r}.")
+        if not isinstance(network, Network):
+            raise InvalidInput(f"network must be a Network; got {kind_of(network)}.")
+        if not (isinstance(engine, str) and engine in get_args(Engine)):
+            raise InvalidInput(f"engine must be 'auto' or 'cuda'; got {engine!r:.80}.")
         self.network, self.engine = network, engine
         self.C, self.P = network.C, network.P
         PC = self.C[self.P]
