@@ -52,8 +52,8 @@ def check_points(count: int) -> None:
     """Refuse more points than a table in memory holds, before they are listed."""
     if count > MOST_POINTS:
         raise InvalidInput(
-            f"a sweep has at most {MOST_POINTS:,} points; this one has {count:,} or more. Make several of it, each with "
-            "an out of its own."
+            f"a sweep has at most {MOST_POINTS:,} points; this one has {count:,} or more. Make several of it, each "
+            "with an out of its own."
         )
 
 
