@@ -2,6 +2,7 @@
 
 SottovoceError
 ├── InvalidInput (ValueError)     an argument that cannot be used
+│   ├── Undetermined              data of all parties that do not determine the answer
 │   ├── InvalidNetwork            a graph or an edge constraint
 │   ├── InvalidCost               a cost or its data
 │   └── InvalidFile               a file, or data in one; names the line

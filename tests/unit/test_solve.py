@@ -464,6 +464,20 @@ def test_the_error_where_edges_have_unequal_numbers_of_rows(reference):
     assert result.history["error"][-1] == pytest.approx(expected, rel=1e-14)
 
 
+@pytest.mark.parametrize("engine", ["reference", "auto"])
+@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous(), sv.EdgeBernoulli(0.9)], ids=repr)
+def test_a_step_that_cannot_be_verified_names_its_node(schedule, engine):
+    """By the name in the network, not by the place among the costs of one family."""
+    network = sv.Network.ring(4).with_labels(["ann", "bob", "eve", "kim"])
+    lost = sv.Lasso(1e6 * np.ones((3, 2)), np.ones(3), 0.1)  # beside 6e12 the penalty vanishes: x is not determined
+    costs = [sv.Averaging([1.0, 2.0]), sv.Lasso(np.eye(2), np.ones(2), 0.1), sv.Averaging([3.0, 4.0]), lost]
+    problem = sv.Problem(network, costs)
+    with pytest.raises(
+        InvalidCost, match=r"^Lasso: the step of node kim did not reach .* rho = 1e-06 .* Scale the col"
+    ):
+        sv.solve(problem, schedule=schedule, c=5e-7, theta=0.5, seed=1, engine=engine, z0=np.ones((8, 2)))
+
+
 def test_words_that_are_none_are_refused(problem):
     for engine in ("gpu", None, np.array(["cuda", "auto"])):
         with pytest.raises(InvalidInput, match="engine must be 'auto', 'reference', 'compiled' or 'cuda'; got "):

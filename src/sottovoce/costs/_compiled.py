@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidCost
-from .base import Array, Cost
+from .base import Array, Cost, UnverifiedStep
 
 
 def step_by_kernel(
@@ -33,8 +32,5 @@ def step_by_kernel(
     failed = kernel(flat, *map(np.ascontiguousarray, (rho, *parameters)), x)
     if failed >= 0:
         batch, node = divmod(failed, cost.count)
-        raise InvalidCost(
-            f"{type(cost).__name__}: the step of node {node} of {cost.count} did not reach its optimality condition "
-            f"to rounding, with rho = {rho[node]:.3g} and ||g|| = {np.linalg.norm(flat[batch, node]):.3g}. {cure}"
-        )
+        raise UnverifiedStep(cost, node, float(rho[node]), flat[batch, node], cure)
     return x.reshape(g.shape)

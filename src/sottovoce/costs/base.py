@@ -219,6 +219,22 @@ def as_vector(value: npt.ArrayLike, name: str) -> tuple[Array, tuple[int, ...]]:
     return array.reshape(1, -1), array.shape
 
 
+class UnverifiedStep(InvalidCost):
+    """A step of one node of a batch that did not reach its optimality condition; a run knows which node that is."""
+
+    def __init__(self, cost: Cost, node: int, rho: float, g: Array, cure: str) -> None:
+        self.cost, self.node = type(cost).__name__, node
+        self.why = (
+            "did not reach its optimality condition to rounding, "
+            f"with rho = {rho:.3g} and ||g|| = {np.linalg.norm(g):.3g}. {cure}"
+        )
+        super().__init__(self.told(f"{node} of {cost.count}"))
+
+    def told(self, name: str) -> str:
+        """The sentence, with the node's name."""
+        return f"{self.cost}: the step of node {name} {self.why}"
+
+
 def as_floats(value: npt.ArrayLike, name: str) -> Array:
     """Real float64, a copy of its own, or a sentence that names the argument, and quotes nothing of it: it is data."""
     # Masked entries, which asarray would bring back (np.ma is loaded when used).

@@ -13,7 +13,7 @@ from ..errors import InvalidCost
 from ..numerics.unquoted import kind_of
 from ._arguments import as_shape, finite_vector, one_object
 from ._newton import minimise, second_derivatives
-from .base import Array, Cost
+from .base import Array, Cost, UnverifiedStep
 
 PROBES = 3  # points around the start where value and gradient are compared
 NEAR = 1e-3  # how far a probe looks, relative to its own distance
@@ -108,11 +108,8 @@ class FromGradient(Cost):
         functions, start = self._functions[i], self._start[i]
         x = minimise(functions, start, g, rho)
         if x is None:
-            raise InvalidCost(
-                f"FromGradient: the step of node {i} of {self.count} did not reach its optimality condition to "
-                f"rounding, with rho = {rho:.3g} and ||g|| = {np.linalg.norm(g):.3g}. Is gradient exact, and f smooth "
-                "and convex? Give hessian, bring x to size 1, raise c, or use Custom."
-            )
+            cure = "Give hessian, bring x to size 1, raise c, or use Custom."
+            raise UnverifiedStep(self, i, rho, g, f"Is gradient exact, and f smooth and convex? {cure}")
         functions.compare(x, start)
         return x
 

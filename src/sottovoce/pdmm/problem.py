@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs import Constrained, Cost, QuadraticForm
-from ..costs.base import Array, StepFrom
+from ..costs.base import Array, StepFrom, UnverifiedStep
 from ..costs.indicator import Indicator
 from ..errors import InvalidCost
 from ..files.html_table import html_table
@@ -190,12 +190,16 @@ class Problem:
     def steps(self, c: Penalty) -> StepFrom:
         """All nodes' argmin steps at once on stacked arrays ``(N, B)``, from ``g`` and the last ``x``, prefactored for
         this ``c``."""
-        bound = [(self._positions(nodes, cost.dim), cost.bind_from(rho)) for nodes, cost, rho in self.penalised(c)]
+        parts = self.penalised(c)
+        bound = [(nodes, self._positions(nodes, cost.dim), cost.bind_from(rho)) for nodes, cost, rho in parts]
 
         def step_all(g: Array, last: Array) -> Array:
             x, g = np.empty_like(g), g + self.lean if isinstance(self.lean, np.ndarray) else g
-            for at, step in bound:
-                x[at] = np.moveaxis(step(np.moveaxis(g[at], -1, 0), np.moveaxis(last[at], -1, 0)), 0, -1)
+            for nodes, at, step in bound:
+                try:
+                    x[at] = np.moveaxis(step(np.moveaxis(g[at], -1, 0), np.moveaxis(last[at], -1, 0)), 0, -1)
+                except UnverifiedStep as error:
+                    raise InvalidCost(error.told(self.network.name(nodes[error.node]))) from None
             return x
 
         return step_all

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..costs.base import Array
+from ..costs.base import Array, UnverifiedStep
+from ..errors import InvalidCost
 from .problem import Floors, Problem
 from .schedule_bases import Chosen, Nodes
 from .settings import Settings
@@ -149,7 +150,10 @@ class Reference(Run):
         """One node's argmin for every draw."""
         x = self._x[party.own]
         g = g + self.problem.lean[party.own] if isinstance(self.problem.lean, np.ndarray) else g
-        return np.asarray(party.step(g.T[:, None], x.T[:, None])[:, 0].T)
+        try:
+            return np.asarray(party.step(g.T[:, None], x.T[:, None])[:, 0].T)
+        except UnverifiedStep as error:
+            raise InvalidCost(error.told(self.problem.network.name(party.i))) from None
 
     def wake_late(self, k: int, i: int, delays: Nodes) -> None:
         """Node ``i`` wakes at ``k``; its messages, and older ones still under way, arrive when their time has come."""

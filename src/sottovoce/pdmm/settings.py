@@ -42,10 +42,10 @@ class Settings:
     secret: bool | None = None  # whether z(0) is known to nobody; None without a mask
 
 
-def checked_engine(engine: Any) -> Engine:
-    if not (isinstance(engine, str) and engine in get_args(Engine)):
-        raise InvalidInput(f"engine must be 'auto', 'reference', 'compiled' or 'cuda'; got {engine!r:.80}.")
-    return cast(Engine, engine)
+def checked_engine(asked: Any) -> Engine:
+    if not (isinstance(asked, str) and asked in get_args(Engine)):
+        raise InvalidInput(f"engine must be 'auto', 'reference', 'compiled' or 'cuda'; got {asked!r:.80}.")
+    return cast(Engine, asked)
 
 
 def settle(
