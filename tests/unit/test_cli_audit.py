@@ -97,7 +97,7 @@ def test_json_has_these_keys(problem: Path) -> None:
     keys = (
         "adversary corrupt channels view mask prior method guarantee unit labels leakage floor excess share prior_std "
         "posterior_std exposed groups coalitions overall flags sentences type parties verdict safe calibrated notes "
-        "headline delta narrower mu guess epsilon published least mu_bound mu_given_sums names noise"
+        "headline delta narrower mu guess epsilon published least mu_bound mu_given_sums names noise max_corrupt"
     )
     assert set(out) == set(keys.split())
     assert (out["type"], out["parties"]) == ("averaging", ["Ada", "Bo", "Cem", "Dina", "Eli", "Fay"])
@@ -108,6 +108,21 @@ def test_json_has_these_keys(problem: Path) -> None:
     assert out["mu"][5] == "inf"
     assert out["guess"][5] == 1.0
     assert out["posterior_std"][5] == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "adversary", "max_corrupt"),
+    [
+        ([], "eavesdropper", None),
+        (["--corrupt", "Eli"], "corrupt node Eli and taps", None),
+        (["--max-corrupt", 0], "eavesdropper", 0),
+        (["--max-corrupt", 2], "the worst coalition of at most 2 for each party and taps on every channel", 2),
+        (["--max-corrupt", 1, "--channels", "encrypted"], "the worst coalition of at most 1 for each party", 1),
+    ],
+)
+def test_json_says_who_listens(problem: Path, arguments: list[Any], adversary: str, max_corrupt: int | None) -> None:
+    out = found(problem, *arguments)
+    assert (out["adversary"], out["max_corrupt"]) == (adversary, max_corrupt)
 
 
 def test_names_and_numbers_are_the_same_parties(problem: Path) -> None:

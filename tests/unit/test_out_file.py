@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,18 @@ def test_a_run_that_did_not_converge_has_no_csv(problem: Path, tmp_path: Path) -
     assert result.exit_code == 1
     assert "a.csv is not written: the run did not converge." in result.stderr
     assert not (tmp_path / "a.csv").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [["solve"], ["audit", "--json"]])
+def test_output_that_cannot_be_written(problem: Path, words: list[str], unbuffered: str) -> None:
+    """No traceback, whether it is noticed at once or as the program ends, and never status 0."""
+    command = [sys.executable, "-m", "sottovoce", *words, str(problem)]
+    with open("/dev/full", "w") as full:
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "error: the output cannot be written: No space left on device.\n")
 
 
 @pytest.mark.parametrize("words", [["solve"], ["solve", "--json"], ["audit"], ["audit", "--json"]])

@@ -128,6 +128,17 @@ def test_arguments_that_are_refused(arguments, sentence):
     assert str(caught.value).startswith(sentence)
 
 
+def test_warnings_are_counted_in_the_summary():
+    hidden = {"mask": {"small": sv.GaussianMask(1e-6), "large": sv.GaussianMask(1e6)}}
+    found = sv.sweep(PROBLEM, hidden, seeds=2, c=0.5, jobs=1)
+    assert repr(found).startswith("Sweep(4 points: 4 converged, ")
+    last = found.summary().splitlines()[-1]
+    assert last.startswith("2 points have warnings; point 0: BadlyHidden: ")
+    one = sv.sweep(PROBLEM, seeds=1, c=0.5, jobs=1)
+    assert one.first_warning() == ""
+    assert one.summary().startswith("Sweep(1 point: 1 converged, 0 did not, 0 failed)")
+
+
 def test_two_values_that_read_alike_need_names():
     class Quiet(sv.Synchronous):
         def __init__(self, loud=False):

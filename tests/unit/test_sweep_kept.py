@@ -180,7 +180,7 @@ def torn(content: bytes) -> bytes:
 def test_damaged_files_are_noticed(broken, damage):
     part = parts(broken)[3]
     part.write_bytes(damage(part.read_bytes()))
-    with pytest.raises(InvalidFile, match=r"part-000003\.parquet cannot be read \(.*It is damaged"):
+    with pytest.raises(InvalidFile, match=r"part-000003\.parquet cannot be read \(.*it is damaged"):
         play(out=broken)
     part.unlink()  # as the sentence says
     assert told(play(out=broken)) == told(play())

@@ -24,7 +24,7 @@ from .solve import solve
 from .status import status
 from .studio import studio
 from .sweep import sweep
-from .terminal import CLOSED_PIPE, Exit, one_line_each, pipe_closed
+from .terminal import Exit, one_line_each, unwritten
 
 P = ParamSpec("P")
 
@@ -57,8 +57,11 @@ def main() -> None:
     """The entry point ``sottovoce``."""
     try:
         app(prog_name="sottovoce")
-    except SystemExit as leave:  # as the parser always ends
-        raise SystemExit(CLOSED_PIPE if pipe_closed(leave) else leave.code) from None
+    except (SystemExit, OSError) as leave:  # the first is how the parser always ends
+        status = unwritten(leave)
+        if status is None:
+            raise
+        raise SystemExit(status) from None
 
 
 def _version(wanted: bool) -> None:

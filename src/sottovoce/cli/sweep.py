@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import re
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .endings import in_order
 from .options import Json
-from .terminal import print_json
+from .terminal import Exit, print_json
 
 if TYPE_CHECKING:
     from ..data.problem_file import ProblemFile
@@ -50,9 +53,11 @@ def sweep(
       sottovoce sweep problem.toml --grid c=auto,0.5,2 --grid overlay=all,tree --out sweep.parquet
       sottovoce sweep problem.toml --grid schedule=edge_bernoulli --grid p=0.5,0.9 --seeds 20 --json
 
-    The table has a row for each point, and the column max_error where the pooled answer is known.
+    The file has a [cost]. A network that is drawn is drawn once, by the seed of [network], of [pdmm], or 0: the seeds
+    of the sweep are those of schedules and pads. The table has a row for each point, and the column max_error where
+    the pooled answer is known.
 
-    Exit status: 0 all converged, 1 some did not or failed, 2 bad input.
+    Exit status: 0 all converged, 1 some did not or failed, 2 bad input, 130 or 143 interrupted.
     """
     from ..data.problem_file import ProblemFile
     from ..errors import InvalidInput
@@ -63,24 +68,32 @@ def sweep(
     drawn = TomlFile(problem).table("pdmm").values.get("seed") is None  # then the network would be another each time
     file = read_file(problem, seed=0 if drawn else None)
     if not isinstance(file, ProblemFile):
-        raise InvalidInput(f"{problem} has a [statistic], which takes several runs. A sweep is of a [cost].")
+        raise InvalidInput(
+            f"{problem} has a [statistic], which takes several runs. A sweep is of a [cost]: sottovoce solve --example "
+            "averaging prints a file with one."
+        )
     values = [read_values(text) for text in grid or []]
     keys = [pairs[0][0] for pairs in values]
     if len(set(keys)) < len(keys):
         raise InvalidInput("--grid names a key twice. Give all its values at once, such as theta=0.5,0.8,1.")
     settings = [options_of(file, dict(chosen)) for chosen in itertools.product(*values)]
     common, points = apart(settings, {argument_of(key) for key in keys})
-    found = play(
-        {file.path.stem: file.problem},
-        points,
-        seeds,
-        measure=None if file.pooled is None else partial(max_error, file.cost.scale, file.pooled),
-        jobs=jobs,
-        out=out,
-        retry_failed=retry_failed,
-        progress=False if json else None,
-        **common,
-    )
+    try:
+        with in_order():
+            found = play(
+                {file.path.stem: file.problem},
+                points,
+                seeds,
+                measure=None if file.pooled is None else partial(max_error, file.cost.scale, file.pooled),
+                jobs=jobs,
+                out=out,
+                retry_failed=retry_failed,
+                **common,
+            )
+    except (KeyboardInterrupt, Exit) as leave:
+        kept = "" if out is None else f": the points that are done are kept beside {out}, and the same command goes on"
+        print(f"interrupted{kept}", file=sys.stderr)
+        raise Exit(leave.code if isinstance(leave, Exit) else 130) from None
     if json:
         print_json(found.to_dict())
     else:
@@ -139,8 +152,11 @@ def options_of(file: ProblemFile, changes: dict[str, Any]) -> dict[str, Any]:
             options["noise"] = read_noise(changed.table("noise"), file.problem, options.get("mask"))
     except InvalidFile as error:
         told = ", ".join(f"{key.removeprefix('pdmm.')} = {value}" for key, value in changes.items())
-        raise InvalidInput(f"with {told}: {error}") from None
-    return options | {"overlay": options["overlay"] or "all"}
+        # The file alone is right: no line of it is to blame.
+        why = re.sub(rf"^{re.escape(str(file.path))}(, line \d+)?: ", "", str(error))
+        raise InvalidInput(f"with {told}: {why}") from None
+    asked = changed.table("pdmm").values.get("overlay")
+    return options | {"overlay": asked if asked in ("all", "tree") else options["overlay"] or "all"}
 
 
 def argument_of(key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SHOWN = 25  # entries of an answer, or of an audit, in a table
 SPINNER_AFTER = 2.0  # seconds
 CLOSED_PIPE = 128 + 13  # the status of a program that SIGPIPE ends
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a disk says that takes no more
 
 
 class Exit(Exception):
@@ -52,16 +54,23 @@ def one_line_each() -> Iterator[None]:
             raise Exit(130) from None
 
 
-def pipe_closed(leave: SystemExit) -> bool:
-    """Whether the program leaves because nobody reads its output any more, as ``head`` does; no more words, then."""
-    closed = isinstance(leave.__context__, BrokenPipeError)  # noticed by Rich, or by the parser
+def unwritten(leave: BaseException) -> int | None:
+    """The status where the output did not get out: nobody reads it any more, as ``head`` does, which needs no words; or
+    it cannot be written, to a full disk say. None where all of it did."""
+    why = next((each for each in (leave, leave.__context__) if isinstance(each, OSError)), None)
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        closed = True
-    if closed:  # the interpreter flushes once more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return closed
+    except OSError as error:
+        why = error
+    if isinstance(why, BrokenPipeError):  # noticed by Rich, by the parser, or here
+        status = CLOSED_PIPE
+    elif why is not None and why.errno in FULL and why.filename is None:  # files have names
+        print(f"error: the output cannot be written: {why.strerror}.", file=sys.stderr)
+        status = 2
+    else:
+        return None
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more
+    return status
 
 
 def print_json(value: dict[str, Any]) -> None:

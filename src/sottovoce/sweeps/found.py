@@ -68,7 +68,8 @@ class Sweep:
 
     def __repr__(self) -> str:
         rest = len(self) - self.converged - self.failed
-        return f"Sweep({len(self)} points: {self.converged} converged, {rest} did not, {self.failed} failed)"
+        points = "1 point" if len(self) == 1 else f"{len(self)} points"
+        return f"Sweep({points}: {self.converged} converged, {rest} did not, {self.failed} failed)"
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One after the other, by the names of the columns."""
@@ -111,7 +112,8 @@ class Sweep:
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
         ]
         more = [f"... and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-        trouble = ["", self.first_failure()] if self.failed else []
+        trouble = [said for said in (self.first_failure(), self.first_warning()) if said]
+        trouble = ["", *trouble] if trouble else []
         return "\n".join([repr(self), "", *table, *more, *trouble])
 
     def first_failure(self) -> str:
@@ -119,10 +121,20 @@ class Sweep:
         bad = next((row for row in self.rows() if row["status"] == FAILED), None)
         if bad is None:
             return ""
-        reason = " ".join(bad["reason"].split())
-        if len(reason) > LONGEST:
-            reason = f"{reason[:LONGEST]}..."
-        return f"point {bad['point']} failed with {bad['failure']}: {reason}"
+        return f"point {bad['point']} failed with {bad['failure']}: {_short(bad['reason'])}"
+
+    def first_warning(self) -> str:
+        """How many points have warnings, and those of the first of them; nothing where none has."""
+        warned = [row for row in self.rows() if row["warnings"] is not None]
+        if not warned:
+            return ""
+        points = "1 point has" if len(warned) == 1 else f"{len(warned)} points have"
+        return f"{points} warnings; point {warned[0]['point']}: {_short(warned[0]['warnings'])}"
 
     def _repr_html_(self) -> str:
         return html_table(self._by_setting()[:SHOWN], self._header, repr(self))
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

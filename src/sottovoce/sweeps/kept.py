@@ -118,10 +118,10 @@ class Kept:
             if about is not None and told.get(ROWS) != hash_of(table):
                 raise ValueError("its rows are not those that were written")
         except (OSError, ValueError, pa.ArrowException) as error:
-            reason = str(error).splitlines()[0][:120]
+            reason = "".join(each for each in str(error).splitlines()[0][:120] if each.isprintable())
             raise InvalidFile(
-                f"{file} cannot be read ({reason}). It is damaged, or was not written by a sweep: remove it, and its "
-                "points are played again."
+                f"{file} cannot be read ({reason}). If it is no file of a sweep, choose another out; if it is one, it "
+                "is damaged: remove it, and its points are played again."
             ) from None
         self._check(file, about)
         rows = [row_of(self.job, cells) for cells in table.to_pylist()]

@@ -307,6 +307,11 @@ class Report(NodesOfReport, Shown):
         """All sentences, as one text."""
         return "\n".join(self.sentences())
 
+    @property
+    def _is_worst(self) -> bool:
+        """Whether parties have the coalition that learns most of each."""
+        return self.coalitions is not None and self.max_corrupt != 0
+
     # For machines
 
     def to_dict(self) -> dict[str, Any]:
@@ -326,7 +331,8 @@ class Report(NodesOfReport, Shown):
             "overall": None if self.overall is None else self._numbers(self.overall),
         }
         return {
-            "adversary": self.adversary.told(self.name),
+            "adversary": _who(self) if self._is_worst else self.adversary.told(self.name),
+            "max_corrupt": self.max_corrupt,
             "channels": self.channels,
             "view": self.view,
             "mask": self.mask,
@@ -367,7 +373,7 @@ _GUARANTEES = {
 
 def _who(report: Report) -> str:
     corrupt, t = report.adversary.corrupt, report.max_corrupt
-    if report.coalitions is not None and t != 0:
+    if report._is_worst:
         few = "" if t is None else f" of at most {t}"
         parties = f"the worst coalition{few} for each party"
     elif not corrupt:
