@@ -238,13 +238,14 @@ def test_node_space_does_not_drift(network, rng, penalty):
     assert np.abs(run.x - s.mean()).max() < 1e-10 * s.mean()
 
 
-@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("kind", ["averaging", "dense", "Huber"])
 @every_penalty
-def test_draws_of_a_batch_are_single_runs(monkeypatch, network, rng, penalty, dense):
+def test_draws_of_a_batch_are_single_runs(monkeypatch, network, rng, penalty, kind):
     """To the bit: draws are stepped together, and each is summed as it would be alone."""
     monkeypatch.setattr("sottovoce.pdmm.engine.runs.WIDE", 4)  # columns: several parts
-    problem = problems(network, rng)["dense" if dense else "averaging"]
-    draws = LANES + 3  # of dense costs, some together and some left
+    flat = sv.Problem(network, sv.Huber.many(rng.normal(size=N)))
+    problem = flat if kind == "Huber" else problems(network, rng)[kind]
+    draws, dense = LANES + 3, kind == "dense"  # of dense costs, some together and some left
     z0 = rng.normal(size=(draws, 2 * network.m * problem.dim)).reshape(draws, 2 * network.m, *([3] if dense else []))
     for schedule in SCHEDULES.values():
         arguments = {"schedule": schedule, "c": penalty(network), "theta": 0.8, "seed": 3, "tol": 0, "max_iter": 100}

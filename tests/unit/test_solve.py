@@ -17,6 +17,7 @@ from sottovoce.errors import (
     PrecisionLost,
     Unsupported,
 )
+from sottovoce.pdmm.schedules import key_of
 
 # Masks are small here on purpose: what is compared is arithmetic, and small masks leave it more digits.
 pytestmark = pytest.mark.filterwarnings("ignore::sottovoce.errors.BadlyHidden")
@@ -226,6 +227,47 @@ def test_a_penalty_beside_which_gradients_vanish_is_not_converged(rng, c, schedu
     with pytest.warns(NotConvergedWarning):
         result = sv.solve(problem, schedule=schedule, c=c, theta=0.5, seed=1, max_iter=2_000, engine=engine)
     assert result.residual > 1e-3
+
+
+FLAT = {
+    "Huber": ([sv.Huber(s, 1e-4) for s in (1.0, 2.0, 3.0)], 1e26),
+    "AbsoluteDeviation": ([sv.AbsoluteDeviation(s) for s in (1.0, 2.0, 3.0)], 1e40),
+    "Logistic": ([sv.Logistic([[s, 1.0], [1.0, -s]], [1, -1]) for s in (1.0, 2.0, 3.0)], 1e40),
+    "Hinge": ([sv.Hinge([[s, 1.0], [1.0, -s]], [1, -1]) for s in (1.0, 2.0, 3.0)], 1e40),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sottovoce.errors.PrecisionLost")
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("schedule", [sv.Asynchronous(), sv.Synchronous(), sv.EdgeBernoulli(0.8)], ids=repr)
+@pytest.mark.parametrize("name", FLAT)
+def test_pads_beside_which_slopes_vanish_are_not_converged(name, schedule, engine):
+    """Slopes that are bounded, however far away ``x`` is: all steps agree where the pads have left it."""
+    costs, variance = FLAT[name]
+    with pytest.warns(NotConvergedWarning):
+        result = sv.solve(
+            sv.Problem(sv.Network.ring(3), costs), schedule=schedule, c=1.0, theta=0.5, seed=1, max_iter=2_000,
+            mask=sv.GaussianMask(variance), engine=engine,
+        )  # fmt: skip
+    assert result.residual > 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::sottovoce.errors.PrecisionLost")
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e9])
+def test_values_far_from_zero_have_a_median(offset):
+    """Rounding takes digits of the slopes there, and not the answer."""
+    problem = sv.Problem(sv.Network.complete(5), [sv.AbsoluteDeviation(offset + s) for s in (0.0, 1.0, 4.0, 6.0, 7.0)])
+    result = sv.solve(problem, c=0.05, theta=0.5, z0=np.full(20, -0.05 * offset) * problem.network.C.data)
+    assert result.converged
+    np.testing.assert_allclose(result.x, offset + 4.0, rtol=1e-9)
+
+
+def test_the_units_of_a_huber_loss_do_not_matter():
+    """Of values far below ``delta`` gradients are as small as the values."""
+    problem = sv.Problem(sv.Network.ring(3), [sv.Huber(1e-12 * s) for s in (1.0, 2.0, 6.0)])
+    assert sv.solve(problem, theta=0.5).x == pytest.approx(3e-12, rel=1e-7)
+    with pytest.warns(NotConvergedWarning):
+        assert not sv.solve(problem, c=1e12, theta=0.5, max_iter=2_000).converged
 
 
 def test_large_curvatures_take_large_penalties(rng):
@@ -476,6 +518,21 @@ def test_a_step_that_cannot_be_verified_names_its_node(schedule, engine):
         InvalidCost, match=r"^Lasso: the step of node kim did not reach .* rho = 1e-06 .* Scale the col"
     ):
         sv.solve(problem, schedule=schedule, c=5e-7, theta=0.5, seed=1, engine=engine, z0=np.ones((8, 2)))
+
+
+@pytest.mark.parametrize("base", [sv.Asynchronous(), sv.PoissonClocks([1.0, 2.0, 3.0, 4.0])], ids=repr)
+def test_a_schedule_made_of_anothers_choices(base):
+    class Next(type(base)):
+        def nodes(self, network, key, first, count):
+            return (super().nodes(network, key, first, count) + 1) % network.n
+
+    problem = sv.averaging(sv.Network.ring(4), [1, 2, 3, 6])
+    schedule = Next(base.rates)
+    assert schedule.law is None  # what is said of the base does not hold
+    nodes = (base.nodes(problem.network, key_of(1), 0, 300) + 1) % 4
+    arguments = {"c": 0.5, "theta": 0.5, "tol": 0, "max_iter": 300, "seed": 1}
+    found = sv.solve(problem, schedule=schedule, **arguments)
+    np.testing.assert_array_equal(found.x, sv.solve(problem, schedule=sv.Trace(nodes), **arguments).x)
 
 
 def test_words_that_are_none_are_refused(problem):

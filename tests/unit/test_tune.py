@@ -45,6 +45,15 @@ def test_of_complete_bipartite_networks_nothing_is_left(a, b):
         assert sv.solve(problem, schedule=schedule, seed=1).converged
 
 
+@pytest.mark.parametrize("size", [1e-85, 1e85])
+def test_data_whose_curvatures_multiply_beyond_float64(size):
+    problem = sv.Problem(sv.Network.ring(3), [sv.Hinge(size * np.array([[1.0, 0.5], [0.3, 1.0]]), [1, -1])] * 3)
+    assert guess_c(problem) == pytest.approx(
+        size**2 * guess_c(sv.Problem(problem.network, [sv.Hinge(np.array([[1.0, 0.5], [0.3, 1.0]]), [1, -1])] * 3)),
+        rel=1e-9,
+    )
+
+
 def spectral_radius(network, c):
     """Of the synchronous iteration of averaging, without its fixed modes (+-1, which x does not see)."""
     C, P = network.C.toarray(), np.eye(2 * network.m)[network.P]

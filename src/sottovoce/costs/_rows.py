@@ -83,6 +83,10 @@ class LabelledRows(Cost):
         slopes = np.add.reduceat(entries, filled) if len(filled) else entries
         return (1 / largest if largest else 0.0), float(slopes.max(initial=0.0))
 
+    @property
+    def steepest(self) -> float:
+        return self.sizes[1] if not self.ridge.any() else np.inf
+
     @abstractmethod
     def _loss(self, margins: Array) -> Array:
         """The loss of each margin ``y_j a_j'x``."""

@@ -59,5 +59,9 @@ class AbsoluteDeviation(Cost):
         return float(np.abs(self.s).max()), 1.0
 
     @property
+    def steepest(self) -> float:
+        return 1.0
+
+    @property
     def irregular(self) -> str | None:
         return "an absolute value is not differentiable at its centre"

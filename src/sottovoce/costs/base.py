@@ -158,6 +158,11 @@ class Cost(ABC):
         """The size of ``x`` and of gradients that the data suggest, for a residual that has no units; 0 is unknown."""
         return 0.0, 0.0
 
+    @property
+    def steepest(self) -> float:
+        """What no entry of a subgradient exceeds, wherever ``x`` is; infinite where there is no such bound."""
+        return np.inf
+
     def gradient(self, x: Array) -> Array | None:
         """``grad f_i(x_i)`` at ``x (count, dim)``, where the cost is differentiable everywhere in its domain; NaN
         outside. PDMM never asks for it: gradient methods do, to be compared with."""

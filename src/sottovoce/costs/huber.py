@@ -58,7 +58,9 @@ class Huber(Cost):
         rho, delta = rho[:, None], self.delta[:, None]
         offset = -(g + rho * self.s) / (1.0 + rho)  # of the parabola's minimum from s
         slope = np.copysign(delta, offset)
-        return np.where(np.abs(offset) <= delta, (self.s - g) / (1.0 + rho), -(g + slope) / rho)
+        with np.errstate(over="ignore"):  # where it is not taken, or the run diverges, which its status says
+            straight = -(g + slope) / rho
+        return np.where(np.abs(offset) <= delta, (self.s - g) / (1.0 + rho), straight)
 
     def gradient(self, x: Array) -> Array:
         """The distance from ``s``, clipped at ``delta``."""
@@ -66,7 +68,12 @@ class Huber(Cost):
 
     @property
     def sizes(self) -> tuple[float, float]:
-        return float(np.abs(self.s).max()), float(self.delta.max())
+        sizes = np.abs(self.s).max(axis=1)
+        return float(sizes.max()), float(np.minimum(sizes, self.delta).max())
+
+    @property
+    def steepest(self) -> float:
+        return float(self.delta.max())
 
     @property
     def mean_curvature(self) -> Array:

@@ -52,7 +52,12 @@ def curvature(problem: Problem) -> float:
         dense = [form.Q if form.Q.ndim == 1 else np.linalg.eigvalsh(form.Q).ravel() for form in forms if form]
         eigenvalues = np.sort(np.concatenate(dense)) if dense else np.ones(1)
     eigenvalues = eigenvalues[eigenvalues > 1e-10 * max(eigenvalues[-1], 1e-300)]
-    return float(np.sqrt(eigenvalues[0] * eigenvalues[-1])) if len(eigenvalues) else 1.0
+    if not len(eigenvalues):
+        return 1.0
+    product = eigenvalues[0] * eigenvalues[-1]
+    if not 0 < product < np.inf:  # beyond float64
+        return float(np.sqrt(eigenvalues[0]) * np.sqrt(eigenvalues[-1]))
+    return float(np.sqrt(product))
 
 
 def second_eigenvalue(network: Network) -> float:

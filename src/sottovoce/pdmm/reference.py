@@ -24,6 +24,7 @@ from .settings import Settings
 
 Rows = npt.NDArray[np.integer[Any]]
 EPS = float(np.finfo(np.float64).eps)
+UNKNOWN = 1e-3  # of the largest slope: what rounding may take of it
 
 
 class Run(ABC):
@@ -249,7 +250,8 @@ def kkt_residual(
     ``floors`` keep both from being measured against zero: the sizes of ``x`` and of gradients in the data, at most 1.
     Where there are sets, ``u`` has normal vectors of any size, of that of ``c`` for one, beside which a gradient would
     vanish, even in the rounding: ``stationarity`` is then relative to the gradients alone, and what rounding takes of
-    them, where a step adds them to ``c x``, counts as well.
+    them, where a step adds them to ``c x``, counts as well. So it does where no gradient is large, as of a Huber loss:
+    pads of 1e20 would leave ``x`` there, and all steps would agree.
     """
     largest = (np.abs(rows).max(axis=0) for rows in (fresh, fresh - x, subgradient, stationarity))
     return kkt_combined(floors, violation, *largest)
@@ -266,4 +268,6 @@ def kkt_combined(
     stationarity = np.where(subgradient > most, np.maximum(stationarity, EPS * subgradient), stationarity)
     dual = stationarity / np.maximum(floors.gradient, np.minimum(subgradient, most))
     lost = floors.rounding * fresh / np.maximum(floors.gradient, most)
+    if floors.curvature == 0:  # of slopes that are bounded, however far away x is, a few digits tell where to go
+        lost = np.where(lost > UNKNOWN, lost, 0.0)
     return float(np.maximum(np.maximum(primal, dual), lost).max())

@@ -82,6 +82,10 @@ class Asynchronous(NodeSchedule):
 
     @property
     def law(self) -> Law:
+        return self._own_law()
+
+    def _own_law(self) -> Law:
+        """That of ``nodes`` here, also for those that a subclass makes of them."""
         if isinstance(self.rates, Mapping):
             raise InvalidInput("rates by name belong to a network: ask for the law of schedule.on(network).")
         return Law("one node", rates=None if self.rates is None else np.asarray(self.rates))
@@ -98,7 +102,7 @@ class Asynchronous(NodeSchedule):
 
     def nodes(self, network: Network, key: int, first: int, count: int) -> Nodes:
         u = uniform(key, np.arange(first, first + count, dtype=np.uint64), 0)
-        cumulative = self.on(network).law.cumulative()
+        cumulative = self.on(network)._own_law().cumulative()
         if cumulative is None:
             return (u * network.n).astype(np.int64)
         return np.minimum(np.searchsorted(cumulative, u, side="right"), network.n - 1)

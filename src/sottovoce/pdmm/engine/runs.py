@@ -181,7 +181,8 @@ class NodeSpaceRun(CompiledRun):
         self.p, self.r = (1 - theta) * self.p + theta * self.r, (1 - theta) * self.r + theta * self.p
         if (k + 1) % kernels.RECENTRE == 0:
             some = slice(None, None, max(1, self.network.n // kernels.MIDDLE))
-            middle = (self.a[some] + self.b[some]).mean(axis=0) / 2
+            both = self.a[some] + self.b[some]
+            middle = np.add.accumulate(both)[-1] / (2 * len(both))  # in order: ``sum`` takes a single column by pairs
             self.a -= middle
             self.b -= middle
 
