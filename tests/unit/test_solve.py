@@ -234,6 +234,10 @@ FLAT = {
     "AbsoluteDeviation": ([sv.AbsoluteDeviation(s) for s in (1.0, 2.0, 3.0)], 1e40),
     "Logistic": ([sv.Logistic([[s, 1.0], [1.0, -s]], [1, -1]) for s in (1.0, 2.0, 3.0)], 1e40),
     "Hinge": ([sv.Hinge([[s, 1.0], [1.0, -s]], [1, -1]) for s in (1.0, 2.0, 3.0)], 1e40),
+    "mixed": (  # a lasso of one row is curved in one direction
+        [sv.Lasso([[1.0, 0.5, -0.3]], [1.0], 0.5), sv.Huber(np.ones(3)), sv.AbsoluteDeviation(np.ones(3))],
+        1e34,
+    ),
 }
 
 
@@ -260,6 +264,18 @@ def test_values_far_from_zero_have_a_median(offset):
     result = sv.solve(problem, c=0.05, theta=0.5, z0=np.full(20, -0.05 * offset) * problem.network.C.data)
     assert result.converged
     np.testing.assert_allclose(result.x, offset + 4.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("schedule", [sv.Synchronous(), sv.Asynchronous()], ids=repr)
+def test_steep_costs_take_large_penalties(rng, schedule, engine):
+    """What rounding takes is measured against the slopes: of 1e15 it takes nothing that counts."""
+    labels = np.array([1, -1, 1, -1, -1])
+    costs = [sv.Logistic(1e15 * rng.normal(size=(5, 2)), labels) for _ in range(4)]
+    problem = sv.Problem(sv.Network.ring(4), costs)
+    result = sv.solve(problem, schedule=schedule, theta=0.5, c=1e30, seed=1, tol=1e-7, engine=engine)
+    assert result.converged
+    assert result.iterations < 10_000  # and not only in the end
 
 
 def test_the_units_of_a_huber_loss_do_not_matter():

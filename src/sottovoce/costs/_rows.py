@@ -84,8 +84,8 @@ class LabelledRows(Cost):
         return (1 / largest if largest else 0.0), float(slopes.max(initial=0.0))
 
     @property
-    def steepest(self) -> float:
-        return self.sizes[1] if not self.ridge.any() else np.inf
+    def bounded_slopes(self) -> bool:
+        return not self.ridge.all()
 
     @abstractmethod
     def _loss(self, margins: Array) -> Array:

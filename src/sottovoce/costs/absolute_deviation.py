@@ -59,8 +59,8 @@ class AbsoluteDeviation(Cost):
         return float(np.abs(self.s).max()), 1.0
 
     @property
-    def steepest(self) -> float:
-        return 1.0
+    def bounded_slopes(self) -> bool:
+        return True
 
     @property
     def irregular(self) -> str | None:

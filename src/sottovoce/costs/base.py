@@ -55,8 +55,8 @@ class Cost(ABC):
       ``-g_i/rho_i`` with ``t = 1/rho_i``. A step that cannot be exact raises ``InvalidCost`` or ``Unsupported``;
     * ``irregular``: why ``theta = 1`` may not converge, or None.
 
-    It may define ``bind``, ``bind_from``, ``quadratic``, ``sizes``, ``gradient``, ``hessian``, ``mean_curvature`` and
-    ``piece``. One node's cost is simpler to write as ``FromGradient`` or ``Custom``.
+    It may define ``bind``, ``bind_from``, ``quadratic``, ``sizes``, ``bounded_slopes``, ``gradient``, ``hessian``,
+    ``mean_curvature`` and ``piece``. One node's cost is simpler to write as ``FromGradient`` or ``Custom``.
 
     Examples
     --------
@@ -159,9 +159,9 @@ class Cost(ABC):
         return 0.0, 0.0
 
     @property
-    def steepest(self) -> float:
-        """What no entry of a subgradient exceeds, wherever ``x`` is; infinite where there is no such bound."""
-        return np.inf
+    def bounded_slopes(self) -> bool:
+        """Whether subgradients stay as small as they are near the data, however far away ``x`` is."""
+        return False
 
     def gradient(self, x: Array) -> Array | None:
         """``grad f_i(x_i)`` at ``x (count, dim)``, where the cost is differentiable everywhere in its domain; NaN

@@ -72,8 +72,8 @@ class Huber(Cost):
         return float(sizes.max()), float(np.minimum(sizes, self.delta).max())
 
     @property
-    def steepest(self) -> float:
-        return float(self.delta.max())
+    def bounded_slopes(self) -> bool:
+        return True
 
     @property
     def mean_curvature(self) -> Array:

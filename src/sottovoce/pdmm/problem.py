@@ -27,14 +27,15 @@ class Floors(NamedTuple):
     """What a residual is measured against (``reference.kkt_residual``).
 
     Sizes of ``x`` and of gradients below which it is absolute; and how large gradients may be at ``x``, where that is
-    known and subgradients do not tell: those of a set may have any size. There, and where gradients are bounded, so
-    that ``curvature`` is 0, ``rounding`` times ``x`` is what a step with the run's penalties leaves uncertain of one.
+    known and subgradients do not tell: those of a set may have any size. There, and where costs are ``flat`` far away,
+    ``rounding`` times ``x`` is what a step with the run's penalties leaves uncertain of a gradient.
     """
 
     x: float
     gradient: float
     steepest: float = np.inf
     curvature: float = 0.0
+    flat: bool = False
     rounding: float = 0.0
 
 
@@ -227,14 +228,11 @@ class Problem:
         """Those of the data, or 1."""
         x, gradient = (max(size) for size in zip(*(cost.sizes for _, cost in self.groups), strict=True))
         floors = Floors(min(1.0, x) if x > 0 else 1.0, min(1.0, gradient) if gradient > 0 else 1.0)
-        bound = max(cost.steepest for _, cost in self.groups)
-        if 0 < bound < np.inf:
-            return floors._replace(steepest=bound)
         smooth = [cost.sizes for _, cost in self.groups if not isinstance(cost, Indicator)]
         sets = any(isinstance(cost, Indicator | Constrained) for _, cost in self.groups)
         if sets and smooth and all(map(all, smooth)):
             return floors._replace(steepest=gradient, curvature=max(slope / size for size, slope in smooth))
-        return floors
+        return floors._replace(flat=any(cost.bounded_slopes for _, cost in self.groups))
 
     @property
     def irregular(self) -> str | None:

@@ -24,7 +24,7 @@ from .settings import Settings
 
 Rows = npt.NDArray[np.integer[Any]]
 EPS = float(np.finfo(np.float64).eps)
-UNKNOWN = 1e-3  # of the largest slope: what rounding may take of it
+UNKNOWN = 1e-3  # of the slopes: what rounding may take of them
 
 
 class Run(ABC):
@@ -68,10 +68,10 @@ class Run(ABC):
 
     @cached_property
     def floors(self) -> Floors:
-        """Those of the problem. A step adds gradients to ``c_i x_i`` of the node's penalties, and where there are sets
-        that sum may stay as it is while gradients are lost in its last digit."""
+        """Those of the problem. A step adds gradients to ``c_i x_i`` of the node's penalties, and where there are sets,
+        or costs that are flat far away, that sum may stay as it is while gradients are lost in its last digit."""
         floors = self.problem.floors
-        if not np.isfinite(floors.steepest):
+        if not (floors.flat or np.isfinite(floors.steepest)):
             return floors
         reach = abs(self.problem.C)
         penalties = reach.T @ (self.problem.along(self.c) * reach.sum(axis=1)[:, None])
@@ -266,8 +266,9 @@ def kkt_combined(
     primal = np.maximum(violation, stale) / np.maximum(floors.x, fresh)
     most = np.maximum(floors.steepest, floors.curvature * fresh)
     stationarity = np.where(subgradient > most, np.maximum(stationarity, EPS * subgradient), stationarity)
-    dual = stationarity / np.maximum(floors.gradient, np.minimum(subgradient, most))
-    lost = floors.rounding * fresh / np.maximum(floors.gradient, most)
-    if floors.curvature == 0:  # of slopes that are bounded, however far away x is, a few digits tell where to go
+    sizes = np.maximum(floors.gradient, np.minimum(subgradient, most))
+    dual = stationarity / sizes
+    lost = floors.rounding * fresh / (sizes if floors.flat else np.maximum(floors.gradient, most))
+    if floors.flat:  # far from 0, where the data may lie, a few digits of a slope tell where to go
         lost = np.where(lost > UNKNOWN, lost, 0.0)
     return float(np.maximum(np.maximum(primal, dual), lost).max())

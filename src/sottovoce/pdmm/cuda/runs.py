@@ -98,7 +98,7 @@ class GpuRun(ConsensusRun):
             violation = self.xp.asnumpy((by_draw.max(axis=0) - by_draw.min(axis=0)).max(axis=1))
             primal = violation, self.largest(fresh), self.largest(fresh - self._x)
             floors, nothing = self.floors, np.zeros(self.draws)
-            part = kkt_combined(floors, *primal, nothing, nothing)
+            part = kkt_combined(floors._replace(rounding=0.0), *primal, nothing, nothing)
             if part > enough:
                 return part
             Wx = self.rows()
