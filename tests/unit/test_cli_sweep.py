@@ -143,8 +143,9 @@ def test_bad_input_is_a_sentence_and_exit_status_2(problem: Path, arguments: lis
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_a_sweep_that_is_interrupted(problem: Path, number: signal.Signals) -> None:
+def test_a_sweep_that_is_interrupted(problem: Path, number: signal.Signals, jobs: int) -> None:
     """The problem, which processes are sent through a temporary folder, is not left there; what is done is kept."""
     pytest.importorskip("pyarrow")
     temporary, out = problem.with_name("temporary"), problem.with_name("sweep.parquet")
@@ -160,14 +161,14 @@ def test_a_sweep_that_is_interrupted(problem: Path, number: signal.Signals) -> N
         "--grid",
         "max_iter=1000000",
     ]
-    command += ["--seeds", "100000", "--jobs", "2", "--out", str(out)]
+    command += ["--seeds", "100000", "--jobs", str(jobs), "--out", str(out)]
     environment = {**os.environ, "TMPDIR": str(temporary)}
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as running:
         try:
             wait_for(lambda: list(out.with_name("sweep.parquet.parts").glob("part-*")), what="a part")
-            assert list(temporary.glob("sottovoce-*/job"))
+            assert len(list(temporary.glob("sottovoce-*/job"))) == (jobs > 1)
             running.send_signal(number)
             printed, said = running.communicate(timeout=60)
         finally:

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .terminal import Exit
+from .terminal import Ended
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -19,7 +19,7 @@ def in_order() -> Iterator[None]:
     def leave(number: int, _: object) -> None:
         for each in SIGNALS:
             signal.signal(each, signal.SIG_IGN)
-        raise Exit(128 + number)
+        raise Ended(128 + number)
 
     before = {number: signal.signal(number, leave) for number in SIGNALS}
     try:

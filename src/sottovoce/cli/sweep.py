@@ -13,7 +13,7 @@ import typer
 
 from .endings import in_order
 from .options import Json
-from .terminal import Exit, print_json
+from .terminal import Ended, Exit, print_json
 
 if TYPE_CHECKING:
     from ..data.problem_file import ProblemFile
@@ -90,10 +90,10 @@ def sweep(
                 retry_failed=retry_failed,
                 **common,
             )
-    except (KeyboardInterrupt, Exit) as leave:
+    except KeyboardInterrupt as leave:
         kept = "" if out is None else f": the points that are done are kept beside {out}, and the same command goes on"
         print(f"interrupted{kept}", file=sys.stderr)
-        raise Exit(leave.code if isinstance(leave, Exit) else 130) from None
+        raise Exit(leave.code if isinstance(leave, Ended) else 130) from None
     if json:
         print_json(found.to_dict())
     else:

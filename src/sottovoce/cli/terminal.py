@@ -33,6 +33,10 @@ class Exit(Exception):
         self.code = code
 
 
+class Ended(Exit, KeyboardInterrupt):
+    """Leave since a signal says so: like Ctrl-C, nobody on the way may take it for an error of their own."""
+
+
 @contextmanager
 def one_line_each() -> Iterator[None]:
     """Inside, a warning is one line on stderr, and an error of the library one line and exit status 2; 3 where the
@@ -49,6 +53,8 @@ def one_line_each() -> Iterator[None]:
         except SottovoceError as error:
             print(f"error: {error}", file=sys.stderr)
             raise Exit(3 if isinstance(error, PolicyError) else 2) from None
+        except Exit:
+            raise
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             raise Exit(130) from None
