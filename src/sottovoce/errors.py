@@ -25,6 +25,7 @@ SottovoceWarning (UserWarning)
 from __future__ import annotations
 
 import numbers
+from collections.abc import Collection
 from typing import Any, TypeGuard
 
 
@@ -211,3 +212,8 @@ class PrecisionLost(SottovoceWarning):
 def is_number(value: Any) -> TypeGuard[float]:
     """Any real number, Python's or NumPy's, but not True and False."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and "bool" not in type(value).__name__
+
+
+def is_word(value: Any, known: Collection[str]) -> bool:
+    """One of some words. Arrays, which compare entry by entry, are none."""
+    return isinstance(value, str) and value in known

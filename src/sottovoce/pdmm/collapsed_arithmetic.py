@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs import Quadratic
-from ..errors import InvalidInput, Unsupported
+from ..errors import InvalidInput, Unsupported, is_word
 from ..numerics.grid import Array, grid, lattice, nearest, on_grid
 from .problem import Problem
 
@@ -41,7 +41,7 @@ def choose_arithmetic(
     problem: Problem, arithmetic: Arithmetic | None, masked: bool, z0: Any, batch: int | None
 ) -> Arithmetic:
     """What was asked for, if it applies; by default ``"collapsed"`` for masked runs where it does."""
-    if not (arithmetic is None or (isinstance(arithmetic, str) and arithmetic in get_args(Arithmetic))):
+    if arithmetic is not None and not is_word(arithmetic, get_args(Arithmetic)):
         raise InvalidInput(f"arithmetic must be 'collapsed', 'plain' or None; got {arithmetic!r:.80}.")
     obstacle = None
     if not masked and z0 is None:

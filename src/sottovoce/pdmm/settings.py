@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from ..costs.base import Array
-from ..errors import InvalidInput, NotCalibrated, NotGuaranteed, is_number
+from ..errors import InvalidInput, NotCalibrated, NotGuaranteed, is_number, is_word
 from .collapsed_arithmetic import Arithmetic, choose_arithmetic
 from .masks import Mask
 from .overlay import AskedOverlay, Overlay, matched, over, settled_overlay
@@ -43,7 +43,7 @@ class Settings:
 
 
 def checked_engine(asked: Any) -> Engine:
-    if not (isinstance(asked, str) and asked in get_args(Engine)):
+    if not is_word(asked, get_args(Engine)):
         raise InvalidInput(f"engine must be 'auto', 'reference', 'compiled' or 'cuda'; got {asked!r:.80}.")
     return cast(Engine, asked)
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..errors import InvalidInput, is_number
+from ..errors import InvalidInput, is_number, is_word
 from ..files.toml_table import nearest
 from ..numerics.unquoted import kind_of
 from ..pdmm.collapsed_arithmetic import Arithmetic
@@ -84,7 +84,7 @@ def check_value(name: str, value: Any, where: str) -> None:
         raise InvalidInput(f"{where}: overlay must be 'all', 'tree', or a list of edges; got {value!r:.80}.")
     if name in COUNTS:
         positive_integer(value, where)
-    if name in CHOICES and not (isinstance(value, str) and value in CHOICES[name]):
+    if name in CHOICES and not is_word(value, CHOICES[name]):
         raise InvalidInput(f"{where}: {name} must be one of {', '.join(CHOICES[name])}; got {value!r:.80}.")
     if name in KINDS and not isinstance(value, KINDS[name][0]):
         raise InvalidInput(f"{where}: {name} must be {KINDS[name][1]}; got {value!r:.80}.")

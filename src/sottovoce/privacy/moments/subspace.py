@@ -23,7 +23,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
 from ...costs.base import Array
-from ...errors import InvalidInput, SottovoceError
+from ...errors import InvalidInput, SottovoceError, is_word
 from ...network import Network
 from ...numerics.unquoted import kind_of
 
@@ -60,7 +60,7 @@ class Subspace:
     def __init__(self, network: Network, engine: Engine = "auto") -> None:
         if not isinstance(network, Network):
             raise InvalidInput(f"network must be a Network; got {kind_of(network)}.")
-        if not (isinstance(engine, str) and engine in get_args(Engine)):
+        if not is_word(engine, get_args(Engine)):
             raise InvalidInput(f"engine must be 'auto' or 'cuda'; got {engine!r:.80}.")
         self.network, self.engine = network, engine
         self.C, self.P = network.C, network.P
