@@ -76,10 +76,8 @@ def second_eigenvalue(network: Network) -> float:
     if network.n < 5:  # ARPACK wants more
         return float(np.abs(np.linalg.eigvals(np.array([deflated(e) for e in np.eye(network.n)]))).max())
     start = np.cos(np.arange(network.n)) * root  # any fixed vector: the same network gets the same c
-    if np.linalg.norm(deflated(start)) < 1e-12 * np.linalg.norm(
-        start
-    ):  # complete bipartite: nothing but rounding is left
-        return 0.0
+    if np.linalg.norm(deflated(start)) < 1e-12 * np.linalg.norm(start):
+        return 0.0  # complete bipartite: nothing but rounding is left
     operator = LinearOperator((network.n, network.n), matvec=deflated, dtype=np.float64)
     try:
         largest = eigsh(operator, k=1, which="LM", tol=1e-2, v0=start, maxiter=50, return_eigenvectors=False)
