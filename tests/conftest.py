@@ -34,9 +34,22 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--outside",
+        metavar="FOLDER",
+        default=os.environ.get("SOTTOVOCE_OUTSIDE"),
+        help="a folder with data and expected values of others, nist/ and mip/, which are not in this repository",
+    )
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say it loudly where the pages of the studio were seen by no browser."""
-    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "tests/browser/" in report.nodeid]
+    """Say loudly what was not seen: the pages of the studio by no browser, and data that lie elsewhere."""
+    every_skipped = terminalreporter.stats.get("skipped", [])
+    if unread := [report for report in every_skipped if "tests/outside/" in report.nodeid]:
+        terminalreporter.write_sep("!", "DATA AND EXPECTED VALUES OF OTHERS WERE NOT READ", red=True)
+        terminalreporter.write_line(f"{len(unread)} tests of tests/outside were skipped: pytest --outside FOLDER")
+    skipped = [report for report in every_skipped if "tests/browser/" in report.nodeid]
     if skipped:
         there = "a browser is there" if shutil.which("chromium") else "install it: apt-get install chromium"
         reasons = sorted({str(report.longrepr[-1]) for report in skipped})
