@@ -24,7 +24,7 @@ FLOORS = [
     ["errors"],
     ["numerics", "files"],
     ["network", "costs"],
-    ["pdmm"],
+    ["pdmm", "sums"],
     ["data", "privacy", "sweeps"],
     ["statistics"],
     ["baselines", "paper", "runtime", "sklearn"],

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from ..numerics.exact_sum import ExactSums
 from ..numerics.unquoted import kind_of
 
 Array = npt.NDArray[np.float64]
-Into = Callable[[ExactSums, Array], None]  # adds what is made of a block
+Into = Callable[[Any, Array], None]  # adds what is made of a block to ``ExactSums`` or ``IntegerSums``
 
 CELLS = 2**18  # of a block, 2 MB: what statistics make of it fits into the second-level cache, or nearly
 MOST, FEWEST = 8192, 256  # rows of a block
@@ -32,7 +33,7 @@ class Folded:
 
     Attributes
     ----------
-    sums : ExactSums
+    sums : ExactSums, IntegerSums or NeededUnits
         Of what was made of the rows.
     magnitudes : ndarray
         Bits of the largest absolute value of each column.
@@ -42,7 +43,7 @@ class Folded:
         A sum of a hash of each row, modulo 2^64: rows may come in another order, and must be the same.
     """
 
-    sums: ExactSums
+    sums: Any
     magnitudes: npt.NDArray[np.uint64]
     rows: int = 0
     fingerprint: int = 0
@@ -77,15 +78,23 @@ class Folded:
 
 @dataclass(frozen=True)
 class Fold:
-    """What a pass does: of blocks of ``width`` columns, ``into`` makes the terms of ``k`` sums."""
+    """What a pass does: of blocks of ``width`` columns, ``into`` makes the terms of ``k`` sums of float64; or it adds
+    them to what ``start`` makes, which has ``merge``."""
 
     width: int
     k: int
     into: Into
+    start: Callable[[], Any] | None = None
+
+    @property
+    def nothing(self) -> Folded:
+        """What was found of no rows."""
+        sums = ExactSums(self.k) if self.start is None else self.start()
+        return Folded(sums, np.zeros(self.width, np.uint64))
 
     def of(self, blocks: Iterable[Array]) -> Folded:
         """Block after block."""
-        done = Folded(ExactSums(self.k), np.zeros(self.width, np.uint64))
+        done = self.nothing
         for block in blocks:
             done.add(block, self.into)
         return done

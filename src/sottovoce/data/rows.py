@@ -11,9 +11,15 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from ..sums import IntegerSums, NeededUnits, Whole
+
 Array = npt.NDArray[np.float64]
 Terms = Callable[[Array], Array]  # of a block (rows, d), what is summed: (rows, k), or (1, k) already summed exactly
 Sides = Callable[[Array], tuple[Array, Array]]  # of a block, the two factors of a sum of products
+Int64 = npt.NDArray[np.int64]
+WholeTerms = Callable[[Array], Int64]  # of a block (rows, d), the whole numbers that are summed: (rows, k)
+# Of a block, the factors of a sum of products of whole numbers: left, right, and a weight (rows,) where there is one.
+WholeSides = Callable[[Array], tuple[Int64, Int64] | tuple[Int64, Int64, Int64]]
 
 
 class Rows(ABC):
@@ -32,6 +38,18 @@ class Rows(ABC):
     @abstractmethod
     def products(self, sides: Sides) -> Array:
         """``sum_r left(r)' right(r)``, ``(p, q)``."""
+
+    @abstractmethod
+    def totals(self, terms: WholeTerms) -> Whole:
+        """``sum_r terms(r)`` of whole numbers, ``(k,)``: exact."""
+
+    @abstractmethod
+    def grams(self, sides: WholeSides) -> Whole:
+        """``sum_r weight(r) left(r)' right(r)`` of whole numbers, ``(p, q)``: exact."""
+
+    @abstractmethod
+    def needed_units(self) -> NeededUnits:
+        """What the values of each column need of a unit."""
 
     @abstractmethod
     def largest(self) -> Array:
@@ -61,6 +79,23 @@ class ArrayRows(Rows):
     def products(self, sides: Sides) -> Array:
         left, right = sides(self.array)
         return np.asarray(left.T @ right)
+
+    def totals(self, terms: WholeTerms) -> Whole:
+        whole = terms(self.array)
+        sums = IntegerSums(whole.shape[1])
+        sums.add(whole)
+        return sums.value()
+
+    def grams(self, sides: WholeSides) -> Whole:
+        factors = sides(self.array)
+        sums = IntegerSums((factors[0].shape[1], factors[1].shape[1]))
+        sums.add_products(*factors)
+        return sums.value()
+
+    def needed_units(self) -> NeededUnits:
+        needed = NeededUnits(self.width)
+        needed.add(self.array)
+        return needed
 
     def largest(self) -> Array:
         return np.asarray(np.abs(self.array).max(axis=0, initial=0.0))

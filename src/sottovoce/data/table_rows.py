@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from ..errors import InvalidInput
 from ..numerics.exact_sum import ExactSums
 from ..numerics.symmetric import symmetric
+from ..sums import IntegerSums, NeededUnits, Whole
 from .fold import Array, Fold, Folded, even
-from .rows import Rows, Sides, Terms
+from .rows import Rows, Sides, Terms, WholeSides, WholeTerms
 
 MOST_THREADS = 4  # blocks are read one after the other: more would wait for them
 
@@ -64,6 +66,32 @@ class FoldedRows(Rows):
         if left is not right:
             return self._pass(Fold(self.width, p * q, into)).sums.value().reshape(p, q)
         return symmetric(self._pass(Fold(self.width, p * (p + 1) // 2, into)).sums.value(), p)
+
+    def totals(self, terms: WholeTerms) -> Whole:
+        """``sum_r terms(r)`` of whole numbers, ``(k,)``: exact."""
+
+        def into(sums: IntegerSums, block: Array) -> None:
+            sums.add(terms(block))
+
+        start = partial(IntegerSums, terms(self._no_rows).shape[1:])
+        whole: Whole = self._pass(Fold(self.width, 0, into, start)).sums.value()
+        return whole
+
+    def grams(self, sides: WholeSides) -> Whole:
+        """``sum_r weight(r) left(r)' right(r)`` of whole numbers, ``(p, q)``: exact."""
+
+        def into(sums: IntegerSums, block: Array) -> None:
+            sums.add_products(*sides(block))
+
+        left, right, *_ = sides(self._no_rows)
+        start = partial(IntegerSums, (left.shape[1], right.shape[1]))
+        whole: Whole = self._pass(Fold(self.width, 0, into, start)).sums.value()
+        return whole
+
+    def needed_units(self) -> NeededUnits:
+        """What the values of each column need of a unit."""
+        needed: NeededUnits = self._pass(Fold(self.width, 0, NeededUnits.add, partial(NeededUnits, self.width))).sums
+        return needed
 
     def largest(self) -> Array:
         """The largest absolute value of each column, ``(d,)``; 0 without rows."""

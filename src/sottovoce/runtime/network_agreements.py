@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,15 +14,17 @@ import numpy as np
 from ..costs import Averaging, Cost
 from ..costs.base import Array
 from ..data.cost_table import PartyCost
+from ..data.rows import Rows
 from ..errors import NotConverged
 from ..pdmm.hiding import said
 from ..pdmm.masks import GaussianMask
-from ..pdmm.modular_mask import TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs
-from ..pdmm.result import Result
-from ..statistics.agreements import Agreements, resolution
+from ..pdmm.modular_mask import NEAR, TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs, split
+from ..pdmm.result import Result, Status
+from ..statistics.agreements import UNIT, Agreements, resolution
 from ..statistics.at_one_party import Spec
 from ..statistics.at_one_party import run as run_statistic
 from ..statistics.of_tables import run_on_tables
+from ..sums import Ring, Whole
 from .agent import Agent, Changed
 from .own_noise import OwnNoise
 from .plan.data_limits import Limits
@@ -30,6 +33,7 @@ from .plan.own_data import OwnData, OwnTable
 from .protocol.agreement import Contradiction
 
 T = TypeVar("T")
+WORD = 64
 
 
 class NetworkAgreements(Agreements):
@@ -83,6 +87,40 @@ class NetworkAgreements(Agreements):
         limits.check_total(total, counts[0])
         return total
 
+    def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
+        """A party knows its own rows alone, and units are public: those declared, or else 10^-9."""
+        return tuple(UNIT if unit is None else unit for unit in declared)
+
+    def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
+        """Exact sums over the network of today: covered words are cut into limbs, which are averaged by PDMM. They are
+        uniform given the totals, whatever becomes of them afterwards."""
+        stage, planned, k = len(self.runs), self.agent.config.parties, len(own[0])
+        width = limb_width(WORD, planned)
+
+        def covered() -> Cost:
+            pads = []
+            for link in self.agent.party.padded:
+                words = link.secrets.words(stage, k * ring.width, WORD)
+                link.pad(stage, words.astype("<u8").tobytes())
+                sign = 1 if self.agent.config.index < link.index else -1
+                pads.append((sign, words.reshape(k, ring.width)))
+            return Averaging(split(ring.cover(ring.words(own[0]), pads).ravel(), WORD, width))
+
+        tol, size = min(self.tol, TOLERANCE), 2.0**width
+        run = self._until_nobody_leaves(lambda: self.agent.agree(stage, covered, None, tol, size))
+        self.parties = self.agent.parties  # a party is dropped in the first agreement, or not at all
+        self.runs.append(run)
+        if run.status is not Status.CONVERGED:
+            raise NotConverged(f"run {len(self.runs)} ended as {run.status.value}.")
+        # Of those who are left; the mean is over them.
+        total = _joined(run.x[0] * self.parties, ring, width)
+        if any(total[:rows_counted] < own[0][:rows_counted]):
+            raise Contradiction(
+                "the parties have agreed on fewer rows than this party has: one of them has not told the truth. "
+                "Nothing more was said. Agree on a new run."
+            )
+        return total
+
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         if isinstance(mask, GaussianMask):
             own, noise = contributions[0], self.agent.noise
@@ -126,6 +164,21 @@ class NetworkAgreements(Agreements):
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+
+def _joined(sums: Array, ring: Ring, width: int) -> Whole:
+    """Integers of the ring from sums of the limbs of their words, which carry."""
+    nearest = np.rint(sums)
+    if not (np.abs(sums - nearest) < NEAR).all():
+        raise Contradiction(
+            "the sums of an agreement are no whole numbers: a party has not kept to the protocol. Agree on a new run."
+        )
+    limbs = nearest.astype(np.int64).astype(object).reshape(-1, ring.width, -(-WORD // width))
+    integers = np.zeros(len(limbs), object)
+    for word in range(limbs.shape[1]):
+        for limb in range(limbs.shape[2]):
+            integers = integers + limbs[:, word, limb] * (1 << (WORD * word + width * limb))
+    return ring.integers(ring.words(integers))
 
 
 def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from ..costs.base import Array
-from ..errors import InvalidInput, NotConverged, Undetermined
+from ..data.rows import Rows
+from ..errors import InvalidInput, NotConverged, PeerError, Undetermined
 from ..network import Network
 from ..pdmm.common_problems import averaging
 from ..pdmm.hiding import is_hidden, said
@@ -22,11 +25,14 @@ from ..pdmm.recorders import Recorder
 from ..pdmm.result import Result, Status
 from ..pdmm.schedules import Schedule
 from ..pdmm.solve import solve
+from ..sums import NeededUnits, Ring, Traffic, Whole, summed
 
 DEFAULT_MASK = GaussianMask(variance=1e8)
 BLOCK = 2**20  # numbers on the half-edges that are averaged at a time: some 100 MB, in the copies that a run makes
 
 
+UNIT = Fraction(1, 10**9)  # on the network, of a column that has neither unit nor range
+COUNTS, NUMBERS = Ring(64), Ring(256)  # of 2^40 rows at 2^16 parties; terms below 2^62, and products of three
 Masks = tuple[GaussianMask | ModularMask, ...]
 
 
@@ -62,8 +68,27 @@ class Shown:
 
 
 Made = tuple[
-    Status, int, tuple[Result, ...], tuple[Problem, ...], Masks, dict[str, int] | None, tuple[Shown, ...], str | None
+    Status,
+    int,
+    tuple[Result, ...],
+    tuple[Problem, ...],
+    Masks,
+    dict[str, int] | None,
+    tuple[Shown, ...],
+    str | None,
+    Network | None,
+    Traffic | None,
 ]
+
+
+class Objected(Undetermined):
+    """Some party could not contribute: all parties end, or take a shorter step, and nobody learns whose rows it was."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the rows of some party lead to numbers that are not finite, or larger than exact sums hold. Look for "
+            "outliers, give columns narrower ranges, or take another model."
+        )
 
 
 class Agreements(ABC):
@@ -84,12 +109,59 @@ class Agreements(ABC):
         self.dropped: dict[str, int] | None = None  # what missing values cost, once that is agreed on
         self.shown: list[Shown] = []
         self.ledger: str | None = None  # what the ledgers of the local parties say of this release
+        self.network: Network | None = None  # where somebody knows all of it
+        self.traffic: Traffic | None = None  # of exact sums, where somebody sees all of it
 
     @property
     def made(self) -> Made:
         """The common fields of a ``Statistic``."""
         played = tuple(self.runs), tuple(self.problems), tuple(self.masks)
-        return self.runs[-1].status, self.parties, *played, self.dropped, tuple(self.shown), self.ledger
+        status = self.runs[-1].status if self.runs else Status.CONVERGED
+        ended = self.dropped, tuple(self.shown), self.ledger, self.network, self.traffic
+        return status, self.parties, *played, *ended
+
+    @abstractmethod
+    def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
+        """The sums ``(k,)`` over all parties of the integers of the local ones: exact, and equal at every party.
+        ``rows_counted``: how many of them, the first ones, are counts of rows."""
+
+    @abstractmethod
+    def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
+        """Public units of the columns of the rows, where some were declared for none."""
+
+    def sum(
+        self, own: Sequence[Whole | Sequence[int] | None], *, of: str, counts: bool = False, iterate: bool = False
+    ) -> Whole:
+        """Sums over all parties, exact and equal at every party to the bit.
+
+        Parameters
+        ----------
+        own : sequence
+            For each local party its integers ``(k,)``; None of a party that objects, as its terms are ``Beyond``.
+        of : str
+            What the sums are of, for people.
+        counts : bool
+            Whether all of them count rows.
+        iterate : bool
+            Whether they are of a step on the way to the answer.
+
+        Raises
+        ------
+        Objected
+            Some party objects. An objection rides along as one more number, 0 or uniform on the ring: its total tells
+            whether somebody objects, and nothing of who or of how many.
+        """
+        ring = COUNTS if counts else NUMBERS
+        k = next((len(integers) for integers in own if integers is not None), 0)
+        sent = [_with_objection(integers, k, ring, self.parties) for integers in own]
+        total = self.add_up(sent, ring, k if counts else 0)
+        if total[-1]:
+            raise Objected
+        total = total[:-1]
+        if counts and any(total < 0):
+            raise PeerError("a count of rows of all parties is negative: a party has not kept to the protocol.")
+        self.shown.append(Shown(of, len(total), tuple(total.tolist()) if counts else None, iterate))
+        return total
 
     @abstractmethod
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
@@ -161,6 +233,17 @@ class Agreements(ABC):
         return np.asarray(run.x)
 
 
+def _with_objection(integers: Whole | Sequence[int] | None, k: int, ring: Ring, parties: int) -> Whole:
+    """What a party sends: its integers and 0, or in their place zeros and a number that is uniform on the ring."""
+    sent = np.zeros(k + 1, object)
+    reach = ring.largest // parties
+    if integers is None or any(abs(value) > reach for value in integers):
+        sent[k] = int.from_bytes(os.urandom(ring.bits // 8), "little")
+    else:
+        sent[:k] = integers
+    return sent
+
+
 @dataclass(frozen=True)
 class Simulation:
     """Where and how the runs of a statistic are played: what ``sv.solve`` is told of every one of them."""
@@ -199,6 +282,23 @@ class SimulatedAgreements(Agreements):
         network = simulation.network
         super().__init__(network.n, [network.name(i) for i in range(network.n)], simulation.tol)
         self.simulation, self.overlay = simulation, settled_overlay(network, simulation.overlay)
+        self.network, self.traffic = network, Traffic()
+        self._tree = None if self.overlay is None else self.overlay.tree
+
+    def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
+        """In a simulation all rows are at hand: the units that they need."""
+        if all(unit is not None for unit in declared):
+            return tuple(unit for unit in declared if unit is not None)
+        needed = NeededUnits(len(declared))
+        for part in rows:
+            needed.merge(part.needed_units())
+        return tuple(b if a is None else a for a, b in zip(declared, needed.units, strict=True))
+
+    def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
+        network = self.simulation.network
+        self._tree = self._tree or network.spanning_tree()
+        assert self.traffic is not None
+        return summed(network, self._tree, own, ring, self.traffic)
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         network, columns = self.simulation.network, contributions.shape[1]

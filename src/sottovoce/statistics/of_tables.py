@@ -24,7 +24,6 @@ from ..data.sizes import sizes
 from ..data.sources import Source
 from ..data.table import Missing, Table, check_missing
 from ..errors import InvalidInput, NotConverged
-from ..pdmm.modular_mask import ModularMask, check_size
 from .agreements import Agreements
 from .analysis import Analysis
 from .at_one_party import LARGEST, Spec, check_rows, play
@@ -183,16 +182,14 @@ def checked_table(asked: Asked, table: Table, parties: int) -> Rows:
         asked.spec.check(rows, parties)
     else:
         check_rows(asked.spec, rows, parties)
-    if table.dropped is not None:
-        check_size(np.array(list(table.dropped.values())), ModularMask(), parties)
     return rows
 
 
 def agreed_dropped(agreements: Agreements, tables: Sequence[Table]) -> dict[str, int]:
     """How many rows the parties drop, and in how many each column is missing: exact, in one agreement."""
     own = [table.survey.dropped for table in tables]
-    counts = np.array([list(counts.values()) for counts in own], dtype=np.int64)
-    totals = agreements.total(counts, ModularMask(), of_rows=False, of="rows with missing values, by column")
+    counts = [list(counts.values()) for counts in own]
+    totals = agreements.sum(counts, of="rows with missing values, by column", counts=True)
     return dict(zip(own[0], totals.tolist(), strict=True))
 
 

@@ -19,6 +19,7 @@ from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.problem import Problem
 from ..pdmm.result import Result, Status
+from ..sums import Traffic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,6 +83,10 @@ class Statistic:
         and by column in how many rows it was missing. Else None.
     shown : tuple of Shown
         What each agreement was on. Empty in what is read from a file.
+    network : Network, optional
+        Of a simulation; a party knows its neighbours alone.
+    traffic : Traffic, optional
+        Of a simulation: how many agreements on exact sums there were, and what they sent.
     ledger : str, optional
         What the parties' ledgers of earlier answers say of this one, where they keep one.
 
@@ -104,6 +109,8 @@ class Statistic:
     dropped: dict[str, int] | None = None
     shown: tuple[Shown, ...] = ()
     ledger: str | None = None
+    network: Network | None = None
+    traffic: Traffic | None = None
 
     def audit(self, *, priors: Sequence[float | None] | None = None, **arguments: Any) -> tuple[Report, ...]:
         """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``
@@ -115,6 +122,8 @@ class Statistic:
         """
         from ..privacy.audit import audit
 
+        if self.network is not None and not self.runs:
+            return (_of_exact_sums(self.network, arguments),)
         if not self.problems:
             raise Unsupported(
                 "a party of a network holds no contributions but its own, so it cannot audit a run. What leaks depends "
@@ -230,6 +239,15 @@ def _as(run: Result, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments of an audit of this run; ``c`` is that of its overlay, and of no other."""
     own = {"overlay": run.overlay, "c": run.c, "theta": run.theta}
     return arguments if "overlay" in arguments else own | arguments
+
+
+def _of_exact_sums(network: Network, arguments: dict[str, Any]) -> Report:
+    """What sums under uniform pads give away: the totals of honest components, whatever they are of. The procedure adds
+    nothing to them; of a number of variance 1 at each party the floor is that of any number."""
+    from ..privacy.audit import audit
+
+    problem = averaging(network, np.zeros((network.n, 1)))
+    return audit(problem, mask=ModularMask(), **({"prior": 1.0} | arguments))
 
 
 def _secrets_of(problem: Problem, mask: GaussianMask | ModularMask, public: bool) -> Problem:

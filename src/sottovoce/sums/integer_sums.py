@@ -1,0 +1,137 @@
+"""Exact sums of whole numbers, and of their products, whatever the order, the blocks and the threads.
+
+Numbers are cut into limbs of 20 bits, balanced about 0. A product of two limbs is below ``2^38``, and so many rows are
+taken at a time that every sum of them, in any order, is a whole number below ``2^53``: float64 holds it exactly, and
+matrix products of limbs are what linear algebra libraries are fastest at. Python's integers take up what was summed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Whole = npt.NDArray[np.object_]  # Python integers
+Int64 = npt.NDArray[np.int64]
+Array = npt.NDArray[np.float64]
+
+LIMB = 20
+HALF_LIMB = 1 << (LIMB - 1)
+ROWS = 2**14  # whose products of limbs add up to less than 2^52
+CHUNKS = 2**8  # of so many rows, whose sums are below 2^63 together
+WINDOW = 2**62  # terms are smaller
+
+
+class IntegerSums:
+    """Sums of the shape ``(k,)`` of terms, or ``(p, q)`` of products, which are never rounded.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        ``k``, or ``(p, q)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sums = IntegerSums((2, 2))
+    >>> columns = np.array([[2**40, 1], [2**40, -1]])
+    >>> sums.add_products(columns, columns)
+    >>> sums.value().tolist() == [[2**81, 0], [0, 2]]
+    True
+    """
+
+    def __init__(self, shape: int | tuple[int, ...]) -> None:
+        self.shape = (shape,) if isinstance(shape, int) else shape
+        self.total: Whole = _zeros(self.shape)
+        self._parts: dict[int, Int64] = {}  # by shift, what is not in the total yet
+        self._chunks = 0  # that are in them
+
+    def add(self, terms: npt.NDArray[np.int64] | Whole) -> None:
+        """Add rows of terms ``(rows, k)``, each below ``2^62`` in size, or Python integers of any size."""
+        for first in range(0, len(terms), ROWS):
+            for place, limb in enumerate(_limbs(terms[first : first + ROWS])):
+                self._take(LIMB * place, limb.sum(axis=0))
+            self._count()
+
+    def add_products(
+        self, left: npt.NDArray[np.int64] | Whole, right: npt.NDArray[np.int64] | Whole, weight: Int64 | None = None
+    ) -> None:
+        """Add ``sum_r weight_r left_r' right_r`` of columns ``(rows, p)`` and ``(rows, q)``."""
+        for first in range(0, len(left), ROWS):
+            rows = slice(first, first + ROWS)
+            rights = _limbs(right[rows])
+            lefts = rights if left is right else _limbs(left[rows])
+            if weight is not None:
+                lefts = _multiplied(lefts, _limbs(weight[rows][:, None]))
+            self._add_chunk(lefts, rights)
+
+    def _add_chunk(self, lefts: list[Array], rights: list[Array]) -> None:
+        p, q = self.shape
+        stacked = np.hstack(rights)
+        found = (stacked if lefts is rights else np.hstack(lefts)).T @ stacked
+        for i in range(len(lefts)):
+            for j in range(len(rights)):
+                self._take(LIMB * (i + j), found[i * p : (i + 1) * p, j * q : (j + 1) * q])
+        self._count(len(lefts))
+
+    def merge(self, other: IntegerSums) -> None:
+        """Add the sums of other rows."""
+        self.total = self.total + other.value()
+
+    def value(self) -> Whole:
+        """The sums so far."""
+        self._flush()
+        return self.total.copy()
+
+    def _take(self, shift: int, part: Array) -> None:
+        """Whole numbers below ``2^53``, times ``2^shift``."""
+        if shift in self._parts:
+            self._parts[shift] += part.astype(np.int64)
+        else:
+            self._parts[shift] = part.astype(np.int64)
+
+    def _count(self, shared: int = 1) -> None:
+        """``shared``: how many parts of one chunk may have one shift."""
+        self._chunks += shared
+        if self._chunks >= CHUNKS:
+            self._flush()
+
+    def _flush(self) -> None:
+        for shift, part in self._parts.items():
+            self.total = self.total + part.astype(object) * (1 << shift)
+        self._parts, self._chunks = {}, 0
+
+
+def _zeros(shape: tuple[int, ...]) -> Whole:
+    zeros = np.empty(shape, object)
+    zeros[...] = 0
+    return zeros
+
+
+def _limbs(values: npt.NDArray[np.int64] | Whole) -> list[Array]:
+    """Limbs, the lowest first: ``values = sum_k limbs[k] 2^(20 k)``."""
+    limbs: list[Array] = []
+    while True:
+        low = ((values + HALF_LIMB) & (2 * HALF_LIMB - 1)) - HALF_LIMB
+        limbs.append(low.astype(np.float64))
+        values = (values - low) >> LIMB
+        if not values.any():
+            return limbs
+
+
+def _multiplied(lefts: list[Array], weights: list[Array]) -> list[Array]:
+    """Limbs of the products of columns and a weight ``(rows, 1)``."""
+    places = [np.zeros(lefts[0].shape) for _ in range(len(lefts) + len(weights) - 1)]
+    for i, left in enumerate(lefts):
+        for j, weight in enumerate(weights):
+            places[i + j] += left * weight
+    limbs, carry = [], np.zeros(lefts[0].shape, np.int64)
+    for part in places:
+        value = part.astype(np.int64) + carry
+        low = ((value + HALF_LIMB) & (2 * HALF_LIMB - 1)) - HALF_LIMB
+        limbs.append(low.astype(np.float64))
+        carry = (value - low) >> LIMB
+    while carry.any():
+        low = ((carry + HALF_LIMB) & (2 * HALF_LIMB - 1)) - HALF_LIMB
+        limbs.append(low.astype(np.float64))
+        carry = (carry - low) >> LIMB
+    return limbs
