@@ -72,6 +72,45 @@ def test_engine_gives_what_the_reference_gives(network, rng, name, schedule, the
     np.testing.assert_allclose(fast.history["residual"], slow.history["residual"], rtol=1e-9, atol=1e-12)
 
 
+@pytest.fixture
+def on_every_thread(monkeypatch):
+    """Kernels that share nodes or columns out to threads, which otherwise play large networks only; in parts of a few
+    columns, so that there are several."""
+    monkeypatch.setattr("sottovoce.pdmm.engine.runs.PARALLEL_FROM", 0)
+    monkeypatch.setattr("sottovoce.pdmm.engine.runs.NARROW", 4)
+    monkeypatch.setattr("sottovoce.pdmm.engine.runs.WIDE", 4)
+
+
+@pytest.mark.usefixtures("on_every_thread")
+@pytest.mark.parametrize("batch", [None, 5])
+@pytest.mark.parametrize("schedule", ["synchronous", "asynchronous", "node_bernoulli", "edge_bernoulli"])
+@pytest.mark.parametrize("kind", ["averaging", "vectors", "dense"])
+@every_penalty
+def test_threads_give_what_the_reference_gives(rng, kind, schedule, batch, penalty):
+    """Every node of every chunk is stepped, once: chunks have two nodes, and one of them three."""
+    from sottovoce.pdmm.engine.kernels import CHUNKS
+
+    n = 2 * CHUNKS + 1
+    network = sv.Network.random_geometric(n, seed=4)
+    if kind == "dense":
+        problem = sv.least_squares(network, shards(rng, n, 6, 3))
+    else:
+        problem = sv.averaging(network, rng.normal(size=n if kind == "averaging" else (n, 3)))
+    iterations = 4 * n if schedule == "asynchronous" else 25
+    arguments = {
+        "schedule": SCHEDULES[schedule], "theta": 0.8, "c": penalty(network), "mask": sv.GaussianMask(100.0), "seed": 3,
+        "batch": batch, "tol": 0, "max_iter": iterations, "record": [sv.Residual()], "record_every": 10,
+    }  # fmt: skip
+    fast = sv.solve(problem, engine="compiled", **arguments)
+    slow = sv.solve(problem, engine="reference", **arguments)
+    assert (fast.iterations, fast.activations, fast.messages) == (slow.iterations, slow.activations, slow.messages)
+    # As above: another order of sums, whose rounding errors of eps * |z| add up over non-expansive iterations.
+    bound = iterations * EPS * np.abs(slow.z).max()
+    assert np.abs(fast.x - slow.x).max() <= bound
+    assert np.abs(fast.z - slow.z).max() <= bound
+    np.testing.assert_allclose(fast.history["residual"], slow.history["residual"], rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 @pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES.keys())
 @pytest.mark.parametrize("name", ["averaging", "vectors", "dense"])

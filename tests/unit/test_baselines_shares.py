@@ -142,6 +142,17 @@ def test_secure_aggregation_without_enough_shares_has_no_answer(gone):
     assert outcome.traffic == SecureAggregation(threshold=2, **gone).traffic(sv.Network.ring(5))
 
 
+@pytest.mark.parametrize("when", ["dropouts", "late_dropouts"])
+def test_exactly_threshold_holders_are_one_too_few(when):
+    """Each of three parties that are left has two others: as many as learn nothing of it, and so cannot open it."""
+    few = SecureAggregation(threshold=2, **{when: {0, 1}}).run([1, 2, 3, 4, 5], sv.Network.ring(5), seed=0)
+    assert not few.converged
+    assert np.isnan(few.x).all()
+    enough = SecureAggregation(threshold=2, **{when: {0}}).run([1, 2, 3, 4, 5], sv.Network.ring(5), seed=0)
+    assert enough.converged
+    assert enough.x[1:, 0].tolist() == [3.5 if when == "dropouts" else 3.0] * 4
+
+
 def test_dropouts_may_break_a_sparse_masking_graph():
     """With two neighbours each, parties mask in a ring: without two of them it falls apart, and the server sees both
     parts. The order is random, and known."""
