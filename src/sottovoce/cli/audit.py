@@ -75,7 +75,7 @@ def audit(
     """Measure what a run of the problem gives away about each party, and to whom.
 
     Network, data, mask, noise, schedule, theta, c and overlay are those of the file; without [mask] a [cost] is not
-    hidden, a [statistic] by variance 1e8. The agreements of a [statistic] are played first, and counted together.
+    hidden. The sums of a [statistic] are exact, behind uniform pads, which add nothing to the totals.
 
     \b
     Examples:

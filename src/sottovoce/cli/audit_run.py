@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.problem_file import ProblemFile
-from ..errors import InvalidInput, NotConverged, Unsupported
+from ..errors import InvalidInput, Unsupported
 from ..pdmm.overlay import matched
 from ..pdmm.penalties import is_auto, shown
 from ..pdmm.settings import settled_theta
@@ -16,11 +16,7 @@ from ..statistics.statistic_file import StatisticFile
 from .audit_answer import enough
 
 WITHOUT_NOISE = "--delta: it is the bound of the verdict. The smallest mask is found for runs without noise only."
-PLANNED = (
-    "--delta: it is the bound of the verdict. The smallest mask for several agreements is found by sottovoce plan, "
-    "with delta under [mask]."
-)
-RANGES = "What is not known of a value counts as anything that the ranges of the schema allow, alike."
+UNIFORM = "--delta: it is the bound of the verdict. Pads of exact sums are uniform: there is no mask to find."
 
 
 @dataclass(frozen=True)
@@ -85,15 +81,9 @@ def audit_statistic(
     for name, value in of_one.items():
         if value is not None:
             raise InvalidInput(f"{name} is of one agreement, and a [statistic] takes several. Leave it out.")
-    found, schedule = file.solve(), file.simulation.schedule
-    if found.status.value != "converged":
-        raise NotConverged(f"{file.path}: agreement {len(found.runs)} did not converge. Raise max_iter, or tol.")
-    priors = file.priors(found)
-    if priors is not None:
-        given = given | {"priors": priors}
-    report = found.audit_total(seen=seen, schedule=schedule, seed=file.simulation.seed, **given)
-    last = found.runs[-1]
-    parameters = {"schedule": type(schedule).__name__, "theta": last.theta, "c": shown(last.c)}
-    parameters |= {"messages over": str(last.overlay or "all edges"), "agreements": len(found.runs)}
-    notes = (*(() if priors is None else (RANGES,)), *(() if delta is None else (PLANNED,)))
+    answer = file.solve()
+    report = answer.audit_total(seen=seen, **given)
+    traffic = answer.traffic
+    parameters = {"messages over": "a spanning tree", "agreements": 0 if traffic is None else traffic.agreements}
+    notes = () if delta is None else (UNIFORM,)
     return Audited(file.spec.type, file.parties, file.revealed, parameters, report, notes=notes)

@@ -14,7 +14,6 @@ from ..data.schema import Column, Schema
 from ..errors import InvalidInput, MissingExtra, PolicyError
 from ..runtime.plan.node_file import NodeConfig, read_node_file
 from ..runtime.plan.own_policy import foreseen
-from ..statistics.at_one_party import Spec
 
 
 def checked_node(file: Path) -> Checked:
@@ -22,7 +21,7 @@ def checked_node(file: Path) -> Checked:
     are too large for the mask, too few rows, and what its policy does not allow."""
     config = read_node_file(file)
     asked = config.question.asked
-    if asked is None:
+    if asked is None or config.question.only_numbers:
         checked = _numbers(config)
     else:
         what: dict[str, Any] = {"formula": asked.formula} if asked.formula else {"columns": asked.selection.needs}
@@ -53,14 +52,12 @@ def _numbers(config: NodeConfig) -> Checked:
 
 def _asked(config: NodeConfig) -> tuple[list[str], str]:
     """The columns, and of a regression its formula."""
-    if (spec := config.statistic) is not None:
-        assert isinstance(spec, Spec)  # an analysis has a schema
-        columns, intercept, regression = list(spec.columns), spec.intercept, spec.type == "least_squares"
-    else:
-        assert config.question.cost is not None
-        given = config.question.cost.values
-        regression, intercept = "target" in given, bool(given.get("intercept", False))
-        columns = [*given["features"], given["target"]] if regression else list(given["columns"])
+    if (asked := config.question.asked) is not None:
+        return list(asked.selection.needs), asked.formula
+    assert config.question.cost is not None
+    given = config.question.cost.values
+    regression, intercept = "target" in given, bool(given.get("intercept", False))
+    columns = [*given["features"], given["target"]] if regression else list(given["columns"])
     *features, target = map(spelled, columns)
     return columns, f"{target} ~ {' + '.join([str(int(intercept)), *features])}" if regression else ""
 

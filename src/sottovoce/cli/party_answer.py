@@ -21,8 +21,6 @@ def answer_text(result: dict[str, Any]) -> str:
 
 def _columns(asked: dict[str, Any], answer: dict[str, Any]) -> list[str]:
     """What the answer is about, for statistics that do not say it themselves."""
-    if asked["type"] == "least_squares":
-        return [*answer["names"], answer["target"]]
     columns = asked.get("columns", [])
     return columns if isinstance(columns, list) else [columns]
 

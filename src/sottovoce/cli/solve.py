@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -89,7 +90,7 @@ def _solve(path: Path, json: bool, plot: Path | None, seed: int | None, out: Pat
 
     file = read_file(path, seed)
     record = plot is not None
-    solved = _of_cost(file, record) if isinstance(file, ProblemFile) else _of_statistic(file, record)
+    solved = _of_cost(file, record) if isinstance(file, ProblemFile) else _of_statistic(file)
     if out is not None:  # first: whoever reads what is printed may close the pipe
         from .out_file import write_out
 
@@ -132,23 +133,15 @@ def _of_cost(file: ProblemFile, record: bool) -> Solved:
     )
 
 
-def _of_statistic(file: StatisticFile, record: bool) -> Solved:
-    from ..pdmm.pictures import plot_run
-    from .statistic_answer import print_statistic, statistic_dict, statistic_rows, whole_run
+def _of_statistic(file: StatisticFile) -> Solved:
+    from .statistic_answer import print_statistic, statistic_dict, statistic_rows
 
-    file = file.recorded() if record else file
-    found = file.solve()
-    title = f"{file.path.name}: {file.spec.type}, {len(found.runs)} agreements"
-
-    def draw(path: Path) -> object:
-        """The answer; or, without one, how far they came."""
-        if found.status.value == "converged":
-            return found.plot(path)
-        return plot_run(path, replace(whole_run(found), x=None), file.network, file.simulation.tol, title)
-
+    started = time.perf_counter()
+    answer = file.solve()
+    seconds = time.perf_counter() - started
     return Solved(
-        statistic_dict(file, found),
-        partial(print_statistic, file, found),
-        statistic_rows(file, found),
-        draw,
+        statistic_dict(file, answer, seconds),
+        partial(print_statistic, file, answer, seconds),
+        statistic_rows(file, answer),
+        answer.plot,
     )

@@ -16,18 +16,14 @@ from ..costs.base import Array
 from ..data.cost_table import PartyCost
 from ..data.rows import Rows
 from ..errors import NotConverged
-from ..pdmm.hiding import said
 from ..pdmm.masks import GaussianMask
-from ..pdmm.modular_mask import NEAR, TOLERANCE, Integers, ModularMask, decode, limb_width, masked_limbs, split
+from ..pdmm.modular_mask import NEAR, TOLERANCE, ModularMask, decode, limb_width, masked_limbs, split
 from ..pdmm.result import Result, Status
 from ..statistics.agreements import UNIT, Agreements, resolution
-from ..statistics.at_one_party import Spec
-from ..statistics.at_one_party import run as run_statistic
 from ..statistics.of_tables import run_on_tables
 from ..sums import Ring, Whole
 from .agent import Agent, Changed
 from .own_noise import OwnNoise
-from .plan.data_limits import Limits
 from .plan.node_file import NodeConfig
 from .plan.own_data import OwnData, OwnTable
 from .protocol.agreement import Contradiction
@@ -43,49 +39,6 @@ class NetworkAgreements(Agreements):
         config = agent.config
         super().__init__(config.parties, [config.name], config.tol)
         self.agent, self.loop = agent, loop
-
-    @property
-    def limits(self) -> Limits:
-        """Of those who are left."""
-        return replace(self.agent.config.limits, n=self.parties)
-
-    def mean(
-        self,
-        contributions: Array,
-        mask: GaussianMask,
-        degree: int = 1,
-        *,
-        of: str = "",
-        iterate: bool = False,
-        votes: int = 0,
-    ) -> Array:
-        """Refused where it would show more than was planned, whatever others have agreed on before."""
-        limits = self.limits
-        if degree == 0:
-            limits.check_model(contributions, mask)
-        else:
-            limits.check_contribution(contributions, degree)
-        with said():  # what the limits allow is what the plan has audited
-            agreed = super().mean(contributions, mask, degree, of=of, iterate=iterate, votes=votes)
-        if degree:
-            limits.check_agreed(agreed, degree, resolution(mask) + self.agent.noise.reach)
-        limits.check_votes(self.parties * agreed[:, agreed.shape[1] - votes :])
-        return agreed
-
-    def total(
-        self,
-        counts: Integers,
-        mask: ModularMask,
-        *,
-        of_rows: bool = True,
-        of: str = "",
-        iterate: bool = False,
-        votes: int = 0,
-    ) -> Integers:
-        total = super().total(counts, mask, of_rows=of_rows, of=of, iterate=iterate, votes=votes)
-        limits = self.limits if of_rows else replace(self.limits, least_rows=0)
-        limits.check_total(total, counts[0])
-        return total
 
     def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
         """A party knows its own rows alone, and units are public: those declared, or else 10^-9."""
@@ -123,10 +76,7 @@ class NetworkAgreements(Agreements):
 
     def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
         if isinstance(mask, GaussianMask):
-            own, noise = contributions[0], self.agent.noise
-            if not noise:
-                return self.optimise(Averaging(own), mask)
-            return self.optimise(lambda: Averaging(np.append(noise.on(own[:-1]), own[-1])), mask)  # the last is public
+            return self.optimise(Averaging(contributions[0]), mask)
         planned = self.agent.config.parties
 
         def covered() -> Cost:
@@ -183,19 +133,12 @@ def _joined(sums: Array, ring: Ring, width: int) -> Whole:
 
 def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> dict[str, Any]:
     """The answer of this party, and how it was come by, for the result file; ``own`` is ``config.own_data()``."""
-    if not isinstance(own, PartyCost):
-        if isinstance(own, OwnTable):
-            found = run_on_tables(own.asked, agreements, [own.table])
-        else:
-            assert isinstance(config.statistic, Spec)
-            found = run_statistic(config.statistic, agreements, own)
+    if isinstance(own, OwnTable):
+        found = run_on_tables(own.asked, agreements, [own.table])
         told: dict[str, Any] = {"statistic": config.question.statistic_told(), "answer": found.to_dict()}
         told["disclosure"] = found.disclosure.to_dict()
     else:
-        mask = config.question.mask
-        assert isinstance(mask, GaussianMask)
-        # Those who are left, if a party was dropped, share the whole penalty.
-        run = agreements.optimise(lambda: _brought(own.among(agreements.agent.parties), agreements.agent.noise), mask)
+        run = _optimum(config, own, agreements)
         agreements.runs.append(run)
         x = run.x[0] if own.scale is None else run.x[0] / own.scale
         told = {"cost": own.kind, "answer": dict(zip(own.columns, x.tolist(), strict=True)), "notes": list(own.notes)}
@@ -208,6 +151,18 @@ def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> d
         "residuals": [run.residual for run in runs],
         "wakes": sum(run.activations for run in runs),
     }
+
+
+def _optimum(config: NodeConfig, own: PartyCost, agreements: NetworkAgreements) -> Result:
+    """The agreement on the optimum; of whole multiples of a unit in its steps (``pdmm.unit``)."""
+    mask, agent = config.question.mask, agreements.agent
+    assert isinstance(mask, GaussianMask)
+    if own.unit is not None and not agent.noise:  # which lies on a grid of its own
+        unit = own.unit
+        run = agreements.optimise(lambda: unit.of_cost(own.among(agent.parties)), unit.of_mask(mask))
+        return replace(run, x=run.x * unit.step)
+    # Those who are left, if a party was dropped, share the whole penalty.
+    return agreements.optimise(lambda: _brought(own.among(agent.parties), agent.noise), mask)
 
 
 def _brought(cost: Cost, noise: OwnNoise) -> Cost:

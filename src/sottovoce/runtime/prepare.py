@@ -13,7 +13,6 @@ import numpy as np
 
 from ..data.cost_table import PartyCost
 from ..data.table_rows import TableRows
-from ..statistics.analysis import Analysis
 from .plan.node_file import NodeConfig
 from .plan.own_data import OwnData, OwnTable
 
@@ -25,13 +24,10 @@ def prepare(config: NodeConfig, own: OwnData) -> None:
         cost = own.cost
         cost.bind(np.ones(cost.count))(np.zeros((cost.count, cost.dim)))  # a step: kernels are loaded, or compiled, now
     if isinstance(own, OwnTable):
-        rows = TableRows(lambda: iter([np.ones((1, 2))]), 2)  # the same for its sums
-        rows.sums(lambda block: block)
-        rows.products(lambda block: (block, block))
-        rows.products(lambda block: (block, block[:, :1]))
-    asked = config.statistic
-    if isinstance(asked, Analysis) or (asked is not None and asked.type == "least_squares"):
         import scipy.special  # noqa: F401  for the p-values of the answer
+
+        rows = TableRows(lambda: iter([np.ones((1, 2))]), 2)  # the same for its sums
+        rows.totals(lambda block: block.astype(np.int64))
 
 
 def raise_file_limit() -> None:

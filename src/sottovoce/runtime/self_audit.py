@@ -16,17 +16,16 @@ from typing import Any
 
 from ..pdmm.masks import GaussianMask
 from .plan.node_file import NodeConfig
-from .plan.question import NOISY
 
-PRIOR = 1.0  # variance of a value in units of scale, unless ranges tell; a square of such values has twice its square
+PRIOR = 1.0  # variance of a value in units of scale
 
 
 def own_privacy(config: NodeConfig) -> dict[str, Any]:
     """For every number of corrupt neighbours, in nats per number that travels."""
     degree, question = len(config.neighbours), config.question
-    squares, noise = question.kind not in NOISY, 0.0 if question.noise is None else question.noise.variance
-    prior = PRIOR if question.expected is None else question.expected.prior
-    leaks = [bound(degree - corrupt, question.mask, squares, noise, prior) for corrupt in range(degree + 1)]
+    noise = 0.0 if question.noise is None else question.noise.variance
+    prior = PRIOR
+    leaks = [bound(degree - corrupt, question.mask, noise, prior) for corrupt in range(degree + 1)]
     rows = [
         {"corrupt_neighbours": corrupt, "leakage_at_most": leak if math.isfinite(leak) else None}
         for corrupt, leak in enumerate(leaks)
@@ -51,13 +50,13 @@ def own_privacy(config: NodeConfig) -> dict[str, Any]:
     }
 
 
-def bound(honest: int, mask: Any, squares: bool = False, noise: float = 0.0, prior: float = PRIOR) -> float:
+def bound(honest: int, mask: Any, noise: float = 0.0, prior: float = PRIOR) -> float:
     """``1/2 ln(1 + D / (h v))``; for modular pads the floor of a sum over the party and its honest neighbours. With
     noise of this variance ``-1/2 ln(1 - D / (D + E) (D + E) / (D + E + h v))``, ``v`` that of noisy numbers."""
     if not honest and not noise:
         return math.inf
     if not isinstance(mask, GaussianMask):
         return -0.5 * math.log1p(-1 / (honest + 1))
-    D, E = 4 * max(prior, 2 * prior**2 if squares else 0.0), 4 * noise
+    D, E = 4 * prior, 4 * noise
     v = 1 / (1 / (D + E) + 2 / mask.variance)
     return 0.5 * math.log1p(D / (E + honest * v))

@@ -12,18 +12,17 @@ ends after one sweep up and one down; pads lie on every edge of the network all 
 run; a seed gives each run pads of its own.
 """
 
+from .arrays import private_covariance, private_histogram, private_mean, private_variance
 from .disclosure import Disclosure
 from .evidence import Calibration, MantelHaenszel, MetaAnalysis, Roc, private_meta_analysis
 from .fit import Fit
 from .groups import Anova, Crosstab, Description, Levene, Quantiles, TableOne, TTest
-from .histogram import Histogram, private_histogram
-from .least_squares import private_least_squares
+from .histogram import Histogram
 from .linear.linear_fit import LinearFit
 from .linear.penalty_path import LassoPath, PenaltyPath, RidgePath
 from .linear.principal_components import PrincipalComponents
 from .linear.private import private_linear, private_pca
 from .linear.private_penalised import private_lasso, private_ridge
-from .mean_and_covariance import private_covariance, private_mean, private_variance
 from .models.cox_fit import CoxFit
 from .models.glm_fit import GLMFit
 from .models.mixed_fit import MixedFit
@@ -33,7 +32,6 @@ from .models.private_cox import private_cox
 from .models.private_glm import private_glm
 from .models.private_multinomial import private_multinomial
 from .pooled import PooledCovariance, PooledMean, PooledVariance
-from .regression import Regression
 from .statistic import Statistic
 from .survival.curves import Curves
 from .survival.kaplan_meier import KaplanMeier
@@ -68,7 +66,6 @@ __all__ = [
     "PooledVariance",
     "PrincipalComponents",
     "Quantiles",
-    "Regression",
     "RidgePath",
     "Roc",
     "Statistic",
@@ -79,7 +76,6 @@ __all__ = [
     "private_glm",
     "private_histogram",
     "private_lasso",
-    "private_least_squares",
     "private_linear",
     "private_mean",
     "private_meta_analysis",

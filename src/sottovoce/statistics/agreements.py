@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ from ..pdmm.recorders import Recorder
 from ..pdmm.result import Result, Status
 from ..pdmm.schedules import Schedule
 from ..pdmm.solve import solve
-from ..sums import NeededUnits, Ring, Traffic, Whole, summed
+from ..sums import Beyond, NeededUnits, Ring, Traffic, Whole, summed
 
 DEFAULT_MASK = GaussianMask(variance=1e8)
 BLOCK = 2**20  # numbers on the half-edges that are averaged at a time: some 100 MB, in the copies that a run makes
@@ -47,7 +47,7 @@ class Shown:
     numbers : int
         How many sums, without votes.
     counts : tuple of int, optional
-        The totals over all parties, where they are integers.
+        The totals over all parties of those that count rows.
     iterate : bool
         Whether it is a step on the way to the answer, and not the answer itself.
     votes : int
@@ -130,7 +130,7 @@ class Agreements(ABC):
         """Public units of the columns of the rows, where some were declared for none."""
 
     def sum(
-        self, own: Sequence[Whole | Sequence[int] | None], *, of: str, counts: bool = False, iterate: bool = False
+        self, own: Sequence[Whole | Sequence[int] | None], *, of: str, counts: bool | int = False, iterate: bool = False
     ) -> Whole:
         """Sums over all parties, exact and equal at every party to the bit.
 
@@ -140,8 +140,8 @@ class Agreements(ABC):
             For each local party its integers ``(k,)``; None of a party that objects, as its terms are ``Beyond``.
         of : str
             What the sums are of, for people.
-        counts : bool
-            Whether all of them count rows.
+        counts : bool or int
+            Whether all of them count rows; or how many do, the first ones.
         iterate : bool
             Whether they are of a step on the way to the answer.
 
@@ -151,16 +151,17 @@ class Agreements(ABC):
             Some party objects. An objection rides along as one more number, 0 or uniform on the ring: its total tells
             whether somebody objects, and nothing of who or of how many.
         """
-        ring = COUNTS if counts else NUMBERS
+        ring = COUNTS if counts is True else NUMBERS
         k = next((len(integers) for integers in own if integers is not None), 0)
         sent = [_with_objection(integers, k, ring, self.parties) for integers in own]
-        total = self.add_up(sent, ring, k if counts else 0)
+        counted = k if counts is True else int(counts)
+        total = self.add_up(sent, ring, counted)
         if total[-1]:
             raise Objected
         total = total[:-1]
-        if counts and any(total < 0):
+        if any(total[:counted] < 0):
             raise PeerError("a count of rows of all parties is negative: a party has not kept to the protocol.")
-        self.shown.append(Shown(of, len(total), tuple(total.tolist()) if counts else None, iterate))
+        self.shown.append(Shown(of, k, tuple(total[:counted].tolist()) if counted else None, iterate))
         return total
 
     @abstractmethod
@@ -233,6 +234,14 @@ class Agreements(ABC):
         return np.asarray(run.x)
 
 
+def unless_beyond(compute: Callable[[], Whole]) -> Whole | None:
+    """What a party computes of its rows, or None where a number is beyond what integers hold: it objects."""
+    try:
+        return compute()
+    except Beyond:
+        return None
+
+
 def _with_objection(integers: Whole | Sequence[int] | None, k: int, ring: Ring, parties: int) -> Whole:
     """What a party sends: its integers and 0, or in their place zeros and a number that is uniform on the ring."""
     sent = np.zeros(k + 1, object)
@@ -249,13 +258,13 @@ class Simulation:
     """Where and how the runs of a statistic are played: what ``sv.solve`` is told of every one of them."""
 
     network: Network
-    overlay: AskedOverlay
-    schedule: Schedule | None
-    seed: int | None
-    tol: float
-    max_iter: int | None
-    max_rounds: int | None
-    progress: bool | None
+    overlay: AskedOverlay = "tree"
+    schedule: Schedule | None = None
+    seed: int | None = None
+    tol: float = 1e-9
+    max_iter: int | None = None
+    max_rounds: int | None = None
+    progress: bool | None = None
     record: tuple[Recorder, ...] = ()
     record_every: int = 1
 
@@ -287,12 +296,7 @@ class SimulatedAgreements(Agreements):
 
     def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
         """In a simulation all rows are at hand: the units that they need."""
-        if all(unit is not None for unit in declared):
-            return tuple(unit for unit in declared if unit is not None)
-        needed = NeededUnits(len(declared))
-        for part in rows:
-            needed.merge(part.needed_units())
-        return tuple(b if a is None else a for a, b in zip(declared, needed.units, strict=True))
+        return _needed(rows, declared)
 
     def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
         network = self.simulation.network
@@ -338,6 +342,32 @@ class SimulatedAgreements(Agreements):
                 progress=play.progress, record=play.record, record_every=play.record_every,
             )  # fmt: skip
         return replace(run, z=None, problem=None)  # large, both; ``agree`` knows the problem, and nobody asks for z
+
+
+class PooledAgreements(Agreements):
+    """Sums of rows that lie in one place: what exact sums of parties must come to, without a network or pads."""
+
+    def __init__(self, parties: int) -> None:
+        super().__init__(parties, list(range(parties)), 0.0)
+
+    def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
+        return _needed(rows, declared)
+
+    def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
+        return np.asarray(sum(own))
+
+    def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
+        raise NotImplementedError
+
+
+def _needed(rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
+    """Declared units, and in the place of None what all rows need."""
+    if all(unit is not None for unit in declared):
+        return tuple(unit for unit in declared if unit is not None)
+    needed = NeededUnits(len(declared))
+    for part in rows:
+        needed.merge(part.needed_units())
+    return tuple(b if a is None else a for a, b in zip(declared, needed.units, strict=True))
 
 
 def resolution(mask: GaussianMask) -> float:

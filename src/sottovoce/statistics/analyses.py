@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import evidence, groups
 from .analysis import Analysis
+from .histogram import HistogramAnalysis
 from .linear.components_model import ComponentsModel
 from .linear.linear_model import LinearModel
 from .linear.penalty_models import LassoModel, RidgeModel
@@ -12,11 +13,16 @@ from .models.glm import GLM
 from .models.mixed import Mixed
 from .models.multinomial import Multinomial
 from .models.ordinal import Ordinal
+from .pooled_moments import CovarianceAnalysis, MeanAnalysis, VarianceAnalysis
 from .survival.kaplan_meier import KaplanMeierAnalysis
 from .survival.log_rank import LogRankAnalysis
 from .survival.nelson_aalen import NelsonAalenAnalysis
 
 _ALL: tuple[type[Analysis], ...] = (
+    MeanAnalysis,
+    VarianceAnalysis,
+    CovarianceAnalysis,
+    HistogramAnalysis,
     LinearModel,
     RidgeModel,
     LassoModel,

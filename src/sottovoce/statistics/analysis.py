@@ -11,6 +11,7 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -33,13 +34,9 @@ class Analysis(ABC):
     """What is computed of tables under a schema. A subclass adds its options as fields: strings, numbers, booleans, and
     tuples of them, whose names are the keys of ``[statistic]`` in files; ``__post_init__`` checks them, with sentences
     that begin with the name of the field.
-
-    ``variance`` is that of the ``GaussianMask`` for real numbers, ``bits`` are those of the ``ModularMask`` for counts.
     """
 
     schema: Schema
-    variance: float = DEFAULT_MASK.variance
-    bits: int = ModularMask().bits
 
     type: ClassVar[str]  # as files and policies call it
     gives: ClassVar[builtins.type[Statistic]]  # the class of its answers
@@ -105,6 +102,12 @@ class Analysis(ABC):
         known = sizes(self.selection, self.schema)
         return tuple(known.get(name, 1.0) for name in self.columns)
 
+    @cached_property
+    def units(self) -> tuple[Fraction | None, ...]:
+        """Public units of the columns of the rows, as far as the schema tells; else None."""
+        of = getattr(self.selection, "units", None)
+        return (None,) * len(self.columns) if of is None else of(self.schema)
+
     @property
     def unit(self) -> Array:
         """The scale as an array."""
@@ -113,12 +116,12 @@ class Analysis(ABC):
     @property
     def mask(self) -> GaussianMask:
         """For real numbers."""
-        return GaussianMask(self.variance)
+        return DEFAULT_MASK
 
     @property
     def counting(self) -> ModularMask:
         """For counts."""
-        return ModularMask(self.bits)
+        return ModularMask()
 
     def spread(self, prior: float) -> float:
         """The variance of a real number that travels, if a value in units of ``scale`` has the variance ``prior``: that
@@ -128,8 +131,7 @@ class Analysis(ABC):
     def to_dict(self) -> dict[str, Any]:
         """For JSON and TOML, in the keys of ``[statistic]``; options that were left out stay away."""
         own = ((field.name, getattr(self, field.name)) for field in fields(self) if field.name != "schema")
-        mask = "variance" if self.counts_only else "bits"
-        return {"type": self.type} | {key: plain(value) for key, value in own if value is not None and key != mask}
+        return {"type": self.type} | {key: plain(value) for key, value in own if value is not None}
 
 
 class CountsAnalysis(Analysis):

@@ -75,12 +75,12 @@ class Disclosure:
     @property
     def reals(self) -> int:
         """How many real numbers were shown; none that were known before."""
-        return sum(each.numbers for each in self.shown if each.counts is None)
+        return sum(each.numbers - len(each.counts or ()) for each in self.shown)
 
     @property
     def counts(self) -> int:
         """How many exact counts were shown; no votes, and none that were known before."""
-        return sum(each.numbers for each in self.shown if each.counts is not None)
+        return sum(len(each.counts or ()) for each in self.shown)
 
     @property
     def enough_rows(self) -> bool | None:
@@ -133,7 +133,7 @@ class Disclosure:
         """Plain numbers, lists and words, for JSON: the fields above, ``shown`` without its counts, which are in the
         answer, ``enough_rows``, and under ``words`` the summary."""
         shown = [
-            {"of": each.of, "numbers": each.numbers, "exact": each.counts is not None, "iterate": each.iterate}
+            {"of": each.of, "numbers": each.numbers, "counts": len(each.counts or ()), "iterate": each.iterate}
             for each in self.shown
         ]
         small = {of: list(counts) for of, counts in self.small_cells.items()}
@@ -163,7 +163,7 @@ def disclosure_of(statistic: Statistic, *, network: Network | None = None, min_c
     excess, size = iterates, statistic._model_size()
     if size is not None:
         parameters, covariates, rows = map(int, size)
-        reals = sum(each.numbers for each in shown if each.counts is None)
+        reals = sum(each.numbers - len(each.counts or ()) for each in shown)
         if covariates and reals:  # by counting: see algorithmic_excess
             determined, excess = reals // covariates, min(iterates, rows * covariates)
     group = None if network is None else smallest_group(network)

@@ -1,30 +1,33 @@
-"""Counts per bin, exact and without excess: integers under a ``ModularMask``."""
+"""``type = "histogram"``: exact counts per bin, or per level of a category."""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..data.rows import Rows
-from ..errors import InvalidCost, InvalidInput, NotConverged
-from ..network import Network
-from ..pdmm.modular_mask import Integers, ModularMask
-from ..pdmm.overlay import AskedOverlay
-from ..pdmm.schedules import Schedule
-from .agreements import Agreements, SimulatedAgreements, Simulation, check_mask
-from .shards import Shards, read_rows
+from ..data.schema import EPOCH, Column
+from ..data.selection import PlainColumns
+from ..errors import InvalidCost, InvalidInput
+from ..pdmm.modular_mask import Integers
+from .agreements import Agreements
+from .analysis import CountsAnalysis
 from .statistic import Statistic, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DEFAULT_MASK = ModularMask()
+BINS = 10  # of a range, unless told otherwise
+MOST_BINS = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,89 +92,81 @@ class Histogram(Statistic):
         return plot_histogram(path, self.edges, self.counts.tolist(), (self.below, self.above), self.name)
 
 
-def private_histogram(
-    network: Network,
-    shards: Shards,
-    *,
-    bins: npt.ArrayLike,
-    mask: ModularMask = DEFAULT_MASK,
-    overlay: AskedOverlay = "tree",
-    schedule: Schedule | None = None,
-    seed: int | None = None,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    max_rounds: int | None = None,
-    progress: bool | None = None,
-) -> Histogram:
-    """How many values of all parties fall into each bin, exactly.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HistogramAnalysis(CountsAnalysis):
+    """``columns``, one; ``bins``, their edges or how many there are over the range of the schema, 10 unless told. Of a
+    category or a boolean the levels are counted."""
 
-    Revealed, of each honest component: its own histogram. A component of one party shows that party's counts, and small
-    counts may point to persons.
+    columns: str | tuple[str, ...] = ()  # type: ignore[assignment]
+    bins: int | tuple[float, ...] | tuple[date, ...] | None = None
 
-    Parameters
-    ----------
-    network : Network
-        Who talks to whom; one node a party.
-    shards : sequence, or mapping
-        A number, a vector or a series per party, in the order of the nodes or by their names.
-    bins : sequence of float
-        The edges, public and agreed on before: the range of the pooled data is not known to anybody. Values outside are
-        counted in ``below`` and ``above``.
-    mask : ModularMask
-        Hides integers exactly.
-    overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of the run, as in ``sv.solve``; see ``sottovoce.statistics``.
+    type: ClassVar[str] = "histogram"
+    gives: ClassVar[builtins.type[Statistic]] = Histogram
 
-    Returns
-    -------
-    Histogram
+    def __post_init__(self) -> None:
+        names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        if len(names) != 1:
+            raise InvalidInput(f"a histogram counts one column; got {len(names)}. Ask for one after the other.")
+        object.__setattr__(self, "columns", names)
+        edges, levels = read_edges(self.schema.restricted(names)[names[0]], self.bins)
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "levels", levels)
+        if not levels:
+            object.__setattr__(self, "bins", tuple(edges.tolist()))
 
-    Raises
-    ------
-    InvalidInput
-        Bins that do not increase, or shards of more than one variable.
+    @cached_property
+    def selection(self) -> PlainColumns:
+        return PlainColumns(tuple(self.columns))
 
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> result = sv.private_histogram(sv.Network.ring(3), [[1.0, 2.5], [0.5], [7.0]], bins=[0, 2, 4])
-    >>> result.counts.tolist(), result.below, result.above
-    ([2, 1], 0, 1)
-    """
-    rows, shape, names = read_rows(network, shards)
-    if shape not in ((), (1,)):
-        raise InvalidInput(
-            f"private_histogram counts one variable; got rows of {shape[0]} columns. Call it once for each."
-        )
-    edges = read_bins(bins)
-    check_mask(mask, ModularMask)
-    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
-    return histogram_program(agreements, rows, edges, mask, names[0])
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Histogram:
+        edges, levels = self.edges, self.levels  # type: ignore[attr-defined]
+        own = [self.cells(part) for part in rows]
+        total = agreements.sum(own, of="rows in each bin", counts=True)  # type: ignore[arg-type]
+        counts = np.array(total[1:-1], dtype=np.int64)
+        return Histogram(*agreements.made, edges, counts, int(total[0]), int(total[-1]), self.columns[0], levels)
 
+    def cells(self, rows: Rows) -> Integers:
+        return bin_counts(rows, self.edges)  # type: ignore[attr-defined]
 
-def histogram_program(
-    agreements: Agreements,
-    rows: Sequence[Rows],
-    edges: Array,
-    mask: ModularMask,
-    name: str,
-    levels: tuple[str, ...] = (),
-) -> Histogram:
-    """``private_histogram`` as the local parties run it, on the ``rows`` of each."""
-    try:
-        total = agreements.total(np.array([bin_counts(part, edges) for part in rows]), mask, of="rows in each bin")
-    except NotConverged:
-        return Histogram(*agreements.made)
-    return Histogram(*agreements.made, edges, total[1:-1], int(total[0]), int(total[-1]), name, levels)
+    @property
+    def counts(self) -> int:
+        return len(self.edges) + 1  # type: ignore[attr-defined]
+
+    @property
+    def revealed(self) -> list[str]:
+        name, levels, bins = self.columns[0], self.levels, len(self.edges) - 1  # type: ignore[attr-defined]
+        if levels:
+            return [f"the rows at each of {len(levels)} levels of {name}"]
+        return [f"the rows in each of {bins} bins of {name}, below and above them"]
 
 
 def bin_counts(rows: Rows, edges: Array) -> Integers:
     """How many values lie below, in each bin, and above."""
 
-    def of_block(x: Array) -> Array:  # whole numbers, whose sums are exact
-        return np.array([[(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()]], dtype=np.float64)
+    def of_block(x: Array) -> Integers:
+        return np.array([[(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()]], dtype=np.int64)
 
-    return np.rint(rows.sums(of_block)).astype(np.int64)
+    return rows.totals(of_block).astype(np.int64)
+
+
+def read_edges(column: Column, bins: Any) -> tuple[Array, tuple[str, ...]]:
+    """Edges, and the levels where they are about those. The range of a column is public, that of its values is not."""
+    levels = ("false", "true") if column.type == "boolean" else column.levels
+    if levels:
+        if bins is not None:
+            raise InvalidInput(f"column {column.name!r} is a {column.type}: leave bins out, its values are counted.")
+        return np.arange(len(levels) + 1.0) - 0.5, levels
+    count = BINS if bins is None else bins
+    if isinstance(count, int | np.integer) and not isinstance(count, bool):
+        if column.limits is None or not 1 <= count <= MOST_BINS:
+            raise InvalidInput(
+                f"column {column.name!r}: {count} bins need a range in the schema, and are 1 to {MOST_BINS:,}. Give "
+                "the edges of bins, or add its range."
+            )
+        return np.asarray(np.linspace(*column.limits, int(count) + 1)), ()
+    if isinstance(bins, Sequence) and all(type(edge) is date for edge in bins) and column.type == "date":
+        return read_bins([(edge - EPOCH).days for edge in bins]), ()
+    return read_bins(bins), ()
 
 
 def read_bins(bins: npt.ArrayLike) -> Array:

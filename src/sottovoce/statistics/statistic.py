@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
@@ -247,7 +247,8 @@ def _of_exact_sums(network: Network, arguments: dict[str, Any]) -> Report:
     from ..privacy.audit import audit
 
     problem = averaging(network, np.zeros((network.n, 1)))
-    return audit(problem, mask=ModularMask(), **({"prior": 1.0} | arguments))
+    report = audit(problem, mask=ModularMask(), **({"prior": 1.0} | arguments))
+    return replace(report, mask="uniform pads on the ring of the sums")
 
 
 def _secrets_of(problem: Problem, mask: GaussianMask | ModularMask, public: bool) -> Problem:

@@ -16,7 +16,6 @@ from ..data.table import Missing, check_missing
 from ..errors import InvalidFile, InvalidInput
 from ..network import Network
 from ..pdmm.masks import GaussianMask
-from ..pdmm.modular_mask import ModularMask
 from ..pdmm.overlay import AskedOverlay
 from ..pdmm.schedules import Schedule
 from ..pdmm.shards import whose
@@ -24,20 +23,18 @@ from .agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mas
 from .analysis import Analysis
 from .evidence.study_evidence import Evidence
 from .groups.study_groups import Groups
-from .histogram import Histogram
+from .histogram import Histogram, HistogramAnalysis
 from .linear.study_linear import Linear
 from .models.study_categories import Categories
 from .models.study_models import Models
-from .of_tables import Asked, ask, ask_analysis, checked_table, run_on_tables
+from .of_tables import Asked, ask_analysis, checked_table, run_on_tables
 from .policy import Policy
 from .policy.of_study import admitted, read_policies
 from .pooled import PooledCovariance, PooledMean, PooledVariance
-from .regression import Regression
+from .pooled_moments import CovarianceAnalysis, MeanAnalysis, VarianceAnalysis
 from .shards import one_per_party
 from .statistic import Statistic
 from .survival.study_survival import Survival
-
-DEFAULT_COUNTS = ModularMask()
 
 
 class Study(Linear, Models, Categories, Survival, Groups, Evidence):
@@ -123,42 +120,22 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
     def mean(self, columns: str | Sequence[str]) -> PooledMean:
         """The mean of a column, or of each of several, as ``private_mean``; of a boolean the share that is true, of a
         date in days since 1970-01-01."""
-        return cast(PooledMean, self._run("mean", columns))
+        return cast(PooledMean, self._ask(MeanAnalysis, columns=columns))
 
     def variance(self, columns: str | Sequence[str], *, ddof: int = 1) -> PooledVariance:
         """The variance of a column, or of each of several, as ``private_variance``."""
-        return cast(PooledVariance, self._run("variance", columns, ddof=ddof))
+        return cast(PooledVariance, self._ask(VarianceAnalysis, columns=columns, ddof=ddof))
 
     def covariance(self, columns: Sequence[str], *, ddof: int = 1) -> PooledCovariance:
         """The covariance of columns, as ``private_covariance``."""
-        return cast(PooledCovariance, self._run("covariance", columns, ddof=ddof))
+        return cast(PooledCovariance, self._ask(CovarianceAnalysis, columns=columns, ddof=ddof))
 
-    def histogram(
-        self, column: str, bins: int | npt.ArrayLike | None = None, *, mask: ModularMask = DEFAULT_COUNTS
-    ) -> Histogram:
+    def histogram(self, column: str, bins: int | npt.ArrayLike | None = None) -> Histogram:
         """The counts of a column, as ``private_histogram``: of a category or a boolean those of its levels; else in
         ``bins``, which are edges, or so many, 10 unless told, over the range in the schema."""
-        check_mask(mask, ModularMask)
-        return cast(Histogram, self._run("histogram", column, bins=bins, bits=mask.bits))
-
-    def least_squares(
-        self, formula: str, *, ridge: float = 0.0, scale: Mapping[str, float] | None = None
-    ) -> Regression:
-        """The regression that a formula describes, ``"recovery ~ age + C(sex)"``, as ``private_least_squares``. Its
-        terms are the columns of the design, which follow from formula and schema alone; ``scale`` may have a public
-        number for one. An offset is subtracted from the target."""
-        if scale is not None and not isinstance(scale, Mapping):
-            raise InvalidInput(f"scale must be numbers by the names of terms here; got {scale!r}.")
-        own = dict(self.scale) | dict(scale or {}) if isinstance(self.scale, Mapping) else scale or self.scale
-        return cast(Regression, self._run("least_squares", formula, ridge=ridge, scale=own))
-
-    def _run(self, kind: str, what: Any, **options: Any) -> Statistic:
-        if kind != "histogram":
-            options = {"scale": self.scale, "variance": self.mask.variance, **options}
-        return self._answer(ask(kind, self.schema, what, missing=self.missing, **options))
+        return cast(Histogram, self._ask(HistogramAnalysis, columns=column, bins=bins))
 
     def _ask(self, analysis: type[Analysis], **options: Any) -> Any:
-        options = {"variance": self.mask.variance, **options}
         return self._answer(ask_analysis(analysis, self.schema, missing=self.missing, **options))
 
     def _answer(self, asked: Asked) -> Statistic:

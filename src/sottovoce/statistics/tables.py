@@ -8,29 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..costs.base import Array
-from ..data.rows import ArrayRows
 from ..pdmm.result import Status
 from .analyses import ANALYSES
-from .at_one_party import Spec
-from .histogram import Histogram, bin_counts
+from .histogram import Histogram
 from .pooled import PooledCovariance, PooledMean, PooledVariance
-from .regression import Regression
 from .statistic import Statistic, Value
 
-FAMILIES: dict[str, type[Statistic]] = {
-    "mean": PooledMean,
-    "variance": PooledVariance,
-    "covariance": PooledCovariance,
-    "histogram": Histogram,
-    "least_squares": Regression,
-}
 Table = tuple[list[str], list[list[Any]]]
 
 
 def restored(kind: str, answer: dict[str, Any], parties: int) -> Statistic:
     """The statistic that a party wrote as ``to_dict`` to its result file; without runs, which it does not hold."""
-    family = ANALYSES[kind].gives if kind in ANALYSES else FAMILIES[kind]
+    family = ANALYSES[kind].gives
     names = [field.name for field in fields(family) if isinstance(getattr(family, field.name, None), Value)]
     values = {name: _unplain(answer[name]) for name in names if name in answer}
     if family is Histogram and "levels" in answer:
@@ -50,8 +39,6 @@ def _unplain(value: Any) -> Any:
 
 def table(statistic: Statistic, columns: Sequence[str]) -> Table:
     """A header, and a row per term, column or bin."""
-    if isinstance(statistic, Regression):
-        return _terms(statistic)
     if isinstance(statistic, Histogram) and statistic.levels:
         counted = zip(statistic.levels, statistic.counts.tolist(), strict=True)
         return ["level", "count"], [list(row) for row in counted]
@@ -73,20 +60,11 @@ def table(statistic: Statistic, columns: Sequence[str]) -> Table:
     return header, [list(row) for row in zip(*entries, strict=True)]
 
 
-def _terms(fit: Regression) -> Table:
-    header, entries = ["term", "coefficient"], [list(fit.terms), fit.parameters.tolist()]
-    if fit._has_inference:
-        header += ["standard_error", "t_value", "p_value", "lower_95", "upper_95"]
-        inference = np.column_stack([fit.standard_errors, fit.t_values, fit.p_values, fit.confidence_interval(0.95)])
-        entries += inference.T.tolist()
-    return header, [list(row) for row in zip(*entries, strict=True)]
-
-
 def text(statistic: Statistic, columns: Sequence[str]) -> str:
     """The table for people; of a regression or an analysis its summary."""
     if hasattr(statistic, "summary"):
         return str(statistic.summary())
-    kind = next(name for name, family in FAMILIES.items() if type(statistic) is family)
+    kind = next(name for name, analysis in ANALYSES.items() if type(statistic) is analysis.gives)
     if statistic.status is not Status.CONVERGED:
         return f"{statistic.status.value}: no {kind} to report."
     header, rows = table(statistic, columns)
@@ -104,29 +82,3 @@ def text(statistic: Statistic, columns: Sequence[str]) -> str:
 
 def _cell(entry: Any) -> str:
     return "" if entry is None else f"{entry:.9g}" if isinstance(entry, float) else str(entry)
-
-
-def pooled(spec: Spec, rows: Sequence[Array]) -> dict[str, Any]:
-    """The answer from all rows in one place, which only a simulation can compute, by the names of its fields."""
-    t = np.concatenate(rows)
-    if spec.type == "histogram":
-        counts = bin_counts(ArrayRows(t), np.array(spec.bins))
-        return {"below": counts[:1], "counts": counts[1:-1], "above": counts[-1:]}
-    if spec.type == "least_squares":
-        return {"parameters": _regression(t[:, :-1], t[:, -1], spec.ridge, spec.intercept)}
-    answer = {"mean": t.mean(axis=0)}
-    if spec.type == "variance":
-        answer["variance"] = t.var(axis=0, ddof=spec.ddof)
-    if spec.type == "covariance":
-        answer["covariance"] = np.atleast_2d(np.cov(t.T, ddof=spec.ddof))
-    return answer
-
-
-def _regression(A: Array, b: Array, ridge: float, intercept: bool) -> Array:
-    """Columns are brought to one length for the digits; the penalty is on coefficients in the units of the data, and
-    leaves the intercept alone."""
-    ones, d = np.ones((len(A), int(intercept))), A.shape[1]
-    penalty = np.column_stack([np.zeros((d, int(intercept))), np.sqrt(ridge) * np.eye(d)])
-    X = np.concatenate([np.column_stack([ones, A]), penalty])
-    length = np.linalg.norm(X, axis=0)
-    return np.asarray(np.linalg.lstsq(X / length, np.append(b, np.zeros(d)), rcond=None)[0] / length)

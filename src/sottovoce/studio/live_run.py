@@ -19,7 +19,6 @@ from ..errors import InvalidInput
 from ..network import Network
 from ..runtime.cluster import LOG, Cluster, ask
 from ..runtime.plan.node_file import NodeConfig
-from ..statistics.at_one_party import Spec
 from .live import moment as states
 from .live.errands import Errands
 from .live.history import History, Rates, Way
@@ -96,7 +95,7 @@ class LiveRun:
     def agreement(self, stage: int) -> str:
         """``in agreement 2 of 4``."""
         question = self.config.question
-        return agreement(stage, question.stages, exactly=isinstance(question.statistic, Spec | None))
+        return agreement(stage, question.stages, exactly=question.statistic is None or question.stages == 1)
 
     # What pages may ask for
 

@@ -101,6 +101,19 @@ class IntegerSums:
         self._parts, self._chunks = {}, 0
 
 
+def square_parts(values: Int64) -> Int64:
+    """Terms ``(rows, 3k)`` below ``2^62`` in size, of whose totals ``join_squares`` makes the sums of squares."""
+    high = (values + (1 << 30)) >> 31
+    low = values - (high << 31)
+    return np.column_stack([high * high, high * low, low * low])
+
+
+def join_squares(totals: Whole) -> Whole:
+    """Sums of squares ``(k,)`` from the totals of ``square_parts``."""
+    high, mixed, low = np.split(totals, 3)
+    return np.asarray(high * (1 << 62) + mixed * (1 << 32) + low)
+
+
 def _zeros(shape: tuple[int, ...]) -> Whole:
     zeros = np.empty(shape, object)
     zeros[...] = 0

@@ -16,7 +16,6 @@ from ...data.sources import Source
 from ...errors import InvalidFile, InvalidInput
 from ...files.toml_table import Table, TomlFile
 from ...statistics.analysis import Analysis
-from ...statistics.at_one_party import Spec
 from ...statistics.policy import Policy
 from ..keys.identity import check_certificate, check_name, digits, load
 from ..keys.public_keys import check_key
@@ -26,7 +25,7 @@ from ..protocol.route import Route
 from .data_limits import Limits, read_limits
 from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
 from .node_checks import check_files, check_identity
-from .own_data import OwnData, OwnTable, content_of, own_table, read_own_data, read_place
+from .own_data import OwnData, OwnTable, content_of, number_columns, own_table, read_own_data, read_place
 from .own_policy import read_policy
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question, with_noise
 from .routes import KEYS, Edges, Routes, check_neighbours, read_routes
@@ -164,7 +163,7 @@ class NodeConfig:
         return self.routes.after
 
     @property
-    def statistic(self) -> Spec | Analysis | None:
+    def statistic(self) -> Analysis | None:
         """None where the parties agree on the optimum of a cost."""
         return self.question.statistic
 
@@ -214,7 +213,13 @@ class NodeConfig:
     def table(self) -> OwnTable | None:
         """The party's own table, where there is a ``source``: looked through once, and later passes must find the
         same."""
-        return None if self.source is None else own_table(self.question, self.source, self.limits)
+        if self.question.asked is None:
+            return None
+        source = self.source
+        if source is None:
+            assert self.data is not None
+            source = number_columns(self.question, self.data, self.delimiter)
+        return own_table(self.question, source, self.limits)
 
     def own_data(self) -> OwnData:
         """The data, read and checked. After this nothing in them can stop the party, which the others would see."""

@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...costs.base import Array
 from ...data.cost_table import PartyCost
-from ...data.schema import Column, Schema
-from ...data.selection import PlainColumns
+from ...data.number_columns import NumberColumns
 from ...data.sources import Source, open_source
 from ...data.sources.opening import SUFFIXES
 from ...errors import InvalidFile
 from ...files.toml_table import Table
 from ...numerics.unquoted import kind_of
 from ...pdmm.masks import GaussianMask
-from ...statistics.at_one_party import Spec, checked_rows
 from ...statistics.of_tables import Asked, checked_table
 from .data_limits import Limits
 from .question import Question
@@ -32,7 +31,6 @@ from .question import Question
 if TYPE_CHECKING:
     from .node_file import NodeConfig
 
-HUGE = 1e15  # what larger values count as where only their size matters: the sum of their squares is finite
 PASSWORDS = ("password_env", "password_file")
 
 
@@ -41,39 +39,29 @@ class OwnTable:
 
     def __init__(self, asked: Asked, source: Source, limits: Limits) -> None:
         self.asked, self.table = asked, asked.table(source)
-        columns, units = asked.spec.columns, np.broadcast_to(asked.spec.scale, len(asked.spec.columns))
         rows = self.table.rows
         limits.check_count(len(rows))
-
-        def squares_and_words(block: Array) -> Array:
-            squares = np.square(np.minimum(np.abs(block / (units * limits.size)), HUGE))
-            return np.column_stack([squares, _words(block)])
-
-        sums = rows.sums(squares_and_words)
+        self._words: list[int] = rows.totals(_words).tolist()
         checked_table(asked, self.table, limits.n)
-        if not asked.spec.counts_only and len(rows):
-            limits.check_mean_squares(sums[: len(columns)] / len(rows), columns)
-        self._words = sums[len(columns) :]
 
     @cached_property
     def content(self) -> bytes:
         """What changes with the data, though not with the order of rows, which a database may choose as it likes."""
-        found = self.table.survey
-        return json.dumps([found.read, found.used, found.dropped, self._words.tolist()]).encode()
+        return json.dumps([len(self.table.rows), self.table.dropped, self._words]).encode()
 
 
-def _words(block: Array) -> Array:
-    """Four numbers below 2^16 a row, whose sums are exact: a hash of its values. (The finaliser of splitmix64.)"""
+def _words(block: Array) -> npt.NDArray[np.int64]:
+    """Four numbers below 2^16 a row: a hash of its values. (The finaliser of splitmix64.)"""
     words = np.full(len(block), 0x9E3779B97F4A7C15, np.uint64)
     for column in block.T:
         words ^= np.ascontiguousarray(column).view(np.uint64)
         words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         words ^= words >> np.uint64(31)
-    return words.view(np.uint16).reshape(-1, 4).astype(np.float64)
+    return words.view(np.uint16).reshape(-1, 4).astype(np.int64)
 
 
-OwnData = Array | PartyCost | OwnTable
+OwnData = PartyCost | OwnTable
 
 
 def read_own_data(config: NodeConfig) -> OwnData:
@@ -85,25 +73,21 @@ def read_own_data(config: NodeConfig) -> OwnData:
         own = config.cost()
         limits.check_cost(own.cost, noisy=question.noise is not None)
         return own
-    if config.table is not None:
-        return config.table
-    assert isinstance(question.statistic, Spec)  # an analysis has a schema, and with it a table
-    rows = checked_rows(question.statistic, config.rows(), config.parties)
-    limits.check_count(len(rows))
-    if not question.statistic.counts_only:
-        limits.check_rows(rows / np.array(question.statistic.scale), question.statistic.columns)
-    return rows
+    assert config.table is not None
+    return config.table
 
 
 def own_table(question: Question, source: Source, limits: Limits) -> OwnTable:
-    """Without a schema all columns are numbers."""
-    asked = question.asked
-    if asked is None:
-        assert question.statistic is not None
-        columns = question.statistic.columns
-        numbers = Schema([Column(name, "number") for name in columns])
-        asked = Asked(question.statistic, numbers, PlainColumns(columns))
-    return OwnTable(asked, source, limits)
+    """What is asked of a party's source."""
+    assert question.asked is not None
+    return OwnTable(question.asked, source, limits)
+
+
+def number_columns(question: Question, file: Path, delimiter: str) -> NumberColumns:
+    """The columns of numbers that a question reads of a CSV file."""
+    assert question.asked is not None
+    rows = question.rows(file, delimiter)
+    return NumberColumns(dict(zip(question.asked.selection.needs, np.ascontiguousarray(rows.T), strict=True)))
 
 
 @dataclass(frozen=True)

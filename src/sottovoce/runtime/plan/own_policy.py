@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...data.cost_table import PartyCost
 from ...data.csv_rows import read_one_per_party
 from ...data.identities import Words, rows_in_use, rows_of_source
-from ...data.rows import ArrayRows
+from ...data.number_columns import NumberTable
 from ...data.sources.csv_source import CSVSource
 from ...errors import InvalidInput
 from ...files.toml_table import TomlFile
@@ -53,12 +53,11 @@ def _of(config: NodeConfig, own: OwnData) -> tuple[Release, OwnRows]:
     run = (config.run_name, config.run_hash.hex())
     if isinstance(own, OwnTable):
         asked = own.asked
-        return Release.of(*run, asked.spec, asked.selection.needs, own.table.rows), partial(rows_in_use, own.table)
-    if isinstance(own, PartyCost):
-        release = _of_cost(config, own, *run)
-    else:
-        assert config.statistic is not None
-        release = Release.of(*run, config.statistic, tuple(config.statistic.columns), ArrayRows(own))
+        release = Release.of(*run, asked.spec, asked.selection.needs, own.table.rows)
+        if isinstance(own.table, NumberTable):
+            return release, partial(_rows_of_numbers, config, release.rows)
+        return release, partial(rows_in_use, own.table)
+    release = _of_cost(config, own, *run)
     return release, partial(_rows_of_numbers, config, release.rows)
 
 

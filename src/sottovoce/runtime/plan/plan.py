@@ -20,6 +20,7 @@ from ...files.toml_text import toml, toml_key
 from ...network import Network
 from ...privacy.answers.statement import statement
 from ...privacy.answers.statement_page import Page, to_html
+from ...statistics.gone import EXACT
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
 from .in_common import Wake, open_file, read_pace, read_settings, read_wake
 from .plan_audit import assess, planned
@@ -163,6 +164,8 @@ def read_plan(path: str | Path) -> Plan:
     delta, mask = None, None
     if "mask" in file.values:
         table = file.table("mask")
+        if "statistic" in file.values:
+            raise table.refuse(None, f"is gone beside [statistic]: {EXACT}")
         if "delta" in table:
             for other in ("variance", "bits"):
                 if other in table:
@@ -194,19 +197,15 @@ def read_plan(path: str | Path) -> Plan:
 
 def _prior(audit: Table, question: Question) -> tuple[Any, ...]:
     """The variance of a secret, and notes on where it comes from."""
-    expected = question.expected
-    prior = float(audit.number("prior", 1.0 if expected is None else expected.prior))
+    if question.cost is None:
+        if "prior" in audit:
+            raise audit.refuse("prior", f"is gone beside [statistic]: {EXACT}")
+        return (1.0,)
+    prior = float(audit.number("prior", 1.0))
     if prior <= 0:
         raise audit.refuse("prior", f"must be a positive number, the variance of a secret; got {prior:g}.")
     another = "[audit] prior gives another, in squared units of scale"
-    if "prior" in audit:
-        return (prior,)
-    if expected is None:
-        return prior, f"that values have variance 1 is a default: {another}"
-    return prior, (
-        f"that values have mean square {prior:g} in units of scale follows from the ranges of the schema, if all that "
-        f"they allow are as likely: {another}"
-    )
+    return (prior,) if "prior" in audit else (prior, f"that values have variance 1 is a default: {another}")
 
 
 def _read_network(file: TomlFile, names: list[str]) -> Network:

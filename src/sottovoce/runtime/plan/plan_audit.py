@@ -21,7 +21,6 @@ from ...privacy.adversary import Channels
 from ...privacy.answers.verdict import DELTA
 from ...privacy.methods.case import describe_mask
 from ...statistics.agreements import resolution
-from ...statistics.analysis import Analysis
 from .prospect import Prospect
 from .question import Question
 from .routes import Routes
@@ -51,8 +50,8 @@ def assess(
     """Audit a run that has not begun, for all coalitions of at most ``max_corrupt``; with ``delta``, under the smallest
     mask that keeps the excess below, found as if there were no noise, which only makes it less.
 
-    Every agreement of a statistic is an averaging problem with pads of its own, so all of them together are one of as
-    many entries as numbers travel, of the variance that ``question.spread`` says. The channels count as tapped: what
+    The sums of a statistic are behind uniform pads: by construction nothing is added to the totals of groups of honest
+    parties. Of a cost the channels count as tapped: what
     encrypted ones leave depends on the order in which parties wake (theory: Encrypted channels), which nobody plans,
     and is never more.
 
@@ -67,8 +66,7 @@ def assess(
         if not uncertified:
             notes.append("this is for one row per party; of more rows the statistic 'mean' shows less")
     seen: Channels = channels if max_corrupt == 0 else "open"
-    spread = question.spread(prior)
-    setting: dict[str, Any] = {"channels": seen, "prior": spread, "theta": theta, "c": c}
+    setting: dict[str, Any] = {"channels": seen, "prior": prior, "theta": theta, "c": c}
     if overlay is not None:
         setting["overlay"] = overlay
         if fallback is not None:
@@ -91,28 +89,12 @@ def assess(
     if uncertified:
         return Prospect(question, found, _unknown(network, question, seen), uncertified, accuracy, bound, notes)
     report = audit(problem, mask, noise=question.noise, against=Worst(max_corrupt), progress=False, **setting)
-    if isinstance(question.statistic, Analysis):
+    if question.size > 1.01 * DEVIATIONS * math.sqrt(prior):
+        times = question.size**2 / prior
         notes.append(
-            f"numbers that travel count as Gaussian of variance {spread:.3g}, in units of scale or of deviations: the "
-            f"{question.numbers:,} of as many steps as it may take, {question.stages}"
+            f"parties may have values up to {question.size:g}, the mask being large: up to {times:,.3g} times as much"
         )
-        told = f"Gaussian sums of variance {spread:.3g}"
-        report = replace(
-            report, prior=told, guarantee="upper bound", posterior_std=np.full_like(report.posterior_std, np.nan)
-        )
-    elif spread != prior:
-        notes.append(
-            f"values count as Gaussian of variance {prior:g} in units of scale, a row or more a party, and squares and "
-            f"products as of variance {2 * prior**2:g}: {spread:.3g} over the {question.numbers} numbers that travel"
-        )
-        told = f"Gaussian values of variance {prior:g}, squares and products of {2 * prior**2:g}"
-        unknown = np.full_like(report.posterior_std, np.nan)
-        report = replace(report, prior=told, guarantee="upper bound", posterior_std=unknown)
-    if question.statistic is not None:
-        notes += _what_if(question, prior)
-        if question.noise is not None:
-            notes.append("noise is on what a party contributes, n/N times its sums; the number of rows N is exact")
-    return Prospect(question, found, _free(report, question), "", accuracy, bound, notes + fewer)
+    return Prospect(question, found, report, "", accuracy, bound, notes + fewer)
 
 
 def planned(network: Network, routes: Routes) -> dict[str, Any]:
@@ -123,31 +105,6 @@ def planned(network: Network, routes: Routes) -> dict[str, Any]:
         pairs = [(network.label(i), network.label(j)) for i, j in route.edges]
         told |= {"overlay": settled_overlay(network, pairs), "fallback": fallback.penalty}
     return told
-
-
-def _what_if(question: Question, prior: float) -> list[str]:
-    """What else parties may have, or do, within the limits that they keep (see ``Limits``). What is added is concave in
-    the variance of what travels, so it grows by no more than that."""
-    n, size, squares = question.parties, question.size, question.squares
-    notes = []
-    if size > 1.01 * DEVIATIONS * math.sqrt(prior):
-        times = max(size**2 / prior, size**4 / (2 * prior**2) if squares else 0)
-        notes.append(f"parties may have values up to {size:g}, the mask being large: up to {times:,.3g} times as much")
-    times = question.spread_of_lies(prior) / question.spread(prior)
-    notes.append(
-        f"a party that lies about its rows or sums can make the sums of others up to {n} times as large, and what is "
-        f"added up to {times:,.3g} times; beyond that it is refused"
-        + ("" if question.noise is None else f". Noise stays as it is: it counts as {n**2:,} times less then")
-    )
-    return notes
-
-
-def _free(report: Report, question: Question) -> Report:
-    """The sum of squared residuals follows from the other sums: of a regression one result less tells anything."""
-    if question.kind != "least_squares" or question.cost is not None:
-        return report
-    floor = report.floor * (1 - 1 / question.numbers)
-    return replace(report, floor=floor, leakage=np.where(np.isnan(floor), report.leakage, floor + report.excess))
 
 
 def _counts(network: Network, question: Question, found: Exposure, channels: Channels) -> Report:

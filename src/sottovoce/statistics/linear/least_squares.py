@@ -23,7 +23,8 @@ from ...data.rows import Rows
 from ...errors import Undetermined
 from ...numerics.symmetric import symmetric, upper
 from ..agreements import Agreements
-from ..least_squares import RIGHT
+
+RIGHT = 1e-2
 from ..settled import Flags, majority, settled
 from .equation import Equation
 from .moments import NOT_ZERO, VARIES, Moments, agreed_moments, left_open

@@ -12,7 +12,6 @@ from ...data.cost_table import TYPES
 from ...data.identities import Words
 from ...errors import InvalidInput, PolicyError, is_number
 from ...files.toml_table import nearest, shown
-from ..at_one_party import OPTIONS
 from .ledger import DEFAULT_LEAST, Ledger
 from .release import Release
 
@@ -182,4 +181,4 @@ def _known() -> list[str]:
     """The types of analyses, statistics and costs."""
     from ..analyses import ANALYSES
 
-    return [*OPTIONS, *ANALYSES, *TYPES]
+    return [*ANALYSES, *TYPES]

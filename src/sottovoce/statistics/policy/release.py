@@ -10,8 +10,6 @@ from ...data.rows import Rows
 from ...data.selection import ModelColumns
 from ...pdmm.modular_mask import Integers
 from ..analysis import Analysis
-from ..at_one_party import Spec
-from ..histogram import bin_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,29 +29,17 @@ class Release:
     cells: Integers = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
-    def of(cls, run: str, hash: str, spec: Spec | Analysis, columns: tuple[str, ...], rows: Rows) -> Release:
-        """Of a statistic or an analysis, on rows that are checked."""
-        if isinstance(spec, Analysis):
-            cells, parameters = spec.cells(rows), spec.parameters
-            if isinstance(spec.selection, ModelColumns) or not len(cells):  # others count what they are asked to
-                cells = np.concatenate([cells, yes_and_no(rows)])
-        else:
-            histogram = spec.type == "histogram"
-            cells = bin_counts(rows, np.array(spec.bins)) if histogram else yes_and_no(rows)
-            parameters = _parameters(spec)
-        return cls(run, hash, spec.type, columns, len(rows), parameters, cells)
+    def of(cls, run: str, hash: str, spec: Analysis, columns: tuple[str, ...], rows: Rows) -> Release:
+        """Of an analysis, on rows that are checked."""
+        cells = spec.cells(rows)
+        if isinstance(spec.selection, ModelColumns) or not len(cells):  # others count what they are asked to
+            cells = np.concatenate([cells, yes_and_no(rows)])
+        return cls(run, hash, spec.type, columns, len(rows), spec.parameters, cells)
 
 
 def yes_and_no(rows: Rows) -> Integers:
     """Of every column that is 0 or 1 in all of a party's rows, such as a boolean, an event, or a level in a formula,
     how many are 1 and how many 0: its sum is a count, whatever it is called."""
-    counted = rows.sums(lambda block: np.column_stack([block == 1, block == 0]).astype(np.float64))
-    both = np.rint(counted).astype(np.int64).reshape(2, rows.width)
+    counted = rows.totals(lambda block: np.column_stack([block == 1, block == 0]).astype(np.int64))
+    both = counted.astype(np.int64).reshape(2, rows.width)
     return np.asarray(both[:, both.sum(axis=0) == len(rows)].ravel())
-
-
-def _parameters(spec: Spec) -> int:
-    """How many numbers are estimated."""
-    d = len(spec.columns)
-    of = {"mean": d, "variance": d, "covariance": d * (d + 1) // 2, "least_squares": d - 1 + spec.intercept}
-    return of.get(spec.type, 1)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from ...errors import SottovoceError
 from ...runtime.plan.node_file import NodeConfig
-from ...statistics.at_one_party import Spec
-from ...statistics.tables import pooled
+from ...statistics.agreements import PooledAgreements
+from ...statistics.of_tables import run_on_tables
 from ..words import listed
 
 SHOWN = 60  # numbers of an answer
@@ -50,24 +48,17 @@ def pooled_answer(configs: Mapping[str, NodeConfig], covers: Sequence[str]) -> P
     if not set(covers) <= set(configs):
         return Pooled(None, "Not all of the data lie on this machine, so there is no pooled answer to compare with.")
     question = configs[covers[0]].question
-    spec, own = question.statistic, [configs[name] for name in covers]
-    if not isinstance(spec, Spec) or question.schema is not None or any(of.source is not None for of in own):
-        return Pooled(None, "There is no pooled answer to compare with: that is for plain statistics of CSV files.")
+    own, asked = [configs[name] for name in covers], question.asked
+    if asked is None:
+        return Pooled(None, "There is no pooled answer to compare with: that is for statistics.")
     try:
         if sum(of.data.stat().st_size for of in own if of.data is not None) > LARGEST:
             return Pooled(None, "The data are too large to be pooled here for a comparison.")
-        rows = [of.rows() for of in own]
-        found = {name: np.asarray(value) for name, value in pooled(spec, rows).items()}
-    except (SottovoceError, OSError, ValueError, np.linalg.LinAlgError):
+        tables = [of.table.table for of in own if of.table is not None]
+        answer = run_on_tables(asked, PooledAgreements(len(own)), tables)
+    except (SottovoceError, OSError, ValueError):
         return Pooled(None, "The data cannot be read here, so there is no pooled answer to compare with.")
-    told: dict[str, Any] = {name: value.tolist() for name, value in found.items()}
-    told |= {name: told[name][0] for name in ("below", "above") if name in told}
-    told |= {"names": list(spec.columns), "edges": list(spec.bins)}
-    if spec.type == "least_squares":
-        parameters = told.pop("parameters")
-        told |= {"names": list(spec.columns[:-1]), "coefficients": parameters[int(spec.intercept) :]}
-        told |= {"intercept": parameters[0]} if spec.intercept else {}
-    return Pooled(dict(numbers(told | {"observations": sum(map(len, rows))})))
+    return Pooled(dict(numbers(answer.to_dict())))
 
 
 def numbers(answer: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...statistics.at_one_party import Spec
 from ..words import escape, listed
 from .answers import Cell
 from .drawing import COLOURS, INK, SIGNS
@@ -42,12 +41,9 @@ def question_words(live: LiveRun) -> str:
     question = live.config.question
     if question.asked is not None and question.asked.formula:
         return f"{question.kind.replace('_', ' ')}: {question.asked.formula}"
-    if not isinstance(question.statistic, Spec):
+    if question.statistic is None:
         return question.kind.replace("_", " ")
-    columns = list(question.statistic.columns)
-    if question.kind == "least_squares":
-        return f"least squares: {columns[-1]} on {listed(columns[:-1])}"
-    return f"{question.kind} of {listed(columns)}"
+    return f"{question.kind.replace('_', ' ')} of {listed(list(question.statistic.columns))}"
 
 
 def details(seen: Seen, live: LiveRun) -> list[tuple[Cell, Cell]]:

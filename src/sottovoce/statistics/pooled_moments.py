@@ -1,0 +1,219 @@
+"""``type = "mean"``, ``"variance"`` and ``"covariance"``: of all rows of all parties, from one exact sum each."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from ..data.rows import Array as Block
+from ..data.rows import Rows
+from ..data.selection import PlainColumns
+from ..errors import InvalidInput, Undetermined
+from ..sums import Whole, join_squares, square_parts, whole
+from .agreements import Agreements, unless_beyond
+from .analysis import Analysis, check_rows
+from .pooled import PooledCovariance, PooledMean, PooledVariance, shaped
+from .statistic import Statistic
+
+MOST_COLUMNS = 1_000  # of which products are summed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ColumnsAnalysis(Analysis):
+    """An analysis of ``columns`` as they are: one by its name, whose answer is a number, or a list of several."""
+
+    columns: str | tuple[str, ...] = ()  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        single = isinstance(self.columns, str)
+        names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        object.__setattr__(self, "single", single)
+        object.__setattr__(self, "columns", names)
+        if not names or len(set(names)) < len(names):
+            raise InvalidInput(f"columns must be one or more different names; got {list(names)}.")
+        for column in self.schema.restricted(names).values():
+            if column.type == "category":
+                raise InvalidInput(
+                    f"column {column.name!r} is a category, which has no {self.type}: its histogram counts its levels."
+                )
+
+    @cached_property
+    def selection(self) -> PlainColumns:
+        return PlainColumns(tuple(self.columns))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the answer: ``()`` of one column by its name."""
+        return () if self.single else (len(self.columns),)  # type: ignore[attr-defined]
+
+    @property
+    def stages(self) -> int:
+        return 1
+
+    @property
+    def counts(self) -> int:
+        return 0
+
+    @property
+    def parameters(self) -> int:
+        return len(self.columns)
+
+    @property
+    def revealed(self) -> list[str]:
+        return ["the number of rows", f"values of {', '.join(self.columns)}"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeanAnalysis(ColumnsAnalysis):
+    """``columns``."""
+
+    type: ClassVar[str] = "mean"
+    gives: ClassVar[builtins.type[Statistic]] = PooledMean
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PooledMean:
+        units = agreements.units(rows, self.units)
+
+        def terms(block: Block) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+            return _beside_ones(whole(block, units))
+
+        own = [unless_beyond(lambda part=part: part.totals(terms)) for part in rows]
+        N, sums = _counted(agreements.sum(own, of="rows and values", counts=1))
+        mean = np.array([float(unit * Fraction(int(total), N)) for unit, total in zip(units, sums, strict=True)])
+        return PooledMean(*agreements.made, N, shaped(mean, self.shape), self.columns)
+
+    @property
+    def numbers(self) -> int:
+        return 1 + len(self.columns)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VarianceAnalysis(ColumnsAnalysis):
+    """``columns``; ``ddof``, what is subtracted from the number of rows."""
+
+    ddof: int = 1
+
+    type: ClassVar[str] = "variance"
+    gives: ClassVar[builtins.type[Statistic]] = PooledVariance
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ddof(self.ddof)
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PooledVariance:
+        units, d = agreements.units(rows, self.units), len(self.columns)
+
+        def terms(block: Block) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+            z = whole(block, units)
+            return np.column_stack([_beside_ones(z), square_parts(z)])
+
+        def own(part: Rows) -> Whole:
+            totals = part.totals(terms)
+            return np.append(totals[: 1 + d], join_squares(totals[1 + d :]))
+
+        shares = [unless_beyond(lambda part=part: own(part)) for part in rows]
+        N, sums = _counted(agreements.sum(shares, of="rows, values and squares", counts=1))
+        check_degrees(N, self.ddof)
+        mean, variance = np.empty(d), np.empty(d)
+        for j, unit in enumerate(units):
+            mean[j] = float(unit * Fraction(int(sums[j]), N))
+            variance[j] = float(_moment(N, sums[j], sums[j], sums[d + j], self.ddof) * unit**2)
+        values = shaped(mean, self.shape), self.columns, int(self.ddof), shaped(variance, self.shape)
+        return PooledVariance(*agreements.made, N, *values)
+
+    @property
+    def numbers(self) -> int:
+        return 1 + 2 * len(self.columns)
+
+    @property
+    def revealed(self) -> list[str]:
+        names = ", ".join(self.columns)
+        return ["the number of rows", f"values of {names}", f"squares of {names}"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CovarianceAnalysis(VarianceAnalysis):
+    """``columns``; ``ddof``, what is subtracted from the number of rows."""
+
+    type: ClassVar[str] = "covariance"
+    gives: ClassVar[builtins.type[Statistic]] = PooledCovariance
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str):
+            raise InvalidInput(
+                f"a covariance needs a list of columns; got {self.columns!r}. Of one column ask for the variance."
+            )
+        super().__post_init__()
+        if len(self.columns) > MOST_COLUMNS:
+            raise InvalidInput(
+                f"{len(self.columns):,} columns are too many for sums of their products; at most {MOST_COLUMNS}."
+            )
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PooledCovariance:  # type: ignore[override]
+        units, d = agreements.units(rows, self.units), len(self.columns)
+
+        def sides(block: Block) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int64]], ...]:
+            z = _beside_ones(whole(block, units))
+            return z, z
+
+        half = np.triu_indices(d + 1)
+        own = [unless_beyond(lambda part=part: part.grams(sides)[half]) for part in rows]  # type: ignore[arg-type]
+        total = agreements.sum(own, of="rows, values and products, pair by pair", counts=1)
+        N, _ = _counted(total)
+        check_degrees(N, self.ddof)
+        gram = np.empty((d + 1, d + 1), object)
+        gram[half] = gram.T[half] = total
+        mean, covariance = np.empty(d), np.empty((d, d))
+        for j, unit in enumerate(units):
+            mean[j] = float(unit * Fraction(int(gram[0, j + 1]), N))
+            for k in range(j, d):
+                moment = _moment(N, gram[0, j + 1], gram[0, k + 1], gram[j + 1, k + 1], self.ddof)
+                covariance[j, k] = covariance[k, j] = float(moment * unit * units[k])
+        return PooledCovariance(*agreements.made, N, mean, self.columns, int(self.ddof), covariance)
+
+    @property
+    def numbers(self) -> int:
+        d = len(self.columns)
+        return (d + 1) * (d + 2) // 2
+
+    @property
+    def parameters(self) -> int:
+        d = len(self.columns)
+        return d * (d + 1) // 2
+
+    @property
+    def revealed(self) -> list[str]:
+        names = ", ".join(self.columns)
+        return ["the number of rows", f"values of {names}", f"products, pair by pair, of {names}"]
+
+
+def check_ddof(ddof: int) -> None:
+    """Refuse what cannot be subtracted from ``N``."""
+    if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof < 0:
+        raise InvalidInput(f"ddof must be an integer >= 0, 1 for the unbiased estimate; got {ddof!r}.")
+
+
+def check_degrees(N: int, ddof: int) -> None:
+    """Refuse a variance of no more rows than ``ddof``."""
+    if ddof >= N:
+        raise Undetermined(f"ddof={ddof} needs more than {ddof} observations; the parties have {N} in all.")
+
+
+def _beside_ones(z: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    return np.column_stack([np.ones(len(z), np.int64), z])
+
+
+def _counted(total: Whole) -> tuple[int, Whole]:
+    """``N``, which is first, and the other sums."""
+    check_rows(int(total[0]))
+    return int(total[0]), total[1:]
+
+
+def _moment(N: int, left: int, right: int, product: int, ddof: int) -> Fraction:
+    """``sum (x - mean)(y - mean) / (N - ddof)`` from sums of ``x``, ``y`` and ``xy``."""
+    return Fraction(N * int(product) - int(left) * int(right), N * (N - ddof))
