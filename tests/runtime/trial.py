@@ -23,7 +23,7 @@ from sottovoce.runtime.plan.plan import read_plan, write_plan
 COLUMNS = ["a", "b", "y"]
 STATISTICS = {
     "mean": {"type": "mean", "columns": COLUMNS},
-    "least_squares": {"type": "least_squares", "features": ["a", "b"], "target": "y"},
+    "linear": {"type": "linear", "features": ["a", "b"], "target": "y"},
     "histogram": {"type": "histogram", "columns": ["a"], "bins": [0.0, 2.0, 4.0]},
 }
 COSTS = {
@@ -52,14 +52,14 @@ class Trial:
         if self.kind == "mean":
             return rows.mean(axis=0)
         A = np.column_stack([np.ones(len(rows)), rows[:, :-1]])
-        return np.linalg.lstsq(A, rows[:, -1], rcond=None)[0][1:]
+        return np.linalg.lstsq(A, rows[:, -1], rcond=None)[0]
 
     def cluster(self) -> Cluster:
         return Cluster(self.folder)
 
     def check(self, cluster: Cluster) -> None:
         """Every party has written the right answer down."""
-        key = {"mean": "mean", "least_squares": "coefficients"}[self.kind]
+        key = {"mean": "mean", "linear": "params"}[self.kind]
         results = cluster.results()
         assert sorted(results) == sorted(cluster.names)
         for name, result in results.items():
@@ -92,7 +92,7 @@ def prepare(
     lines += [
         "[cost]" if kind in COSTS else "[statistic]",
         *(f"{key} = {value!r}" for key, value in (STATISTICS | COSTS)[kind].items()),
-        "[mask]\nbits = 30" if kind == "histogram" else "[mask]\nvariance = 1e8",
+        "[mask]\nvariance = 1e8" if kind in COSTS else "",
         "" if noise is None else f"[noise]\nvariance = {noise}",
     ]
     lines += [f'[[party]]\nname = "p{i}"\naddress = "127.0.0.1:{port}"' for i, port in enumerate(ports)]
