@@ -292,7 +292,7 @@ def test_a_mistake_gets_a_sentence(cohort: Path, what: str) -> None:
 SCHEMA_MISTAKES = {
     "no type": ('type = "integer"\n', "", "schema.toml, line 4: [schema.age] type is missing"),
     "type": ('"integer"', '"int"', "schema.toml, line 5: [schema.age] type = 'int' is not known"),
-    "key": ("reference =", "referenz =", "line 37: [schema.treatment] referenz is not a known key; did you mean"),
+    "key": ("reference =", "referenz =", "line 39: [schema.treatment] referenz is not a known key; did you mean"),
     "level": ('reference = "standard"', 'reference = "none"', "reference 'none' is none of its levels"),
     "more": ("[schema.age]", "[network]\n[schema.age]", "'network' has no place here: the file has [schema] alone."),
     "range": (

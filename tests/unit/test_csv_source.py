@@ -164,7 +164,7 @@ ROW = "61,f,2024-01-31,yes,3\n"
         (HEADER + '"918,273",f,2024-01-31,yes,3\n', 'thousands: set thousands, or a decimal comma: set decimal = ",".'),
         (HEADER + '"918273,5",f,,,\n', 'the cell is not a number: it looks like a decimal comma: set decimal = ",".'),
         (HEADER + '"1,918,273.5",f,,,\n', "it looks like one with marks between thousands: set thousands."),
-        (HEADER + "918273 mg,f,,,\n", "it looks like one with a unit. Move the unit into the schema's column."),
+        (HEADER + "918273 mg,f,,,\n", "it looks like one with a unit. Name the unit in the schema, as unit_name."),
         (HEADER + "2024-01-31,f,,,\n", "it looks like a date or a time. A column of dates has the type date."),
         (HEADER + "918273_0,f,,,\n", "the cell is not a number"),
         (HEADER + "0x918273,f,,,\n", "the cell is not a number"),

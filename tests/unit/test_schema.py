@@ -6,6 +6,8 @@ import json
 import math
 import tomllib
 from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -26,7 +28,7 @@ death = "boolean"
 
 [schema.age]
 type = "integer"
-unit = "years"
+unit_name = "years"
 range = [0, 120]
 missing = ["-9", "NA"]
 
@@ -41,6 +43,7 @@ range = [2015-01-01, 2024-12-31]
 
 [schema.crp]
 type = "number"
+unit = 0.05
 range = [-0.0, 500.5]
 """
 
@@ -54,10 +57,11 @@ def read(text: str, folder: Path) -> sv.Schema:
 def test_a_table_of_a_file_is_read_in_its_order(tmp_path: Path) -> None:
     schema = read(TEXT, tmp_path)
     assert list(schema) == ["death", "age", "sex", "first seen", "crp"]
-    assert schema["age"] == sv.Column("age", "integer", "years", (0, 120), missing=("-9", "NA"))
+    assert schema["age"] == sv.Column("age", "integer", None, "years", (0, 120), missing=("-9", "NA"))
     assert schema["sex"].reference == "m"
     assert schema["first seen"].limits == (16436.0, 20088.0)  # date(2015, 1, 1).toordinal() - 719163
     assert schema["death"].range is None
+    assert schema["crp"].unit == Fraction(1, 20)
 
 
 def test_one_canonical_form(tmp_path: Path) -> None:
@@ -65,25 +69,26 @@ def test_one_canonical_form(tmp_path: Path) -> None:
     schema = read(TEXT, tmp_path)
     assert schema.to_dict()["columns"][1:3] == [
         {
-            "name": "age", "type": "integer", "unit": "years", "range": [0.0, 120.0], "levels": [], "reference": None,
-            "missing": ["-9", "NA"],
+            "name": "age", "type": "integer", "unit": None, "unit_name": "years", "range": [0.0, 120.0], "levels": [],
+            "reference": None, "missing": ["-9", "NA"],
         },
         {
-            "name": "sex", "type": "category", "unit": "", "range": None, "levels": ["f", "m", "x"], "reference": "m",
-            "missing": [],
+            "name": "sex", "type": "category", "unit": None, "unit_name": "", "range": None, "levels": ["f", "m", "x"],
+            "reference": "m", "missing": [],
         },
     ]  # fmt: skip
     assert schema.to_dict()["columns"][3]["range"] == ["2015-01-01", "2024-12-31"]
+    assert schema.to_dict()["columns"][4]["unit"] == "0.05"
     again = sv.Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
     assert again == schema == read(schema.to_toml(), tmp_path)
     assert hash(again) == hash(schema)
     other = sv.Schema(
         {
             "death": sv.Column("death", "boolean"),
-            "age": {"type": "integer", "unit": "years", "range": (np.int64(0), 120.0), "missing": ("-9", "NA")},
+            "age": {"type": "integer", "unit_name": "years", "range": (np.int64(0), 120.0), "missing": ("-9", "NA")},
             "sex": {"type": "category", "levels": ["f", "m", "x"], "reference": "m"},
             "first seen": {"type": "date", "range": ["2015-01-01", date(2024, 12, 31)]},
-            "crp": {"type": "number", "range": [0, 500.5]},  # 0 for -0
+            "crp": {"type": "number", "unit": "5e-2", "range": [0, 500.5]},  # 0 for -0
         }
     )
     assert canonical(other.to_dict()) == canonical(schema.to_dict())
@@ -100,6 +105,8 @@ def test_one_canonical_form(tmp_path: Path) -> None:
         ('["-9", "NA"]', '["NA", "-9"]'),
         ("2015-01-01", "2015-01-02"),
         ('"integer"', '"number"'),
+        ("unit = 0.05", "unit = 0.5"),
+        ("unit = 0.05\n", ""),
     ],
 )
 def test_any_difference_shows(was: str, now: str, tmp_path: Path) -> None:
@@ -132,6 +139,107 @@ def test_what_is_shown() -> None:
     assert repr(schema).endswith("x9: number; and 2 more)")
     column = sv.Column("day", "date", range=("2024-01-01", "2024-12-31"))
     assert column.told() == "day: date from 2024-01-01 to 2024-12-31"
+    column = sv.Column("crp", "number", unit=0.1, unit_name="mg/l", range=(0, 500))
+    assert column.told() == "crp: number from 0 to 500 mg/l in steps of 0.1"
+    assert sv.Column("crp", "number", unit="1e-20").told() == "crp: number in steps of 1e-20"
+
+
+# Units
+
+
+@pytest.mark.parametrize(
+    ("given", "unit", "text", "toml"),
+    [
+        (0.1, Fraction(1, 10), "0.1", "0.1"),
+        ("0.05", Fraction(1, 20), "0.05", "0.05"),
+        ("5e-2", Fraction(1, 20), "0.05", "0.05"),
+        (".50", Fraction(1, 2), "0.5", "0.5"),
+        (Decimal("2.50"), Fraction(5, 2), "2.5", "2.5"),
+        (1, Fraction(1), "1", "1"),
+        (1.0, Fraction(1), "1", "1"),
+        (np.int64(1000), Fraction(1000), "1000", "1000"),
+        (np.float64(0.01), Fraction(1, 100), "0.01", "0.01"),
+        (Fraction(1, 8), Fraction(1, 8), "0.125", "0.125"),
+        (1e-7, Fraction(1, 10**7), "0.0000001", "1e-07"),
+        (1e-20, Fraction(1, 10**20), "1e-20", "1e-20"),
+        (1e20, Fraction(10**20), "1e+20", "1e+20"),
+        ("0.12345678901234567", Fraction("0.12345678901234567"), "0.12345678901234567", '"0.12345678901234567"'),
+        (Fraction(1, 2**40), Fraction(1, 2**40), "9.094947017729282379150390625e-13", None),
+    ],
+)
+def test_a_unit_is_a_decimal_however_it_is_given(
+    given: Any, unit: Fraction, text: str, toml: str | None, tmp_path: Path
+) -> None:
+    schema = sv.Schema([sv.Column("x", "number", unit=given)])
+    assert schema["x"].unit == schema["x"].grid == unit
+    assert type(schema["x"].unit) is Fraction
+    assert schema.to_dict()["columns"][0]["unit"] == text
+    assert f"unit = {toml or json.dumps(text)}\n" in schema.to_toml()
+    again = sv.Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
+    assert again == schema == read(schema.to_toml(), tmp_path)
+    assert hash(again) == hash(schema)
+    assert sv.Column("x", "number", unit=text) == schema["x"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 10**16), st.integers(-290, 280))
+def test_units_survive_json_and_toml(digits: int, exponent: int) -> None:
+    unit = digits * Fraction(10) ** exponent
+    schema = sv.Schema([sv.Column("x", "number", unit=unit)])
+    assert schema["x"].unit == unit
+    assert sv.Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+    assert sv.Schema(tomllib.loads(schema.to_toml())["schema"]) == schema
+    written = sv.Schema([sv.Column("x", "number", unit=f"{digits}e{exponent}")])
+    assert canonical(written.to_dict()) == canonical(schema.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("options", "grid"),
+    [
+        ({"type": "number", "unit": 0.5, "range": (0, 120)}, Fraction(1, 2)),
+        ({"type": "number", "range": (0, 120)}, Fraction(1, 10**12)),
+        ({"type": "number", "range": (-999.5, 120)}, Fraction(1, 10**12)),
+        ({"type": "number", "range": (0, 1000)}, Fraction(1, 10**11)),
+        ({"type": "number", "range": (0, 0.002)}, Fraction(1, 10**17)),
+        ({"type": "number", "range": (0, 3e20)}, Fraction(10**6)),
+        ({"type": "number"}, None),
+        ({"type": "integer"}, Fraction(1)),
+        ({"type": "integer", "range": (0, 10**15)}, Fraction(1)),
+        ({"type": "boolean"}, Fraction(1)),
+        ({"type": "date"}, Fraction(1)),
+        ({"type": "category", "levels": ["a", "b"]}, Fraction(1)),
+    ],
+)
+def test_the_step_on_which_numbers_lie(options: dict[str, Any], grid: Fraction | None) -> None:
+    assert sv.Column("x", **options).grid == grid
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 10**15 - 1), st.integers(-30, 30))
+def test_numbers_of_15_digits_lie_on_the_step_of_their_range(digits: int, exponent: int) -> None:
+    end = digits * Fraction(10) ** exponent
+    grid = sv.Column("x", "number", range=(-1e-300, float(end))).grid
+    assert grid is not None
+    assert (end / grid).denominator == 1 or digits >= 10**14  # then by the float, which may have a digit more
+    assert end / grid < 10**15 + 1 < 2**62
+
+
+def test_units_for_columns_without() -> None:
+    schema = sv.Schema(
+        {"age": "number", "dose": {"type": "number", "unit": 0.5}, "crp": "number", "sex": "boolean", "n": "integer"}
+    )
+    filled = schema.with_units({"age": Fraction(1, 10), "dose": Fraction(1, 4)})
+    assert [column.unit for column in filled.values()] == [Fraction(1, 10), Fraction(1, 2), None, None, None]
+    assert list(filled) == list(schema)
+    assert filled != schema
+    assert schema.with_units({}) == schema
+    for units, why in (
+        ({"aeg": Fraction(1)}, r"no column 'aeg'; did you mean 'age'\?"),
+        ({"sex": Fraction(1)}, "column 'sex': unit has no meaning for a boolean"),
+        ({"age": Fraction(1, 3)}, "column 'age': unit must be a positive decimal"),
+    ):
+        with pytest.raises(InvalidInput, match=why):
+            schema.with_units(units)
 
 
 # What follows for a run
@@ -187,9 +295,34 @@ def test_the_prior_of_a_schema_is_the_largest() -> None:
     [
         ({"type": "float"}, r"type must be one of number, integer, category, boolean, date; got 'float'\."),
         ({"type": ["number"]}, "type must be one of"),
-        ({"unit": 5}, r"unit must be text in quotes; got 5\."),
-        ({"unit": "a\nb"}, "unit must not have control characters"),
-        ({"unit": "x" * 201}, r"unit must have at most 200 characters; got 201\."),
+        ({"unit_name": 5}, r"unit_name must be text in quotes; got 5\."),
+        ({"unit_name": "a\nb"}, "unit_name must not have control characters"),
+        ({"unit_name": "x" * 201}, r"unit_name must have at most 200 characters; got 201\."),
+        *(
+            ({"unit": unit}, r"unit must be a positive decimal, the smallest step of what was measured, such as 0\.1")
+            for unit in (
+                0, -1, -0.1, "0", "0.000", "-0.1", math.nan, math.inf, "nan", "inf", True, False, "", " 0.1", "0,1", "1/3",
+                "1_000", "٣", Fraction(1, 3), Fraction(-1, 2), Fraction(0), Decimal("nan"), [0.1], {}, b"1", 10**400, 1j,
+                np.array([0.1]), Fraction(1, 2**5000), "5 mg",
+            )
+        ),
+        ({"unit": "years"}, r"unit must be .*; got 'years'\. What it is measured in goes into unit_name\."),
+        ({"type": "integer", "unit": "years"}, r"What it is measured in goes into unit_name\."),
+        ({"unit": 0.1 + 0.2}, "unit is 0.30000000000000004 as a number, of 17 digits. Write the decimal that is meant"),
+        ({"unit": np.float32(0.1)}, "unit is 0.10000000149011612 as a number"),
+        ({"unit": "1e-301"}, r"unit must be from 1e-300 to 1e300, of at most 50 digits; got '1e-301'\."),
+        ({"unit": "1e301"}, "unit must be from 1e-300 to 1e300"),
+        ({"unit": Decimal("1e999999")}, "unit must be from 1e-300 to 1e300"),
+        ({"unit": "0." + 51 * "1"}, "unit must be from 1e-300 to 1e300, of at most 50 digits"),
+        ({"unit": "1e9999"}, "unit must be a positive decimal"),
+        ({"type": "integer", "unit": 1000}, 'no meaning for a integer.* For larger steps make it a "number"'),
+        ({"type": "date", "unit": 1}, r"unit has no meaning for a date: it is for a number\. Leave it out\."),
+        ({"type": "boolean", "unit": 1}, "unit has no meaning for a boolean"),
+        ({"type": "category", "levels": ["a", "b"], "unit": 1}, "unit has no meaning for a category"),
+        ({"unit": 5, "range": (0, 4)}, "unit 5 is larger than the range from 0 to 4 is wide"),
+        ({"unit": 1, "range": (10**6, 10**6 + 0.5)}, "unit 1 is larger than the range"),
+        ({"unit": "1e-17", "range": (0, 120)}, r"unit 1e-17 is too fine for the range from 0 to 120, whose ends must"),
+        ({"unit": 1, "range": (-(2.0**62), 0)}, r"unit 1 is too fine .* less than 2\^62 units\. Take the step of"),
         ({"range": (1, 0)}, r"range must be two numbers in order, such as \[0, 120\]; got \(1, 0\)\."),
         ({"range": (1, 1)}, "in order"),
         ({"range": (0, math.inf)}, "range must be two numbers"),
@@ -257,7 +390,7 @@ def test_schemas_that_are_refused() -> None:
         ({f"x{k}": "number" for k in range(2001)}, "one to 2,000 columns; got 2,001"),
         ({"dose": column}, "is given as one that is called 'age'"),
         ({"age": 5}, "needs a type"),
-        ({"age": {"unit": "years"}}, "needs a type"),
+        ({"age": {"unit_name": "years"}}, "needs a type"),
         ({"age": {"type": "number", "lower": 0}}, "'lower' is no key of a column"),
         (
             {f"x{k}": {"type": "category", "levels": [str(i) for i in range(1000)]} for k in range(21)},
@@ -280,7 +413,11 @@ def test_schemas_that_are_refused() -> None:
     ("was", "now", "why"),
     [
         ("[0, 120]", "[120, 0]", r"line 8: \[schema\.age\] range must be two numbers in order"),
-        ('unit = "years"', "units = 5", r"line 7: \[schema\.age\] units is not a known key; did you mean 'unit'\?"),
+        ('unit_name = "years"', "units = 5", r"line 7: \[schema\.age\] units is not a known key; did you mean 'unit'\?"),
+        ('unit_name = "years"', 'unit = "years"', r"line 7: \[schema\.age\] unit must be a positive .* unit_name\."),
+        ('unit_name = "years"', "unit = 1", r"line 7: \[schema\.age\] unit has no meaning for a integer"),
+        ("0.05", "inf", r"line 22: \[schema\.crp\] unit must be a positive decimal"),
+        ("0.05", "501", r"line 22: \[schema\.crp\] unit 501 is larger than the range from 0 to 500\.5 is wide"),
         ('"integer"', '"int"', r"line 6: \[schema\.age\] type = 'int' is not known; did you mean 'integer'\?"),
         ('type = "integer"\n', "", r"line 5: \[schema\.age\] type is missing"),
         ('death = "boolean"', "death = 5", r"line 3: \[schema\] death must be a table with a type in it"),

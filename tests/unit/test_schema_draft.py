@@ -41,9 +41,15 @@ def column(cells: Any) -> sv.Column:
         ([20, 33, 33, 94], sv.Column("x", "integer", range=(20, 100))),
         (["20", " 33", "33", "94", ""], sv.Column("x", "integer", range=(20, 100))),
         ([20.0, math.nan, 94.0], sv.Column("x", "integer", range=(20, 100))),
-        ([0.31, 7.2], sv.Column("x", "number", range=(0, 8))),
-        (["0.31", "NA", "7.2", "n/a", "NA"], sv.Column("x", "number", range=(0, 8), missing=("NA", "n/a"))),
-        ([Decimal("-1.5"), Decimal("0.2")], sv.Column("x", "number", range=(-2, 1))),
+        ([0.31, 7.2], sv.Column("x", "number", unit=0.01, range=(0, 8))),
+        (["0.31", "NA", "7.2", "n/a", "NA"], sv.Column("x", "number", 0.01, range=(0, 8), missing=("NA", "n/a"))),
+        ([Decimal("-1.5"), Decimal("0.2")], sv.Column("x", "number", unit=0.1, range=(-2, 1))),
+        (pa.array([0.1, 36.6], pa.float32()), sv.Column("x", "number", unit=0.1, range=(0, 40))),
+        (["1.50", "2e-3"], sv.Column("x", "number", unit=0.001, range=(0, 2))),
+        ([1e-18, 4.25e-17], sv.Column("x", "number", unit=1e-19, range=(0, 5e-17))),
+        ([123456789012345.5, 0.25], sv.Column("x", "number", range=(0, 2e14))),  # 17 digits for both
+        ([1 / 3, 0.5], sv.Column("x", "number", range=(0.3, 0.5))),
+        ([1e300, 2.5], sv.Column("x", "number", range=(0, 2e300))),
         ([True, False, None], sv.Column("x", "boolean")),
         (["a", "b", "nan"] * 2, sv.Column("x", "category", levels=("a", "b"), missing=("nan",))),
         ([2**53 - 1, 5, 5], sv.Column("x", "integer")),
@@ -123,6 +129,15 @@ def test_codes_are_asked_about() -> None:
     made = of({"sex": [1, 2] * 20, "age": list(range(20, 40)) * 2})
     assert 'are these codes? Then it is type = "category"' in made.notes["sex"]
     assert "age" not in made.notes
+
+
+def test_numbers_that_were_computed_get_a_comment_in_place_of_a_unit() -> None:
+    made = of({"x": [1 / 3, 0.5], "y": [0.5, 1.5]})
+    assert set(made.notes) == {"x"}
+    comment, header, *_ = made.to_toml().partition("[schema.x]")
+    assert "more than 15 digits or 22 decimals, as computed ones have, so that no unit is drafted" in comment
+    assert header
+    assert "unit = 0.1  # to be agreed on" in made.to_toml()
 
 
 def test_tables_without_columns_and_with_two_of_one_name() -> None:
@@ -223,9 +238,9 @@ def test_the_command_prints_what_a_schema_is_read_from(tmp_path: Path) -> None:
     schema = sv.Schema.from_table(TomlFile(out).table("schema"))
     assert schema == sv.Schema([
         sv.Column("age", "integer", range=(20, 70)), sv.Column("sex", "category", levels=("f", "m")),
-        sv.Column("crp", "number", range=(0, 9)),
+        sv.Column("crp", "number", unit=0.01, range=(0, 9)),
     ])  # fmt: skip
-    assert done.stdout.count("# to be agreed on\n") == 6  # a type and a range, or levels, of each
+    assert done.stdout.count("# to be agreed on\n") == 7  # a type, and a range, a unit or levels
     assert '# "patient_id" is left out: by its name it is an identifier.' in done.stdout
 
     answer = json.loads(sottovoce(data, "--json").stdout)

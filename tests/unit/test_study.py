@@ -19,14 +19,14 @@ from sottovoce.statistics.tables import restored, text
 
 SCHEMA = sv.Schema(
     {
-        "age": {"type": "number", "range": (0, 120), "unit": "years"},
+        "age": {"type": "number", "range": (0, 120), "unit_name": "years"},
         "sex": {"type": "category", "levels": ["f", "m", "x"]},
         "arm": {"type": "category", "levels": ["high", "low", "placebo"], "reference": "placebo"},
         "smoker": "boolean",
         "enrolled": {"type": "date", "range": (date(2020, 1, 1), date(2023, 12, 31))},
         "visits": {"type": "integer", "range": (0, 40), "missing": ["-9"]},
         "crp": {"type": "number", "range": (0, 400)},
-        "recovery": {"type": "number", "range": (-20, 60), "unit": "points"},
+        "recovery": {"type": "number", "range": (-20, 60), "unit_name": "points"},
     }
 )
 # An agreement is right to 3 tol = 3e-9 of its largest contribution, about 1. Terms of size 1 that vary by about 0.1,

@@ -21,8 +21,8 @@ def schema(
 ) -> int | None:
     """Write a first draft of a schema: what the columns of a table seem to be, for all parties to agree on.
 
-    Nothing is sent. Ranges are rounded out; columns that may name people are left out, and said to be. Read the draft
-    before you show it: levels that few rows have tell about these people.
+    Nothing is sent. Ranges are rounded out, and units are those of the decimals; columns that may name people are left
+    out, and said to be. Read the draft before you show it: levels that few rows have tell about these people.
 
     \b
     Examples:

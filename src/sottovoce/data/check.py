@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidInput
 from ..numerics.unquoted import kind_of
-from .arrow import cells_of
+from .arrow import cells_of, in_units
 from .batch import Array
 from .checked import Checked
 from .formula import Design, Formula
@@ -107,6 +107,7 @@ def check(
         bad=look.bad,
         gaps=look.gaps,
         problems=tuple(merged(look.problems)),
+        rounded={name: count for name, count in look.rounded.items() if count},
         absent=absent,
         unused=tuple(name for name in schema if name not in names and name not in needs),
         unknown=() if schema.keys().isdisjoint(names) else tuple(name for name in names if name not in schema),
@@ -155,6 +156,7 @@ class _Look:
         self.needs, self.design = list(needs), design
         self.read = self.used = self.dropped = self.bad = 0
         self.gaps = {name: Gaps() for name in needs}
+        self.rounded: dict[str, int] = {}
         self.problems: list[Problem] = []
         self.own = OwnDesign(needs if design is None else design.columns, triangle=design is not None)
         self._counts = {name: np.zeros(len(schema[name].levels), np.int64) for name in needs if schema[name].levels}
@@ -175,7 +177,9 @@ class _Look:
         values: dict[str, Array] = {}
         for name, column in self.wanted.items():
             array = record_batch.column(name)
-            values[name], faults = cells_of(column, array)
+            cells, faults = cells_of(column, array)
+            values[name], off = in_units(column, array, cells)
+            self.rounded[name] = self.rounded.get(name, 0) + off
             self.problems += problems_of(column, array, faults, first)
             gap = faults == Fault.MISSING
             self.gaps[name].add(gap, numbers)

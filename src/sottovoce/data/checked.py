@@ -34,6 +34,8 @@ class Checked:
     problems : tuple of Problem
         Cells that are not what the schema says, or of which the formula makes no number: ``column``, ``kind``,
         ``count``, and the first ``rows``, counted from 1 without the header.
+    rounded : dict
+        By column in use, how many numbers are no multiple of its unit, and are rounded to one.
     absent : tuple of str
         Columns in use that the table has not.
     unused, unknown : tuple of str
@@ -76,6 +78,7 @@ class Checked:
     bad: int = 0
     gaps: dict[str, Gaps] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    rounded: dict[str, int] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -120,6 +123,10 @@ class Checked:
         else:
             made = {name: others for name, others in self.dependent.items() if name not in self.constant}
             found += [f"column {name!r} is made of {listed(others)}; {HERE}" for name, others in made.items()]
+        if self.rounded:
+            counts = ", ".join(f"{name!r} {count:,}" for name, count in list(self.rounded.items())[:SHOWN])
+            more = _more(len(self.rounded))
+            found.append(f"numbers that are no multiple of their column's unit, and are rounded to it: {counts}{more}")
         for name, levels in self.rare.items():
             counts = ", ".join(f"{level!r} {count}" for level, count in list(levels.items())[:SHOWN])
             found.append(f"levels of {name!r} that fewer than five rows have: {counts}{_more(len(levels))}")

@@ -6,10 +6,13 @@ import math
 import re
 from dataclasses import dataclass, fields
 from datetime import date
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from ..errors import InvalidInput, is_number
 from ..files.toml_table import shown
+from ..sums.integer_sums import WINDOW
+from .decimal_unit import exactly, fifteen_digits, unit_in_toml, unit_of, unit_text
 from .public_text import fault_of, fault_of_list, same_form
 
 Type = Literal["number", "integer", "category", "boolean", "date"]
@@ -29,8 +32,8 @@ ISO = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 class Column:
     """One column of a table.
 
-    Names, units, levels and codes have at most 200 characters, none of which is a control character, and no blanks at
-    their ends.
+    Names, those of units, levels and codes have at most 200 characters, none of which is a control character, and no
+    blanks at their ends.
 
     Parameters
     ----------
@@ -38,8 +41,11 @@ class Column:
         As the table calls it.
     type : {"number", "integer", "category", "boolean", "date"}
         What its cells hold.
-    unit : str
-        For people.
+    unit : float, str or Fraction, optional
+        Of a number, the smallest step of what was measured: a positive decimal such as ``0.1`` or ``"0.05"``, kept as a
+        ``Fraction``. Its cells are rounded to whole multiples.
+    unit_name : str
+        What it is measured in, such as ``"years"``: for people.
     range : pair, optional
         The smallest and the largest value that is allowed: numbers, or dates, which may be written ``"2024-12-31"``.
     levels : sequence of str
@@ -58,14 +64,15 @@ class Column:
     --------
     >>> Column("sex", "category", levels=("f", "m")).reference
     'f'
-    >>> age = Column("age", "number", range=(0, 120))
-    >>> age.scale, round(age.prior, 3)
-    (120.0, 0.333)
+    >>> age = Column("age", "number", unit=0.1, unit_name="years", range=(0, 120))
+    >>> age.scale, round(age.prior, 3), age.grid
+    (120.0, 0.333, Fraction(1, 10))
     """
 
     name: str
     type: Type
-    unit: str = ""
+    unit: Any = None
+    unit_name: str = ""
     range: tuple[Any, Any] | None = None
     levels: tuple[str, ...] = ()
     reference: str | None = None
@@ -76,9 +83,11 @@ class Column:
             raise InvalidInput(f"the name of a column {wrong}")
         if self.type not in TYPES:
             raise self._refused(f"type must be one of {', '.join(TYPES)}; got {shown(self.type)}.")
-        if wrong := fault_of(self.unit):
-            raise self._refused(f"unit {wrong}")
-        self._set(unit=same_form(self.unit))
+        if self.unit is not None:
+            self._set(unit=self._checked_unit(self.unit))
+        if wrong := fault_of(self.unit_name):
+            raise self._refused(f"unit_name {wrong}")
+        self._set(unit_name=same_form(self.unit_name))
         for key, most in (("levels", MOST_LEVELS), ("missing", MOST_CODES)):
             if wrong := fault_of_list(getattr(self, key), most):
                 raise self._refused(f"{key} {wrong}")
@@ -88,6 +97,8 @@ class Column:
             raise self._refused(f"missing has {truths[0]!r}, which is true or false. Leave it out.")
         if self.range is not None:
             self._set(range=self._checked_range(self.range))
+        if self.unit is not None and self.limits is not None:
+            self._check_size_of_unit(*map(exactly, self.limits))
 
     def _set(self, **values: Any) -> None:
         for key, value in values.items():
@@ -114,6 +125,25 @@ class Column:
         if both := [code for code in self.missing if code in self.levels]:
             raise self._refused(f"missing has {both[0]!r}, which is a level as well. Keep one.")
 
+    def _checked_unit(self, given: Any) -> Fraction:
+        unit = unit_of(given)
+        if isinstance(unit, str):
+            raise self._refused(f"unit {unit}")
+        if self.type == "number":
+            return unit
+        steps = ' For larger steps make it a "number".' if self.type == "integer" else ""
+        raise self._refused(f"unit has no meaning for a {self.type}: it is for a number. Leave it out.{steps}")
+
+    def _check_size_of_unit(self, low: Fraction, high: Fraction) -> None:
+        largest = max(abs(low), abs(high))
+        if self.unit > high - low:
+            why = f"is larger than the range {self.range_told()} is wide"
+        elif largest >= WINDOW * self.unit:
+            why = f"is too fine for the range {self.range_told()}, whose ends must be less than 2^62 units"
+        else:
+            return
+        raise self._refused(f"unit {unit_text(self.unit)} {why}. Take the step of what was measured.")
+
     def _checked_range(self, given: Any) -> tuple[Any, Any]:
         if self.type in ("category", "boolean"):
             raise self._refused(f"range has no meaning for a {self.type}. Leave it out.")
@@ -136,6 +166,17 @@ class Column:
             return None
         low, high = self.range
         return (float((low - EPOCH).days), float((high - EPOCH).days)) if self.type == "date" else (low, high)
+
+    @property
+    def grid(self) -> Fraction | None:
+        """The step on which its numbers lie: 1, and of a number its ``unit``. Without one, the power of ten that leaves
+        15 digits to the largest absolute value of the range; None where there is no range either."""
+        if self.type != "number":
+            return Fraction(1)
+        if self.unit is not None or self.limits is None:
+            unit: Fraction | None = self.unit
+            return unit
+        return fifteen_digits(max(map(abs, self.limits)))
 
     @property
     def scale(self) -> float | None:
@@ -168,11 +209,14 @@ class Column:
         """All of it, for JSON."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         ends = None if self.range is None else [end.isoformat() if isinstance(end, date) else end for end in self.range]
-        return {**found, "range": ends, "levels": list(self.levels), "missing": list(self.missing)}
+        unit = None if self.unit is None else unit_text(self.unit)
+        return {**found, "unit": unit, "range": ends, "levels": list(self.levels), "missing": list(self.missing)}
 
     def given(self) -> list[tuple[str, Any]]:
         """The keys of its table in a file, with values, less those that have their default."""
         found: dict[str, Any] = {key: getattr(self, key) for key in KEYS}
+        if self.unit is not None:
+            found["unit"] = unit_in_toml(self.unit)
         if self.range is not None and self.type != "date":
             found["range"] = [int(end) if end.is_integer() and abs(end) <= WHOLE else end for end in self.range]
         if self.levels and self.reference == self.levels[0]:
@@ -189,11 +233,12 @@ class Column:
         if self.range is None:
             return ""
         low, high = self.range if self.type == "date" else (f"{end:.6g}" for end in self.range)
-        return f"from {low} to {high}" + (f" {self.unit}" if self.unit else "")
+        return f"from {low} to {high}" + (f" {self.unit_name}" if self.unit_name else "")
 
     def told(self) -> str:
-        """``age: number from 0 to 120 years``."""
-        return " ".join(filter(None, (f"{self.name}:", self.type, self.range_told(), self.levels_told())))
+        """``age: number from 0 to 120 years in steps of 0.1``."""
+        steps = "" if self.unit is None else f"in steps of {unit_text(self.unit)}"
+        return " ".join(filter(None, (f"{self.name}:", self.type, self.range_told(), steps, self.levels_told())))
 
 
 KEYS = tuple(field.name for field in fields(Column) if field.name != "name")

@@ -1,7 +1,7 @@
 """A first draft of a schema, from a party's own table. It stays with that party until somebody has read it.
 
-What is guessed is on the careful side: a column that may name people is left out, ranges are rounded out, and what a
-draft still tells about the rows that it was made from is said in it.
+What is guessed is on the careful side: a column that may name people is left out, ranges are rounded out, units are
+those of the decimals, and what a draft still tells about the rows that it was made from is said in it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInput
@@ -25,6 +26,11 @@ HEAD = """\
 # the table, those that few rows have above all, and ranges tell roughly how far it goes, though they are rounded out.
 # What is marked "to be agreed on" is a guess, for all parties to decide on together.
 """
+NO_UNIT = (
+    "its numbers have more than 15 digits or 22 decimals, as computed ones have, so that no unit is drafted. State one, "
+    "such as unit = 0.001: numbers are rounded to it"
+)
+CODES = 'are these codes? Then it is type = "category", and they are its levels'
 IDENTIFIER = re.compile(r"(?:^|[\W_])(?i:id|ids|uuid|guid|mrn|ssn|pid)(?:[\W_]|$)|[a-z]I[dD]$")
 
 
@@ -125,8 +131,12 @@ def _guess(made: Draft, name: str, seen: Seen) -> None:
     elif "number" in seen.possible:
         kind = "integer" if seen.whole else "number"
         options["range"] = rounded_out(seen.low, seen.high, whole=seen.whole)
-        if seen.whole and seen.count >= 20 and seen.different() <= 10:
-            made.notes[name] = 'are these codes? Then it is type = "category", and they are its levels'
+        if not seen.whole and seen.decimals is not None:
+            options["unit"] = Fraction(1, 10**seen.decimals)
+        elif not seen.whole:
+            made.notes[name] = NO_UNIT
+        elif seen.count >= 20 and seen.different() <= 10:
+            made.notes[name] = CODES
     elif "date" in seen.possible:
         kind = "date"
         ends = [EPOCH + timedelta(days=end) for end in (seen.low, seen.high)]

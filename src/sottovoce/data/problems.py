@@ -29,6 +29,7 @@ class Fault(IntEnum):
     TIME_OF_DAY = 9
     NOT_TEXT = 10
     OUT_OF_RANGE = 11
+    TOO_LARGE_FOR_ITS_UNIT = 12
 
     @property
     def words(self) -> str:
@@ -46,7 +47,7 @@ class Problem:
         The name of the column.
     kind : str
         ``not a number``, ``infinite``, ``not whole``, ``too large``, ``neither true nor false``, ``unknown level``,
-        ``not a date``, ``time of day``, ``not text`` or ``out of range``.
+        ``not a date``, ``time of day``, ``not text``, ``out of range`` or ``too large for its unit``.
     count : int
         How many.
     rows : tuple of int

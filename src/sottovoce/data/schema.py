@@ -7,6 +7,8 @@ a missing value are in the schema, so that they are the same at a party without 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInput
@@ -41,11 +43,11 @@ class Schema(Mapping[str, Column]):
     Examples
     --------
     >>> sex = {"type": "category", "levels": ["f", "m"]}
-    >>> schema = Schema({"age": {"type": "number", "range": (0, 120), "unit": "years"}, "sex": sex})
+    >>> schema = Schema({"age": {"type": "number", "range": (0, 120), "unit": 0.5, "unit_name": "years"}, "sex": sex})
     >>> list(schema), schema["sex"].reference
     (['age', 'sex'], 'f')
     >>> schema
-    Schema(age: number from 0 to 120 years; sex: category 'f', 'm')
+    Schema(age: number from 0 to 120 years in steps of 0.5; sex: category 'f', 'm')
     """
 
     def __init__(self, columns: Sequence[Column] | Mapping[str, Any]) -> None:
@@ -69,6 +71,17 @@ class Schema(Mapping[str, Column]):
                     "its own. Rename one."
                 )
             self._columns[column.name] = column
+
+    @classmethod
+    def of_numbers(cls, names: Iterable[str]) -> Schema:
+        """Columns of numbers, as many as there are names: those of arrays."""
+        columns = [Column(name, "number") for name in names]
+        schema = cls(columns[:1])
+        for column in columns[1:]:
+            if column.name in schema._columns:
+                raise InvalidInput(f"two columns are called {column.name!r}.")
+            schema._columns[column.name] = column
+        return schema
 
     @classmethod
     def from_table(cls, table: Table) -> Schema:
@@ -147,6 +160,38 @@ class Schema(Mapping[str, Column]):
                 near = nearest(name, self) if isinstance(name, str) else "."
                 raise InvalidInput(f"the schema has no column {shown(name)}{near}")
         return Schema([column for column in self.values() if column.name in set(wanted)])
+
+    def with_units(self, units: Mapping[str, Fraction]) -> Schema:
+        """The schema with units of numbers that it states none for.
+
+        Parameters
+        ----------
+        units : mapping of str to Fraction
+            By column. A unit that the schema states stays as it is.
+
+        Returns
+        -------
+        Schema
+            In the same order.
+
+        Raises
+        ------
+        InvalidInput
+            For a name that is none of a column, a column that is no number, and a unit that does not fit.
+
+        Examples
+        --------
+        >>> schema = Schema({"age": "number", "dose": {"type": "number", "unit": 0.5}})
+        >>> schema.with_units({"age": Fraction(1, 10), "dose": Fraction(1, 4)})
+        Schema(age: number in steps of 0.1; dose: number in steps of 0.5)
+        """
+        if units:
+            self.restricted(units)  # a sentence for names that are none of columns
+        columns = [
+            replace(column, unit=units[name]) if name in units and column.unit is None else column
+            for name, column in self.items()
+        ]
+        return Schema(columns)
 
     @property
     def prior(self) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..sums.units import DIGITS, decimals_of
 from .arrow import cells_of
 from .arrow.texts import is_text, stripped, without
 from .batch import Array
@@ -33,6 +34,15 @@ class Seen:
         self.texts: Counter[str] = Counter()
         self.texts_end = ""  # why they are not kept
         self._numbers: list[Array] = []
+        self._decimals: int | None = 0  # of all numbers; None where some have more than 15 digits
+
+    @property
+    def decimals(self) -> int | None:
+        """How many decimals its numbers have at most; None where more than 15 digits lie between the largest number and
+        the last decimal."""
+        if self._decimals is None or max(-self.low, self.high) * 10.0**self._decimals >= 10.0**DIGITS:
+            return None
+        return self._decimals
 
     def add(self, array: Any) -> None:
         """More cells of it."""
@@ -95,5 +105,15 @@ class Seen:
             return
         self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
         self.whole = self.whole and bool((values == np.floor(values)).all()) and self.high <= WHOLE >= -self.low
+        if kind == "number" and self._decimals is not None:
+            needed = decimals_of(_as_written(values, array.type))
+            self._decimals = None if needed is None else max(needed, self._decimals)
         if kind == "number" and self.whole and (room := KEPT - sum(map(len, self._numbers))) > 0:
             self._numbers.append(values[:room])
+
+
+def _as_written(values: Array, kind: Any) -> Array:
+    """Numbers of fewer digits as their shortest decimals: 0.1 as a float32 is no decimal of 15 digits."""
+    import pyarrow as pa
+
+    return values.astype(np.float32).astype(str).astype(np.float64) if pa.types.is_float32(kind) else values

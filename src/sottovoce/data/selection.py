@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -12,9 +14,13 @@ import numpy.typing as npt
 from ..errors import InvalidInput
 from .batch import Array
 from .formula import Design
+from .formula.measure import Largest, Measure, minus, of_column
+from .schema import Schema
 
+Units = tuple[Fraction | None, ...]
 Numbers = npt.NDArray[np.int64]
 INTERCEPT = "Intercept"  # as a design calls it
+NONE: Largest = MappingProxyType({})
 
 
 class Selection(Protocol):
@@ -31,6 +37,10 @@ class Selection(Protocol):
     def block(self, values: Mapping[str, Array], numbers: Numbers) -> Array:
         """Of some rows, ``(rows, len(columns))``; ``numbers`` are those of the rows, for sentences."""
 
+    def units(self, schema: Schema, largest: Largest = NONE) -> Units:
+        """The public step on which each of the numbers lies, or to which it is rounded; None where neither a unit nor a
+        range tells. ``largest``: of columns of the table without a range, the largest absolute values."""
+
 
 @dataclass(frozen=True)
 class PlainColumns:
@@ -46,6 +56,10 @@ class PlainColumns:
     def block(self, values: Mapping[str, Array], numbers: Numbers) -> Array:
         """One beside the other."""
         return np.column_stack([values[name] for name in self.columns])
+
+    def units(self, schema: Schema, largest: Largest = NONE) -> Units:
+        """Those of the columns."""
+        return _grids(of_column(schema[name], largest) for name in self.columns)
 
 
 @dataclass(frozen=True)
@@ -87,9 +101,20 @@ class Equation:
         y = self.design.target(values, numbers)[:, 0]
         return np.column_stack([x, y - self.design.offset(values, numbers)])
 
+    def units(self, schema: Schema, largest: Largest = NONE) -> Units:
+        """Those of the design; of the response less the offset the greatest common divisor."""
+        columns = self.design.measures(schema, largest)
+        (y,) = self.design.target_measures(schema, largest)
+        y = minus(y, self.design.offset_measure(schema, largest)) if self.design.has_offset else y
+        return _grids([*(columns[k] for k in self._slopes), y])
+
     @property
     def _slopes(self) -> list[int]:
         return [k for k, name in enumerate(self.design.columns) if name != INTERCEPT]
+
+
+def _grids(measures: Iterable[Measure]) -> Units:
+    return tuple(measure.grid for measure in measures)
 
 
 OFFSET = "(offset)"  # no name of a column
@@ -149,6 +174,13 @@ class ModelColumns:
         x = self.design.matrix(values, numbers)[:, self._slopes]
         offset = [self.design.offset(values, numbers)] if self.design.has_offset else []
         return np.column_stack([x, self.design.target(values, numbers), *offset, *(values[name] for name in self.more)])
+
+    def units(self, schema: Schema, largest: Largest = NONE) -> Units:
+        """Those of ``columns``, in their order."""
+        columns, responses = (of(schema, largest) for of in (self.design.measures, self.design.target_measures))
+        offset = [self.design.offset_measure(schema, largest)] if self.design.has_offset else []
+        more = (of_column(schema[name], largest) for name in self.more)
+        return _grids([*(columns[k] for k in self._slopes), *responses, *offset, *more])
 
     @property
     def _slopes(self) -> list[int]:

@@ -1,8 +1,8 @@
 """From Arrow to numbers, by the schema: cells of any type that can be read as what the schema says, and no others.
 
 Texts are stripped of the blanks around them before anything else, and an empty one is missing. What each type is read
-from is in docs/reference/schema.md: What a cell may hold. Nothing is changed in silence: a cell that does not fit is a
-problem, told by its row.
+from is in docs/reference/schema.md: What a cell may hold. A number is rounded to the unit of its column, and ``check``
+counts those that were no multiple. Any other cell that does not fit is a problem, told by its row.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..files.toml_table import nearest
-from .arrow import Faults, cells_of
+from .arrow import Faults, cells_of, in_units
 from .batch import Array, Batch
 from .column import Column
+from .decimal_unit import unit_text
 from .problems import FIRST, Fault, Problem, looks, told
 from .schema import Schema
 
@@ -62,7 +63,8 @@ def typed_or_not(
     names = record_batch.schema.names
     for column in columns.values():
         array = record_batch.column(_place(column.name, names))
-        values[column.name], fault = cells_of(column, array)
+        cells, fault = cells_of(column, array)
+        values[column.name] = in_units(column, array, cells)[0]
         problems += problems_of(column, array, fault, first)
     return Batch(values, first, record_batch.num_rows), problems
 
@@ -87,6 +89,10 @@ def problems_of(column: Column, array: Any, faults: Faults, first: int) -> list[
     return found
 
 
+def _unit(column: Column) -> str:
+    return "" if column.unit is None else unit_text(column.unit)
+
+
 def _more(column: Column, fault: Fault, array: Any, at: int) -> str:
     """What helps: of the schema, which is public, or of the kind of a cell."""
     public = {
@@ -95,6 +101,7 @@ def _more(column: Column, fault: Fault, array: Any, at: int) -> str:
         Fault.TOO_LARGE: "whole numbers are at most 2^53 - 1 in size",
         Fault.TIME_OF_DAY: "a date has none: it must be midnight",
         Fault.NOT_TEXT: "it is not UTF-8",
+        Fault.TOO_LARGE_FOR_ITS_UNIT: f"numbers are less than 2^62 units of {_unit(column)}",
     }
     if fault in public:
         return public[fault]

@@ -3,7 +3,8 @@
 No cell is in any exception: those of Arrow quote what could not be read, so that they end where they are caught.
 """
 
+from .numbers import in_units
 from .read import cells_of
 from .texts import Faults
 
-__all__ = ["Faults", "cells_of"]
+__all__ = ["Faults", "cells_of", "in_units"]

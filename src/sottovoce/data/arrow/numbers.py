@@ -10,6 +10,7 @@ import numpy as np
 
 from ..batch import Array
 from ..column import WHOLE, Column
+from ..decimal_unit import beyond, rounded_to
 from ..problems import Fault
 from .texts import Cells, Faults, is_text, of_type, stripped, unreadable, without
 
@@ -30,10 +31,22 @@ def numbers(column: Column, array: Any) -> Cells:
         rounded_low, rounded_high = _as_of(array.type, column.limits)
         outside = (values < min(low, rounded_low)) | (values > max(high, rounded_high))
         wrong.append((Fault.OUT_OF_RANGE, outside))
+    if column.unit is not None:
+        wrong.append((Fault.TOO_LARGE_FOR_ITS_UNIT, np.abs(values) >= beyond(column.unit)))
     for kind, where in wrong:
         if where.any():
             fault[where & (fault == 0)] = kind
     return values, fault
+
+
+def in_units(column: Column, array: Any, values: Array) -> tuple[Array, int]:
+    """The numbers of an array brought to the unit of their column, and how many were no multiple of it. An array with
+    fewer digits than float64 has multiples as near as it can."""
+    if column.unit is None:
+        return values, 0
+    rounded = rounded_to(column.unit, values)
+    nearest = _as_of(getattr(array.type, "value_type", array.type), rounded)  # of a dictionary
+    return rounded, int(np.count_nonzero((nearest != values) & ~np.isnan(values)))
 
 
 def any_numbers(column: Column, array: Any) -> Cells:
@@ -81,7 +94,7 @@ def _matches(texts: Any) -> Any:
     return np.asarray(pc.fill_null(pc.match_substring_regex(texts, NUMBER_OR_NONE), False))
 
 
-def _as_of(kind: Any, values: Sequence[float]) -> Array:
+def _as_of(kind: Any, values: Sequence[float] | Array) -> Array:
     """The numbers as an Arrow type has them, with its digits."""
     import pyarrow as pa
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..schema import Schema
 from .arithmetic import First, in_rows
 from .coding import Part
 from .factors import Coded, Computed, Factor, Named
+from .measure import ONE, Largest, Measure, of_factor, plus, times
 from .tokens import shown
 
 
@@ -135,6 +137,23 @@ class Design:
         for offset in self._offsets:
             total += offset.of.evaluate(checked, first)
         return total
+
+    def measures(self, schema: Schema, largest: Largest) -> list[Measure]:
+        """On which steps the columns lie, in order; ``largest`` has absolute values of columns without a range."""
+        factors = {k: of_factor(self._factors[k].factor, schema, largest) for k in self._used}
+        found = []
+        for product_of in self._products:
+            numbers = [factors[k] for k, _ in product_of if not self._factors[k].is_category]  # the others are 0 or 1
+            found.append(reduce(times, numbers) if numbers else ONE)
+        return found
+
+    def target_measures(self, schema: Schema, largest: Largest) -> list[Measure]:
+        """The same of the response."""
+        return [of_factor(factor, schema, largest) for factor in self._responses]
+
+    def offset_measure(self, schema: Schema, largest: Largest) -> Measure:
+        """The same of the sum of the offsets, of which there is one at least."""
+        return reduce(plus, (of_factor(offset, schema, largest) for offset in self._offsets))
 
     def _checked(self, values: Mapping[str, Array], first: First) -> tuple[dict[str, Array], int]:
         """The columns that are read, whole, and the number of rows."""

@@ -164,5 +164,5 @@ def _looks(text: str, marks: Marks) -> str:
     if DATE.fullmatch(text):
         return ": it looks like a date or a time. A column of dates has the type date."
     if WITH_UNIT.fullmatch(text):
-        return ": it looks like one with a unit. Move the unit into the schema's column."
+        return ": it looks like one with a unit. Name the unit in the schema, as unit_name."
     return ": it looks like text. A column of levels has the type category."
