@@ -19,7 +19,7 @@ SottovoceWarning (UserWarning)
 ├── NotConvergedWarning           a run that ended before it converged
 ├── NotGuaranteed                 the run may not converge, and why
 ├── PointsFailed                  points of a sweep that have an error in place of a result
-└── PrecisionLost                 the mask costs more digits than ``tol`` leaves
+└── PrecisionLost                 a mask, or a unit, costs digits that were asked for
 """
 
 from __future__ import annotations
@@ -203,9 +203,9 @@ class PointsFailed(SottovoceWarning):
 
 
 class PrecisionLost(SottovoceWarning):
-    """Rounding at the size of the mask exceeds the asked tolerance.
+    """Rounding at the size of the mask exceeds the asked tolerance, or numbers are no multiples of their unit.
 
-    Given before a run: lower the variance, or raise ``tol``.
+    Given before a run: lower the variance, or raise ``tol``; or give a smaller unit.
     """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ..costs import (
 )
 from ..errors import InvalidCost, InvalidFile
 from ..files.toml_table import Table, finite, nearest, shown
+from ..pdmm.unit import Unit, read_units, say_rounded, whole_multiples
 from .csv_rows import Shards
 from .party_rows import read_data, read_own_rows
 
@@ -40,7 +42,7 @@ OF_VALUES = ("averaging", "absolute_deviation", "huber")
 TYPES = (*OF_VALUES, *FAMILIES)
 KEYS = (
     "type", "values", "parties", "files", "file", "party", "delimiter", "columns", "features", "target", "intercept",
-    "scale", "delta", "ridge", "l1", "l2",
+    "scale", "unit", "delta", "ridge", "l1", "l2",
 )  # fmt: skip
 OWN_KEYS = (*(key for key in KEYS if key not in ("values", "parties", "files", "party")), "rows")
 
@@ -65,6 +67,7 @@ class CostTable:
     notes: tuple[str, ...] = ()
     unhidden: str = ""  # what a mask does not hide
     parameters: dict[str, float] = field(default_factory=dict)  # of the family, for the whole problem
+    unit: Unit | None = None  # that all numbers are whole multiples of
 
     @property
     def revealed(self) -> list[str]:
@@ -88,6 +91,8 @@ class PartyCost:
     notes: tuple[str, ...]
     unhidden: str
     shared: Callable[[int], Cost] | None = None  # the cost of one among so many parties, where it has a penalty
+    unit: Unit | None = None  # that all numbers are whole multiples of
+    units: tuple[Fraction, ...] = ()  # of the columns
 
     def among(self, parties: int) -> Cost:
         """The party's cost where the penalty is shared by so many."""
@@ -101,6 +106,7 @@ class PartyCost:
             "target": self.target,
             "scale": None if self.scale is None else self.scale.tolist(),
             **self.parameters,
+            **({"unit": [float(unit) for unit in self.units]} if self.units else {}),
         }
 
 
@@ -134,7 +140,8 @@ def read_party_cost(table: Table, base: Path, *, parties: int) -> PartyCost:
         return _only(_of_rows(table, kind, shards, parties))
 
     more = (made.columns, target, made.scale, made.parameters, made.notes, made.unhidden)
-    return PartyCost(kind, _only(made), *more, None if target is None else shared)
+    units = _units(table, made.columns) if kind == "averaging" else ()
+    return PartyCost(kind, _only(made), *more, None if target is None else shared, made.unit, units)
 
 
 def _only(made: CostTable) -> Cost:
@@ -145,17 +152,19 @@ def _of_values(table: Table, kind: str, shards: Shards) -> CostTable:
     options = {"delta": table.number("delta", 1.0)} if kind == "huber" else {}
     if options.get("delta", 1.0) <= 0:
         raise table.refuse("delta", f"must be a number > 0; got {options['delta']:g}.")
-    counts = np.array([len(rows) for rows in shards.rows])
+    units = _units(table, shards.columns) if kind == "averaging" else ()
+    rows_of, unit = _in_units(table, shards.rows, units)
+    counts = np.array([len(rows) for rows in rows_of])
     notes: tuple[str, ...] = ()
     # A party that is alone does not know the others' rows, and does not tell by a note whether it has more than one.
     if kind == "averaging" and ((counts > 1).any() or len(shards) == 1):
         rows_of_all = f"all {counts.sum()} rows" if len(shards) > 1 else "the rows of all parties"
         notes = (f"the mean is over {rows_of_all}, so a party with more rows weighs more",)
     made = CostTable(
-        kind, shards.parties, shards.columns, [], notes=notes, unhidden=HIDDEN["other"], parameters=options
+        kind, shards.parties, shards.columns, [], notes=notes, unhidden=HIDDEN["other"], parameters=options, unit=unit
     )
     if (counts == 1).all():
-        s = np.concatenate(shards.rows)
+        s = np.concatenate(rows_of)
         s = s[:, 0] if s.shape[1] == 1 else s
         if kind == "averaging":
             return replace(made, costs=Averaging.many(s), pooled=s.mean(axis=0), unhidden=HIDDEN["averaging"])
@@ -164,13 +173,45 @@ def _of_values(table: Table, kind: str, shards: Shards) -> CostTable:
     if kind != "averaging":
         raise InvalidFile(f"{shards.sources[int(counts.argmax())]}: {kind} takes one row per party; there are more.")
     # sum_j ||x - s_j||^2 over a party's rows, so that the answer is the mean of all rows and not of the parties' means.
-    sums = [rows.sum(axis=0) if rows.shape[1] > 1 else rows.sum() for rows in shards.rows]
+    sums = [_total(rows, unit) for rows in rows_of]
     costs: list[Cost] = [
         Quadratic(2.0 * len(rows), -2.0 * total, float((rows**2).sum()))
-        for rows, total in zip(shards.rows, sums, strict=True)
+        for rows, total in zip(rows_of, sums, strict=True)
     ]
-    mean = np.concatenate(shards.rows).mean(axis=0)
+    mean = np.concatenate(rows_of).mean(axis=0)
     return replace(made, costs=costs, pooled=mean, unhidden=HIDDEN["rows"])
+
+
+def _units(table: Table, names: Sequence[str]) -> tuple[Fraction, ...]:
+    """Of the columns, from one number or a table by name; none where none is given."""
+    given = table.get("unit", None)
+    if given is None:
+        return ()
+    if not isinstance(given, dict):
+        return tuple(table.call(read_units, given, len(names), at="unit"))
+    if missing := [name for name in names if name not in given]:
+        raise table.refuse("unit", f"must have a number for every column; {missing[0]!r} has none.")
+    for name in given:
+        if name not in names:
+            raise table.refuse("unit", f"names {name!r}, which is no column{nearest(name, names)}")
+    return tuple(table.call(read_units, [given[name] for name in names], len(names), at="unit"))
+
+
+def _in_units(table: Table, rows: list[Array], units: Sequence[Fraction]) -> tuple[list[Array], Unit | None]:
+    """The rows of all parties, rounded to whole multiples of the units of their columns."""
+    if not units:
+        return rows, None
+    values, unit, rounded = table.call(whole_multiples, np.concatenate(rows), units, at="unit")
+    say_rounded(rounded, values.size, stacklevel=4)
+    return np.split(values, np.cumsum([len(part) for part in rows])[:-1]), unit
+
+
+def _total(rows: Array, unit: Unit | None) -> Any:
+    """The sum over rows, a number where there is one column; of whole multiples of a unit exact."""
+    if unit is not None:
+        total = unit.values(unit.multiples(rows).sum(axis=0))
+        return total if len(total) > 1 else total[0]
+    return rows.sum(axis=0) if rows.shape[1] > 1 else rows.sum()
 
 
 def _of_rows(table: Table, kind: str, shards: Shards, n: int) -> CostTable:

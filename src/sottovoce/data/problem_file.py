@@ -195,6 +195,7 @@ def read_problem_file(path: str | Path, seed: int | None = None) -> ProblemFile:
     if "mask" in file.values:
         options["mask"] = read_mask(file.table("mask"))
     problem = Problem(graph, data.costs)
+    problem.unit = data.unit
     if "noise" in file.values:
         options["noise"] = read_noise(file.table("noise"), problem, options.get("mask"))
     return ProblemFile(file.path, problem, {**options, "seed": seed}, data)

@@ -13,13 +13,15 @@ adversary with tapped channels and a corrupt node knows in real numbers, and no 
 less, such as an eavesdropper alone, may learn from the bits up to what that one knows.)
 
 The pads lie on a grid ``g``, and so must ``q``: otherwise ``q mod g`` shows. Its rounding, at most ``g/2``, that is
-``2^-49 sigma`` a node, counts as an error in the KKT residual. Under consensus nothing more shows. Under general blocks
-the last bit may: ``A u`` lies on no grid.
+``2^-49 sigma`` a node, counts as an error in the KKT residual. Under consensus nothing more shows than the sum of what
+was rounded. That is more than the sum of decimals, which do not lie on ``g``; a public unit mends it (``unit``). Under
+general blocks the last bit may show: ``A u`` lies on no grid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -30,6 +32,7 @@ from ..costs import Quadratic
 from ..errors import InvalidInput, Unsupported, is_word
 from ..numerics.grid import Array, grid, lattice, nearest, on_grid
 from .problem import Problem
+from .unit import Unit
 
 Arithmetic = Literal["collapsed", "plain"]
 
@@ -80,17 +83,29 @@ class Tilted(Problem):
 def collapse(problem: Problem, z0: Array, sigma: float) -> tuple[Problem, Array, Array]:
     """The tilted problem, its start ``e/2``, and ``u``; for stacked pads ``z0 (M, 1)`` of size ``sigma``.
 
-    Pads that are not on the grid of ``sigma`` are rounded to it.
+    Pads that are not on the grid of ``sigma`` are rounded to it. Where the problem has a unit everything is added in
+    its steps, in which secrets are integers times a power of two, and sums are rounded once on the way out of them.
     """
-    assert problem.q is not None
-    g = grid(sigma)
-    z0 = on_grid(z0, g)
+    counted, g, step = problem, grid(sigma), 1.0
+    if problem.unit is not None:
+        problem.unit.check(sigma)
+        counted, g, step = in_steps(problem, problem.unit), problem.unit.grid(sigma), problem.unit.step
+    assert counted.q is not None
+    z0 = on_grid(z0 / step, g)
     swapped = z0[problem.P]
-    if problem.consensus and np.abs(problem.q).max() < FAR * g:
-        q, lost = consensus_sums(problem, z0, g)
+    if problem.consensus and np.abs(counted.q).max() < FAR * g:
+        q, lost = consensus_sums(counted, z0, g)
     else:
-        q, lost = general_sums(problem, z0, g)
-    return Tilted(problem, q, lost), (z0 - swapped) / 2, (z0 + swapped) / 2
+        q, lost = general_sums(counted, z0, g)
+    return Tilted(problem, step * q, step * lost), step * ((z0 - swapped) / 2), step * ((z0 + swapped) / 2)
+
+
+def in_steps(problem: Problem, unit: Unit) -> Problem:
+    """The problem with its linear terms in steps of its unit."""
+    assert problem.q is not None
+    counted = copy(problem)
+    counted.__dict__["q"] = unit.in_steps(problem.q)
+    return counted
 
 
 def consensus_sums(problem: Problem, z0: Array, g: float) -> tuple[Array, Array]:

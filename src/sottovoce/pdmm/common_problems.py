@@ -8,14 +8,18 @@ from typing import Any
 import numpy.typing as npt
 
 from ..costs import Averaging, LeastSquares
+from ..errors import Unsupported
 from ..network import Network
 from .problem import Problem
 from .shards import read_numbers, read_pairs
+from .unit import read_units, say_rounded, whole_multiples
 
 Shards = Sequence[Any] | Mapping[Any, Any]
 
 
-def averaging(network: Network, s: npt.ArrayLike | Mapping[Any, Any]) -> Problem:
+def averaging(
+    network: Network, s: npt.ArrayLike | Mapping[Any, Any], *, unit: float | Sequence[float] | None = None
+) -> Problem:
     """Agree on the mean of ``s``: ``f_i(x) = ||x - s_i||^2``.
 
     Parameters
@@ -26,6 +30,10 @@ def averaging(network: Network, s: npt.ArrayLike | Mapping[Any, Any]) -> Problem
         A number or a vector per node, ``(n,)`` or ``(n, d)``, in the order of the nodes; or by the nodes' names. Frames
         of one row each are vectors whose entries are matched by name. The index of a pandas series is not looked at:
         by names is ``series.to_dict()``.
+    unit : float or sequence of float, optional
+        The smallest step in which numbers were measured, such as 0.1, for all columns or one for each; public. Numbers
+        are rounded to whole multiples of it, and a masked run discloses the sum of these integers. Without it the last
+        bits of the answer tell how the numbers were rounded to the mask's grid, on which decimals do not lie.
 
     Returns
     -------
@@ -34,7 +42,14 @@ def averaging(network: Network, s: npt.ArrayLike | Mapping[Any, Any]) -> Problem
     Raises
     ------
     InvalidInput
-        Where ``s`` is not that.
+        Where ``s`` is not that, or ``unit`` no positive number, or too small for float64 to hold the integers.
+    Unsupported
+        A unit, where the network has general edge constraints.
+
+    Warns
+    -----
+    PrecisionLost
+        Where numbers are no multiples of the unit.
 
     Examples
     --------
@@ -42,9 +57,14 @@ def averaging(network: Network, s: npt.ArrayLike | Mapping[Any, Any]) -> Problem
     >>> result = sv.solve(sv.averaging(sv.Network.ring(4), [1, 2, 3, 6]))
     >>> [round(float(x), 6) for x in result.x]
     [3.0, 3.0, 3.0, 3.0]
+    >>> prices = sv.averaging(sv.Network.ring(4), [1.99, 2.49, 0.35, 4.05], unit=0.01)
+    >>> result = sv.solve(prices, mask=sv.GaussianMask(variance=1e6))
+    >>> [round(float(x), 6) for x in result.x]
+    [2.22, 2.22, 2.22, 2.22]
     """
     numbers, names = read_numbers(network, s)
-    return _named(Problem(network, Averaging.many(numbers)), names)
+    problem = Problem(network, Averaging.many(numbers))
+    return _named(problem if unit is None else in_units(problem, unit), names)
 
 
 def least_squares(network: Network, shards: Shards, ridge: float = 0.0, *, target: str | None = None) -> Problem:
@@ -118,6 +138,19 @@ def logistic(network: Network, shards: Shards, ridge: float = 1.0, *, target: st
 
     read = read_pairs(network, shards, target)
     return _named(Problem(network, [Logistic(A, labels, ridge / network.n) for A, labels in read.pairs]), read.names)
+
+
+def in_units(problem: Problem, unit: Any) -> Problem:
+    """An averaging problem whose numbers are rounded to whole multiples of public units, with a word on how many."""
+    ((_, cost),) = problem.groups
+    assert isinstance(cost, Averaging)
+    if not problem.consensus:
+        raise Unsupported("unit is for networks on which every edge says x_i = x_j. Leave it out.")
+    values, common, rounded = whole_multiples(cost.s, read_units(unit, problem.dim))
+    say_rounded(rounded, values.size, stacklevel=3)
+    counted = Problem(problem.network, Averaging.many(values.reshape(len(values), *cost.shape)))
+    counted.unit = common
+    return counted
 
 
 def _named(problem: Problem, names: tuple[str, ...] | None) -> Problem:

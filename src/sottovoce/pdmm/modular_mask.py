@@ -150,7 +150,8 @@ def decoded(problem: Problem, mask: ModularMask, run: Result) -> Result:
     mean = np.full((n, problem.dim), np.nan)
     if status is Status.CONVERGED:
         try:
-            mean = decode(run.x, mask, n) / n
+            total = decode(run.x, mask, n)
+            mean = (total if problem.unit is None else problem.unit.values(total)) / n
         except NotConverged as error:
             log.warning("%s", error)
             status = Status.MAX_ITER
@@ -228,13 +229,13 @@ def integer_secrets(problem: Problem, mask: ModularMask) -> Integers:
     s = np.empty((n, problem.dim))
     for nodes, cost in problem.groups:
         assert isinstance(cost, Averaging)
-        s[nodes] = cost.s
+        s[nodes] = cost.s if problem.unit is None else problem.unit.multiples(cost.s)
     if (fraction := s != np.rint(s)).any():
         at, k = np.argwhere(fraction)[0]
         i = problem.network.name(at)
         raise InvalidInput(
             f"ModularMask takes integers; number {k} of node {i} is none. Multiply by a public number and round first "
-            "(cents instead of euros), or use GaussianMask."
+            "(cents instead of euros), give sv.averaging the unit, or use GaussianMask."
         )
     check_size(s, mask, n, problem.network.name)
     return s.astype(np.int64)

@@ -22,6 +22,8 @@ from .penalties import Penalty, by_half_edge, of_nodes
 if TYPE_CHECKING:
     from scipy import sparse
 
+    from .unit import Unit
+
 
 class Floors(NamedTuple):
     """What a residual is measured against (``reference.kkt_residual``).
@@ -76,6 +78,7 @@ class Problem:
     groups: list[tuple[npt.NDArray[np.intp], Cost]]  # nodes, and their costs as one batch
     variables: tuple[str, ...] | None = None  # what the entries of x are called, where frames have named them
     tilt: Array | float = 0.0  # what the linear terms have more than the user's, ``(N, 1)``; see ``collapse.Tilted``
+    unit: Unit | None = None  # public: the linear terms are whole multiples of twice this (``averaging``)
     lost: Array | float = 0.0  # the part of it that is rounding
     lean: Array | float = 0.0  # what steps add to ``g``, ``(N, B)``: pads of edges without messages (``overlay``)
 
@@ -332,6 +335,7 @@ class Problem:
             "costs": ", ".join(f"{name} at {count} nodes" for name, count in sorted(families.items())),
             "dimension": f"{least}" if least == most else f"{least} to {most}",
             **({} if self.variables is None else {"variables": ", ".join(self.variables)}),
+            **({} if self.unit is None else {"unit": f"{float(self.unit.size):g}"}),
             **self.network.facts(),
         }
         return html_table(facts.items(), caption="Problem")

@@ -86,7 +86,8 @@ def settle(
         c = checked_penalty(c, problem.network) if on is None else on.of_overlay(c)
     stacked = None
     if mask is not None:
-        stacked = mask.draw((int(problem.rows[-1]), batch or 1), seed)
+        shape = (int(problem.rows[-1]), batch or 1)
+        stacked = mask.draw(shape, seed) if problem.unit is None else problem.unit.draw(mask, shape, seed)
         if seed is not None:
             log.info("pads drawn from seed %d: reproducible, not secret", seed)
     elif z0 is not None:
