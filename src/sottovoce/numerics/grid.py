@@ -22,6 +22,21 @@ def grid(sigma: float) -> float:
     return math.ldexp(1.0, math.frexp(sigma)[1] - 1 - GRID_BITS) if sigma > 0 else 0.0
 
 
+def equal_steps(low: float, high: float, steps: int) -> Array:
+    """Points from ``low`` to ``high``, one more than there are ``steps``, each the float64 nearest to what the decimals
+    of the ends say: a decimal that lies on a point is equal to it.
+
+    Examples
+    --------
+    >>> equal_steps(0.0, 0.7, 7).tolist()
+    [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    """
+    first, last = Fraction(repr(float(low))), Fraction(repr(float(high)))
+    unit = math.lcm(first.denominator, last.denominator)
+    start, end = int(first * unit), int(last * unit)
+    return np.array([(start * (steps - k) + end * k) / (unit * steps) for k in range(steps + 1)])
+
+
 def on_grid(v: Array, g: Array | float) -> Array:
     """``v`` to the nearest multiple of ``g``, a power of two. A float of ``2^53 g`` or more is one already."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # where g is 0, or v far beyond the grid

@@ -15,6 +15,7 @@ from ...costs.base import Array, as_floats
 from ...data.rows import Rows
 from ...data.schema import Column, Schema
 from ...errors import InvalidCost, InvalidInput
+from ...numerics.grid import equal_steps
 from ...pdmm.modular_mask import Integers
 
 UNIT_STEPS = 2_000  # so many points at most where a column of whole numbers has one for each of them
@@ -39,7 +40,7 @@ def read_grid(column: Column, grid: Any) -> tuple[float, ...]:
         steps = BINS if grid is None else int(grid)
         if not 1 <= steps <= MOST:
             raise InvalidInput(f"grid must have 1 to {MOST:,} steps; got {grid!r}.")
-        return tuple(np.linspace(low, high, steps + 1).tolist())
+        return tuple(equal_steps(low, high, steps).tolist())
     try:
         points = as_floats(grid, "grid")
     except InvalidCost:
@@ -95,11 +96,11 @@ def read_column(schema: Schema, name: Any, key: str) -> Column:
 def check_times(rows: Rows, time: str, event: str, at: int = 0) -> None:
     """Refuse a party's times below 0, and events that are neither 0 nor 1, in columns ``at`` and ``at + 1``."""
 
-    def faults(block: Array) -> Array:
+    def faults(block: Array) -> Integers:
         t, d = block[:, at], block[:, at + 1]
-        return np.column_stack([t < 0, (d != 0) & (d != 1)]).astype(np.float64)
+        return np.column_stack([t < 0, (d != 0) & (d != 1)]).astype(np.int64)
 
-    below, other = rows.sums(faults).tolist()
+    below, other = rows.totals(faults).tolist()
     if below:
         raise InvalidInput(
             f"column {time!r} has times below 0. Times are counted from a start, such as the day of diagnosis: correct "
@@ -117,11 +118,11 @@ def departures(rows: Rows, points: Sequence[float], groups: Sequence[int] = ()) 
     censored there."""
     at, shape = np.asarray(points), (*groups, len(points), 2)
 
-    def of_block(block: Array) -> Array:  # whole numbers, whose sums are exact
+    def of_block(block: Array) -> Integers:
         place = np.searchsorted(at, block[:, 0], side="left")
         event = np.where(place < len(at), block[:, 1], 0.0)
         index = (*block[:, 2:].T, np.minimum(place, len(at) - 1), event)
         flat = np.ravel_multi_index(tuple(np.rint(each).astype(np.int64) for each in index), shape)
-        return np.bincount(flat, minlength=int(np.prod(shape)))[None].astype(np.float64)
+        return np.bincount(flat, minlength=int(np.prod(shape)))[None]
 
-    return np.rint(rows.sums(of_block)).astype(np.int64).reshape(shape)
+    return rows.totals(of_block).astype(np.int64).reshape(shape)

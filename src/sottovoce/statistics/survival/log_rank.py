@@ -2,10 +2,12 @@
 
 At every point, with ``d`` events among ``n`` at risk, of which ``n_j`` are in group ``j``, and a weight ``w``:
 
-    O_j - E_j = sum w (d_j - d n_j / n),
-    V_jk      = sum w^2 d (n - d) / (n - 1) (n_j / n [j = k] - n_j n_k / n^2),
+    O_j - E_j = sum w (d_j - d n_j / n) = sum_k F_jk,    F_jk = sum w (d_j n_k - d_k n_j) / n,
+    V_jk      = L_j [j = k] - L_jk,    L_jk = sum w^2 d (n - d) / (n - 1) n_j n_k / n^2,    L_j = sum_k L_jk,
 
-summed over points and strata; ``(O - E)' V^- (O - E)`` has a chi-squared distribution if the groups are alike.
+summed over points and strata; ``(O - E)' V^- (O - E)`` has a chi-squared distribution if the groups are alike. ``V`` is
+the Laplacian of a graph whose edges weigh ``L``: its rank is the number of groups less that of the parts of the graph.
+``L`` is a sum of positive terms, and 0 only where all of them are; so rounding hides no link, and makes none.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ...costs.base import Array
 from ...errors import InvalidInput, Undetermined, is_number
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WEIGHTINGS = ("logrank", "wilcoxon", "tarone-ware", "peto", "fleming-harrington")
+# S and 1 - S are 2^-40 or more, of as many rows, where they are not 0: weights of the tenth power, squared, do not
+# vanish in float64, so a link is 0 only where no event counts.
+MOST_POWER = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,8 +146,8 @@ class LogRankAnalysis(TimeToEvent):
                 raise InvalidInput(
                     f"{key} has no meaning for weighting {self.weighting!r}; got {power!r}. Leave it out."
                 )
-            if power is not None and not (is_number(power) and 0 <= power < np.inf):
-                raise InvalidInput(f"{key} must be a number >= 0; got {power!r}.")
+            if power is not None and not (is_number(power) and 0 <= power <= MOST_POWER):
+                raise InvalidInput(f"{key} must be a number from 0 to {MOST_POWER}; got {power!r}.")
         super().__post_init__()
 
     @property
@@ -161,16 +165,16 @@ class LogRankAnalysis(TimeToEvent):
                 "to compare."
             )
         risk, events = at_risk(counts.sum(axis=-1)), counts[..., 1]
-        observed, expected, covariance = self._sums(risk, events)
-        tied = _together(risk, events)
-        keep = [j for j in range(len(tied)) if tied[j] != j]  # one group of each set follows from the others
-        if not keep:
+        n, d = risk.sum(axis=1), events.sum(axis=1)
+        w = self._weights(n, d)
+        flow, link = _pairs(risk, events, w)
+        statistic, df = _compared(flow, link)
+        if not df:
             raise Undetermined(
-                f"no event happened while two groups of {self.by!r} were at risk and somebody stayed: there is nothing "
-                "to compare."
+                f"no event that counts happened while two groups of {self.by!r} were at risk and somebody stayed: "
+                "there is nothing to compare."
             )
-        apart = (observed - expected)[keep]
-        statistic = float(apart @ np.linalg.solve(covariance[np.ix_(keep, keep)], apart))
+        part = share(risk, np.broadcast_to(n[:, None], risk.shape))
         return {
             "time": self.time,
             "event": self.event,
@@ -180,23 +184,13 @@ class LogRankAnalysis(TimeToEvent):
             "groups": self.groups,
             "nobs": counts.sum(axis=(0, 2, 3)),
             "events": events.sum(axis=(0, 2)),
-            "observed": observed,
-            "expected": expected,
-            "covariance": covariance,
+            "observed": np.einsum("sk,sjk->j", w, events),
+            "expected": np.einsum("sk,sjk->j", w * d, part),
+            "covariance": np.diag(link.sum(axis=1)) - link,
             "statistic": statistic,
-            "df": len(keep),
-            "pvalue": float(chdtrc(len(keep), statistic)),
+            "df": df,
+            "pvalue": float(chdtrc(df, statistic)),
         }
-
-    def _sums(self, risk: Integers, events: Integers) -> tuple[Array, Array, Array]:
-        """``O``, ``E`` and ``V``, of ``(strata, groups, points)`` at risk and with events."""
-        n, d = risk.sum(axis=1), events.sum(axis=1)
-        w = self._weights(n, d)
-        part = share(risk, np.broadcast_to(n[:, None], risk.shape))
-        observed, expected = np.einsum("sk,sjk->j", w, events), np.einsum("sk,sjk->j", w * d, part)
-        f = w**2 * d * share(n - d, n - 1)
-        diagonal = np.diag(np.einsum("sk,sjk->j", f, part))
-        return observed, expected, diagonal - np.einsum("sk,sjk,slk->jl", f, part, part)
 
     def _weights(self, n: Integers, d: Integers) -> Array:
         if self.weighting == "wilcoxon":
@@ -213,13 +207,33 @@ class LogRankAnalysis(TimeToEvent):
         return np.ones(n.shape)
 
 
-def _together(risk: Integers, events: Integers) -> npt.NDArray[np.int64]:
-    """Of every group the first one that it is compared with, by way of others if need be; itself where it is that, or
-    is compared with none. Whole numbers decide: at some point both are at risk, and some have the event, not all."""
-    n, d = risk.sum(axis=1), events.sum(axis=1)
-    seen = ((risk > 0) & ((d > 0) & (d < n))[:, None]).astype(np.int64)
-    linked = np.einsum("sjk,slk->jl", seen, seen) > 0
-    first = np.arange(len(linked))
-    for _ in first:
-        first = np.array([first[row | (np.arange(len(row)) == j)].min() for j, row in enumerate(linked)])
-    return first
+def _pairs(risk: Integers, events: Integers, w: Array) -> tuple[Array, Array]:
+    """``F`` and ``L`` of groups at risk and with events, ``(strata, groups, points)``; 0 on the diagonals."""
+    at, happened, groups = risk.astype(np.float64), events.astype(np.float64), risk.shape[1]
+    n, d = at.sum(axis=1), happened.sum(axis=1)
+    per = share(w, n)
+    f = share(per**2 * d * (n - d), n - 1)
+    flow, link = np.zeros((groups, groups)), np.zeros((groups, groups))
+    for j in range(groups):
+        one = slice(j, j + 1)
+        flow[j] = np.einsum("sk,slk->l", per, happened[:, one] * at - happened * at[:, one])
+        link[j] = np.einsum("sk,slk->l", f, at[:, one] * at)
+        link[j, j] = 0.0
+    return flow, link
+
+
+def _compared(flow: Array, link: Array) -> tuple[float, int]:
+    """``(O - E)' V^- (O - E)`` and the rank of ``V``: groups are taken out one by one, and the rest keeps what went by
+    way of them. A group that is linked with none of those before it is the last of its part."""
+    flow, link = flow.copy(), link.copy()
+    statistic, df = 0.0, 0
+    for j in reversed(range(1, len(link))):
+        strength = link[j, :j].sum()
+        if strength > 0:
+            part = link[j, :j] / strength
+            statistic += float(flow[j, :j].sum() ** 2 / strength)
+            df += 1
+            link[:j, :j] += np.outer(part, link[j, :j])
+            through = np.outer(flow[:j, j], part)
+            flow[:j, :j] += through - through.T
+    return statistic, df

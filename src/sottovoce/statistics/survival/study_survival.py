@@ -121,7 +121,7 @@ class Survival(Asking):
             How much an event counts among ``n`` at risk: 1, ``n`` (Gehan and Breslow), ``sqrt(n)``, Peto's and Peto's
             estimate of survival, or ``S^rho (1 - S)^gamma`` just before it.
         rho, gamma : float, optional
-            Of Fleming and Harrington; 1 and 0 unless told.
+            Of Fleming and Harrington, from 0 to 10; 1 and 0 unless told.
 
         Returns
         -------

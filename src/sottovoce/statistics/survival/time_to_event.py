@@ -1,6 +1,6 @@
 """What the analyses of times to an event ask for: events and censorings at the points of a public grid, by group.
 
-These are integers under modular pads, in one agreement: nothing is given away beyond their sums.
+These are counts of rows, in one agreement: nothing is given away beyond their sums.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged
-from ...pdmm.modular_mask import Integers, check_size
+from ...errors import InvalidInput
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import CountsAnalysis, check_rows
 from ..statistic import Statistic
@@ -89,19 +89,15 @@ class TimeToEvent(CountsAnalysis):
 
     def check(self, rows: Rows, parties: int) -> None:
         check_times(rows, self.time, self.event)
-        check_size(self.cells(rows), self.counting, parties)
 
     def cells(self, rows: Rows) -> Integers:
         return departures(rows, self.points, self._sizes).ravel()
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Statistic:
-        own = np.array([self.cells(part) for part in rows])
-        try:
-            total = agreements.total(own, self.counting, of="events and censorings by point in time and group")
-        except NotConverged:
-            return self.gives(*agreements.made)
+        cells = [self.cells(part).tolist() for part in rows]
+        total = agreements.sum(cells, of="events and censorings by point in time and group", counts=True)
         shape = (*(self._sizes or (1,)), len(self.points), 2)
-        return self.gives(*agreements.made, **self.answer(total.reshape(shape)))
+        return self.gives(*agreements.made, **self.answer(total.astype(np.int64).reshape(shape)))
 
     @abstractmethod
     def answer(self, counts: Integers) -> dict[str, Any]:
