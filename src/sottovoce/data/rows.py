@@ -99,6 +99,3 @@ class ArrayRows(Rows):
 
     def largest(self) -> Array:
         return np.asarray(np.abs(self.array).max(axis=0, initial=0.0))
-
-    def linear(self, block: Array, beta: Array) -> Array:  # there is one block
-        return np.asarray(block @ beta)

@@ -33,6 +33,8 @@ class Fit(Statistic):
         Of the estimates.
     nobs : int
         Rows of all parties.
+    aliased : tuple of str
+        Terms that were left out, as they are constant or combinations of terms before them.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Fit(Statistic):
     params: Value[Array] = Value()
     covariance: Value[Array] = Value()
     nobs: Value[int] = Value()
+    aliased: tuple[str, ...] = ()
 
     title: ClassVar[str] = "Fit"  # above the summary
     ratio: ClassVar[str | None] = None  # what exp of an estimate is: "odds ratio", "rate ratio", "hazard ratio"
@@ -148,8 +151,10 @@ class Fit(Statistic):
     def _notes(self) -> list[str]:
         """What stands below it."""
         dropped = self.dropped_words()
+        aliased = f"Left out, as they hang on terms before them: {', '.join(self.aliased)}."
         return [
             *([] if dropped is None else [f"{dropped}."]),
+            *([aliased] if self.aliased else []),
             f"Of the rows of {self.parties} parties together, from sums over groups of them.",
         ]
 

@@ -1,121 +1,141 @@
-"""One party's way up: what it does with the sums that were agreed on, and what it votes for."""
+"""The way up: what is done with the sums at a point, all in float64 of a fixed order."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 
 from ...costs.base import Array
-from ...numerics.symmetric import symmetric, upper
+from ...errors import Undetermined
+from ...numerics import fixed_order
+from .before import untold  # noqa: F401
 
-SMALL = 1e-12  # Newton's decrement per unit of information, after which one step may be the last: it squares the error
-FINE = 1e-20  # what the decrement shall be after it: Fisher scoring only divides the error
-SLOW = 0.5  # what the decrement is multiplied by in a step that gains nothing
+FINE = 1e-26  # Newton's decrement after the last step, in squared standard errors: 1e-13 of one
+ROUGH = 1e-10  # a decrement that no longer shrinks may be what rounding leaves
+NOTHING = 1e-22  # likewise, of the objective at the first point: that of a perfect fit is all rounding
+FALL = 1e-10  # of an objective, what rounding may take from it
 REACH = 200.0  # of a parameter, per deviation of its column, on a logarithmic scale: beyond it counts as infinite
 STRIDE = 0.025  # of the reach, what a step may move a parameter: exp stays finite
-RIGHT = 1e-2  # refuse information that is not known to two digits
 HALVINGS = 30
-
-
-def packed(objective: float, score: Array, information: Array) -> Array:
-    """In one vector, half of the information: ``1 + k + k(k+1)/2`` numbers."""
-    return np.concatenate([[objective], score, upper(information)])
-
-
-def unpacked(sums: Array, k: int) -> tuple[float, Array, Array]:
-    """Of ``packed``."""
-    return float(sums[0]), sums[1 : 1 + k], symmetric(sums[1 + k : 1 + k + k * (k + 1) // 2], k)
+DEPENDENT = 1e-12  # of its information, what a column has left that depends on others
+LOST = 1e-9  # of what a parameter's information was first: it goes to 0 on the way to infinity
+SHARE = 0.1  # of the largest, what a column takes part in
 
 
 class Climb:
-    """One party on its way: the last point that was good, the step from there, and the point that is tried."""
+    """The last point that was good, the step from there, and the ``point`` that is tried.
 
-    def __init__(self, start: Array, tol: float, absolute: float, reach: float) -> None:
-        k = len(start)
-        self.tol, self.absolute, self.reach = tol, absolute, reach
-        self.point, self.votes = start, np.zeros(2 + 2 * k)
-        self.good: tuple[float, Array, Array] | None = None  # objective, point, step
-        self.decrement = float("inf")  # there
-        self.halved = 0
+    ``height``: the objective at the last point that was good; -inf where nobody knows it.
+    """
 
-    def hear(self, sums: Array, *, beyond: bool) -> None:
-        """What was agreed on at the point, and where to go from there."""
-        self._heard = unpacked(sums, len(self.point)), self.point, self.good, self.decrement, self.halved
-        f, *_ = self._heard[0]
-        fell = self.good is not None and not f >= self.good[0] - _error(sums, self.tol, self.absolute) - 1e-8 * abs(f)
-        self._go(beyond or (fell and self.halved < HALVINGS))
+    def __init__(
+        self, start: Array, names: Sequence[str], reach: float, infinite: str, rows: int | None, ahead: Array | None
+    ) -> None:
+        self.names, self.reach, self.infinite, self.rows = names, reach, infinite, rows
+        self.good, self.step, self.height = start, np.zeros(len(start)), -math.inf
+        self.halved, self.is_last, self.begun = 0, False, ahead is not None
+        self.first: Array | None = None  # pivots of the information at the first point
+        self.size = 0.0  # of the objective there
+        self.decrement: float | None = None
+        self.rate: float | None = None  # by which the decrement shrank in the last step
+        self.point = start
+        if ahead is not None:
+            self._go(ahead)
 
-    def overrule(self, halve: bool) -> None:
-        """Others have another opinion on whether the objective fell."""
-        _, self.point, self.good, self.decrement, self.halved = self._heard
-        self._go(halve)
+    def object(self) -> None:
+        """Some party has no numbers at the point."""
+        if not self.begun or self.halved == HALVINGS:
+            raise Undetermined(
+                "the sums at the start are not finite for the rows of some party, or larger than exact sums hold. Look "
+                "for outliers, bring columns, weights and offsets to sizes about 1, or take another link."
+            )
+        self._halve()
 
-    def _go(self, halve: bool) -> None:
-        (f, g, H), here, *_ = self._heard
-        self.votes = np.zeros_like(self.votes)
-        if halve and self.good is not None:
-            self.halved += 1
-            _, point, step = self.good
-            self.point, self.votes[1] = point + step / 2**self.halved, 1.0
-            return
-        flat, infinite = untold(H, self.tol, self.absolute)
-        step = _solved(H, g)
+    def hear(self, f: float, g: Array, H: Array) -> bool:
+        """What was agreed on at the point: whether the climb ends there, or else where to go."""
+        fell = not f >= self.height - FALL * abs(f)
+        if self.begun and fell and self.halved < HALVINGS:
+            self._halve()
+            return False
+        if self.is_last:
+            return True
+        L = self._lower(f, H)
+        y = fixed_order.forward(L, g)
+        if self._is_top(float(fixed_order.total(y * y)), f):
+            return True
+        self.good, self.height, self.begun = self.point, f, True
+        self._go(fixed_order.solve(L, g))
+        return False
+
+    def _go(self, step: Array) -> None:
         longest = float(np.abs(step).max(initial=0.0))
-        cut = longest > STRIDE * self.reach
-        step = step * (STRIDE * self.reach / longest) if cut else step
-        self.votes[0] = float(not cut and self._is_last(abs(float(g @ step)), H))
-        self.votes[2:] = np.concatenate([flat, np.maximum(infinite, np.abs(here) > self.reach)])
-        self.good, self.point, self.halved = (f, here, step), here + step, 0
+        if longest > STRIDE * self.reach:
+            step, self.is_last = step * (STRIDE * self.reach / longest), False
+        self.step, self.halved = step, 0
+        self.point = self.good + step
+        far = np.abs(self.point) > self.reach
+        if far.any():
+            raise self._infinite(far)
 
-    def _is_last(self, decrement: float, H: Array) -> bool:
-        """Whether the step leaves nothing that could be told: by the rate of the steps before, or because they get no
-        shorter, and are what agreements leave open."""
-        rate = min(1.0, decrement / self.decrement) if 0 < self.decrement < np.inf else 1.0
+    def _halve(self) -> None:
+        self.halved, self.is_last = self.halved + 1, False
+        self.point = self.good + self.step / 2.0**self.halved
+
+    def _is_top(self, decrement: float, f: float) -> bool:
+        """Whether nothing is left that could be told; and, by the rates of the steps before, whether the next is the
+        last one. Steps that get no shorter are what rounding leaves."""
+        unit = 1.0 if self.rows is None else 2 * abs(f) / self.rows
+        last, before = self.decrement, self.rate
         self.decrement = decrement
-        unknown = self._unknown(H)
-        return (decrement <= SMALL and decrement * rate <= FINE) or (decrement <= unknown and rate > SLOW)
+        if decrement <= FINE * unit or not last:
+            return decrement <= FINE * unit
+        self.rate = rate = decrement / last
+        left = decrement * min(1.0, rate)
+        if before is not None and rate * rate <= before * before * before:
+            left *= rate  # Newton's steps square the error; such a power of 1.5 is nearer to that than to none
+        self.is_last = left <= FINE * unit
+        return rate >= 1.0 and (decrement <= ROUGH * unit or decrement <= NOTHING * self.size)
 
-    def _unknown(self, H: Array) -> float:
-        """What agreements leave open of the decrement."""
-        open_ = 3 * self.tol * float(np.abs(H).max(initial=0.0)) + self.absolute
-        return 4 * open_**2 * float(np.trace(_inverse(H)))
+    def _lower(self, f: float, H: Array) -> Array:
+        """Its Cholesky factor; refused where it does not tell a parameter."""
+        if self.first is None:
+            L, place = fixed_order.cholesky(H, DEPENDENT)
+            if place is not None:
+                raise self._dependent(H, L, place)
+            self.first, self.size = np.diag(L) ** 2, abs(f)
+            return L
+        L, place = fixed_order.cholesky(H)
+        lost = np.arange(len(H)) == place if place is not None else np.diag(L) ** 2 <= LOST * self.first
+        if lost.any():
+            share = np.abs(self.step)
+            raise self._infinite(share >= SHARE * share.max(initial=0.0) if share.any() else lost)
+        return L
 
-    def is_top(self, sums: Array) -> bool:
-        """Whether the point where the others say that it ends may be the maximum. After a last step the decrement is
-        far below ``SMALL``, or what agreements leave open: no two honest parties can differ on it."""
-        _, g, H = unpacked(sums, len(self.point))
-        return abs(float(g @ _solved(H, g))) <= max(SMALL, 100 * len(g) * self._unknown(H))
+    def _infinite(self, flags: npt.NDArray[np.bool_]) -> Undetermined:
+        return Undetermined(f"the estimate of {self._listed(flags)} is infinite{self.infinite}")
 
+    def _dependent(self, H: Array, L: Array, place: int) -> Undetermined:
+        size = np.diag(H)
+        flat = ~(size > 0)
+        if flat.any():
+            subject = f"the columns {self._listed(flat)} do" if flat.sum() > 1 else f"column {self._listed(flat)} does"
+            return Undetermined(
+                f"{subject} not vary over the rows of all parties: a constant, or a level that no row has. Drop it, or "
+                "merge the level with another."
+            )
+        share = np.zeros(len(H))
+        share[:place] = np.abs(fixed_order.solve(L[:place, :place], H[:place, place])) * np.sqrt(size[:place])
+        share[place] = math.sqrt(size[place])
+        return Undetermined(
+            f"the columns {self._listed(share >= SHARE * share.max())} are linearly dependent over the rows of all "
+            "parties, or so nearly that float64 does not tell them apart. Drop one of them; of a category, merge a "
+            "level that no row has (its reference may be one)."
+        )
 
-def untold(H: Array, tol: float, absolute: float) -> tuple[Array, Array]:
-    """Per parameter whether the information has nothing on it, and whether it hangs on others: to the precision of an
-    agreement, 0 or 1."""
-    k = len(H)
-    error, size = _error(H, tol, absolute), np.diag(H)
-    flat = size * RIGHT <= error
-    if flat.any() or not k:
-        return flat.astype(float), np.zeros(k)
-    values, vectors = np.linalg.eigh(H / np.sqrt(np.outer(size, size)))
-    if values[0] * RIGHT > error * float((1 / size).sum()):
-        return np.zeros(k), np.zeros(k)
-    share = np.abs(vectors[:, 0])
-    return np.zeros(k), (share > 0.1 * share.max()).astype(float)
-
-
-def _error(sums: Array, tol: float, absolute: float) -> float:
-    """What an agreement leaves open of a number."""
-    return 10 * tol * float(np.abs(sums).max(initial=0.0)) + absolute
-
-
-def _solved(H: Array, g: Array) -> Array:
-    try:
-        step = np.linalg.solve(H, g)
-    except np.linalg.LinAlgError:  # far from where opinions differ: everybody flags it
-        return np.zeros_like(g)
-    return np.asarray(step, dtype=np.float64) if np.isfinite(step).all() else np.zeros_like(g)
-
-
-def _inverse(H: Array) -> Array:
-    try:
-        return np.asarray(np.linalg.inv(H))
-    except np.linalg.LinAlgError:
-        return np.zeros_like(H)
+    def _listed(self, flags: npt.NDArray[np.bool_]) -> str:
+        """Names; the intercept of centred columns goes along with any of them."""
+        those = [name for name, flag in zip(self.names, flags, strict=True) if flag]
+        return ", ".join(repr(name) for name in those if name != "Intercept" or len(those) == 1)

@@ -1,52 +1,52 @@
-"""Columns in units of about their deviations, around about their means: Newton's steps and their digits are then good
-in whatever units the data come.
+"""Columns of mean 0 and deviation 1, from exact sums: Newton's steps and their digits are then good in whatever units
+the data come.
 
-What is subtracted and divided by is the same to the bit at every party: sums at the same parameters are then sums of
-one model, however small a column's deviation is against what an agreement leaves open.
+Rows are whole multiples of public units, so sums and products of columns are exact. Which columns vary, and which are
+combinations of those before them, is known for sure; the latter are left out, as R does. Mean and deviation are rounded
+once, and are the same at every party.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from ...costs.base import Array
-from ...data.rows import Rows, Terms
-from ...pdmm.masks import GaussianMask
-from ..agreements import Agreements, resolution
-from ..settled import integers, majority, settled
-
-LOOKS = 3  # at a column that does not seem to vary, each in units that are some 5,000 times smaller
-AGREEMENTS = 1 + 2 * LOOKS  # that ``agreed_columns`` takes, at most: half of them on counts
-ROUGH = 100.0  # of tol: what may be open of a variance, in units of the largest
-SAME = "what the columns are standardised by, which follow from these"
+from ...data.rows import Int64, Rows
+from ...numerics.exact_algebra import independent, nearest
+from ...numerics.fixed_order import product
+from ...sums import Whole, whole
+from .before import AGREEMENTS, agreed_columns, counts, numbers  # noqa: F401
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The first columns of the rows, standardised; an intercept comes before them.
+    """Some columns of the rows, standardised; an intercept comes before them.
 
     Attributes
     ----------
     names : tuple of str
         Of the columns, without the intercept.
+    places : tuple of int
+        Where they are in a row.
     intercept : bool
         Whether there is one. Without it columns are not centred.
-    flat : ndarray of bool
-        Which of them do not vary, to the precision of the agreement.
     centre, deviation : ndarray
-        What is subtracted, about the mean, and what the rest is divided by, about the standard deviation, in the units
-        of the data.
+        What is subtracted, the mean, and what the rest is divided by, the standard deviation, in the units of the data.
+        Without an intercept 0, and the root of the mean square.
+    aliased : tuple of str
+        Columns that are left out: constants beside an intercept, and combinations of columns before them.
     """
 
     names: tuple[str, ...]
+    places: tuple[int, ...]
     intercept: bool
     centre: Array
     deviation: Array
-    flat: npt.NDArray[np.bool_]
+    aliased: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """How many parameters there are."""
@@ -60,11 +60,11 @@ class Columns:
     def matrix(self, block: Array, spare: int = 0) -> Array:
         """Of some rows, ones for the intercept and the standardised columns, ``(rows, len(self) + spare)``; the
         ``spare`` ones at the end are to be filled."""
-        matrix = np.empty((len(block), len(self) + spare))
+        matrix = np.empty((len(block), len(self) + spare), order="F")
         if self.intercept:
             matrix[:, 0] = 1.0
         x = matrix[:, int(self.intercept) : len(self)]
-        np.subtract(block[:, : len(self.names)], self.centre, out=x)
+        np.subtract(block[:, self.places], self.centre, out=x)
         x /= self.deviation
         return matrix
 
@@ -76,114 +76,102 @@ class Columns:
             T[0, 1:] = -self.centre / self.deviation
         return T
 
+    def params(self, theta: Array) -> Array:
+        """Parameters of the columns as they are."""
+        return product(self.back, theta)
 
-def agreed_columns(
-    agreements: Agreements,
-    rows: Sequence[Rows],
-    observations: int,
-    mask: GaussianMask,
-    names: tuple[str, ...],
-    unit: Array,
-    *,
-    intercept: bool,
-    also: Terms | None = None,
-) -> tuple[list[Columns], Array]:
-    """The columns, for each local party the same, and the means over all rows of what ``also`` makes of a block, which
-    should be of size 1.
+    def covariance(self, of_theta: Array) -> Array:
+        """Of the parameters of the columns as they are."""
+        T = self.back
+        half = product(product(T, of_theta), T.T)
+        return np.asarray((half + half.T) / 2)
+
+
+def own_products(rows: Rows, places: Sequence[int], units: Sequence[Fraction], weight: int | None = None) -> Whole:
+    """A party's part of the sums of products of ``(1, columns)``, the half ``((1 + d) (2 + d) / 2,)`` that is sent.
 
     Parameters
     ----------
-    rows : sequence of Rows
-        Of the local parties; their first columns are those of ``names``.
-    observations : int
-        ``N``, agreed on.
-    unit : ndarray
-        Public numbers that bring the columns to size 1.
-    also : callable, optional
-        ``(rows, k)`` numbers of a block whose means are agreed on with those of the columns.
+    places : sequence of int
+        Of the columns in a row.
+    units : sequence of Fraction
+        Of all columns of the rows.
+    weight : int, optional
+        Where the weights of the rows are, positive numbers. Products are then in units of them as well.
 
-    Returns
-    -------
-    columns : list of Columns
-        One per local party.
-    means : ndarray
-        ``(local, k)``.
+    Raises
+    ------
+    Beyond
     """
-    d, share = len(names), agreements.parties / observations
+    taken, chosen = list(places), [units[place] for place in places]
 
-    def values(block: Array) -> Array:
-        own = block[:, :d] / unit if intercept else block[:, :0]
-        return own if also is None else np.column_stack([own, also(block)])
+    def sides(block: Array) -> tuple[Int64, Int64] | tuple[Int64, Int64, Int64]:
+        z = np.empty((len(block), 1 + len(taken)), np.int64, order="F")
+        z[:, 0] = 1
+        z[:, 1:] = whole(block[:, taken], chosen)
+        if weight is None:
+            return z, z
+        return z, z, whole(block[:, [weight]], [units[weight]])[:, 0]
 
-    found = np.zeros((len(rows), values(np.empty((0, rows[0].width))).shape[1]))
-    if found.shape[1]:
-        sums = np.array([part.sums(values) for part in rows])
-        found = agreements.mean(share * sums, mask, degree=1 if also is None else 0, of="values of the columns")
-    split = d if intercept else 0
-    means = found[:, :d] if intercept else np.zeros((len(rows), d))
-    if not d:
-        return [Columns(names, intercept, np.zeros(0), np.ones(0), np.zeros(0, bool))] * len(rows), found[:, split:]
-
-    def squares(part: Rows, mean: Array) -> Array:
-        return part.sums(lambda block: (block[:, :d] / unit - mean) ** 2)
-
-    sums = np.array([squares(*own) for own in zip(rows, means, strict=True)])
-    moments = agreements.mean(share * sums, mask, degree=2, of="squares of the columns about their means")
-    centre, deviation, at = np.zeros(d), unit.copy(), np.arange(d)
-    for looks in range(1, LOOKS + 1):
-        shift, step, still = _steps(agreements, means, moments, mask, intercept=intercept)
-        centre[at] += shift * deviation[at]
-        deviation[at] *= step
-        at = at[still]
-        if not len(at) or looks == LOOKS:
-            break
-        means, moments = _looked_again(agreements, rows, share, mask, at, centre, deviation, intercept=intercept)
-    # A column that does not vary stays one of zeros, and is found by its information; it must not be divided by 0.
-    flat = np.isin(np.arange(d), at)
-    columns = Columns(names, intercept, centre, np.where(flat, unit, deviation), flat)
-    return [columns] * len(rows), found[:, split:]
+    return half(rows.grams(sides))
 
 
-def _steps(
-    agreements: Agreements, means: Array, moments: Array, mask: GaussianMask, *, intercept: bool
-) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-    """Of columns as each local party holds their means and variances, the same at all: what is to be subtracted, what
-    the rest is to be divided by, and which of them do not vary, to the precision of the agreement."""
-    d, largest = moments.shape[1], np.abs(moments).max(axis=1, keepdims=True)
-    least = np.maximum(100 * resolution(mask), ROUGH * agreements.tol * largest)
-    held = np.hstack([np.sqrt(np.maximum(moments, least)), means[:, : d * intercept]])
-    about, votes = settled(agreements, held, moments <= least, of=SAME)
-    return about[d:] if intercept else np.zeros(d), about[:d], majority(agreements, votes)
+def half(gram: Whole) -> Whole:
+    """Of a symmetric matrix what is on the diagonal and above, row by row."""
+    return np.asarray(gram[np.triu_indices(len(gram))])
 
 
-def _looked_again(
-    agreements: Agreements,
-    rows: Sequence[Rows],
-    share: float,
-    mask: GaussianMask,
-    at: npt.NDArray[np.int64],
-    centre: Array,
-    deviation: Array,
+def square(part: Whole, k: int) -> Whole:
+    """The matrix ``(k, k)`` of which ``part`` is the half."""
+    gram = np.empty((k, k), object)
+    gram[np.triu_indices(k)] = part
+    gram.T[np.triu_indices(k)] = part
+    return gram
+
+
+def columns_of(
+    gram: Whole,
+    names: Sequence[str],
+    units: Sequence[Fraction],
     *,
     intercept: bool,
-) -> tuple[Array, Array]:
-    """Means and variances, about the centres, of the columns that did not seem to vary: what was open before is 1."""
+    alias: bool = True,
+    places: Sequence[int] | None = None,
+) -> Columns:
+    """The columns, from the totals of ``own_products``: those of ``names`` come first in it, after the ones.
 
-    def terms(block: Array) -> Array:
-        z = (block[:, at] - centre[at]) / deviation[at]
-        return np.hstack([z, z**2])
+    Parameters
+    ----------
+    gram : Whole
+        ``square`` of the totals, of some rows.
+    units : sequence of Fraction
+        Of the columns.
+    alias : bool
+        Whether columns that depend on others are left out. Where a penalty tells their parameters they need not be.
+    places : sequence of int, optional
+        Of the columns in a row. Default: they come first.
+    """
+    d, first = len(names), 0 if intercept else 1
+    kept = (
+        [first + place for place in independent(gram[first : d + 1, first : d + 1])] if alias else range(first, d + 1)
+    )
+    columns = [place for place in kept if place]
+    n, centre, variance = int(gram[0, 0]), [], []
+    for j in columns:
+        unit, total, squares = units[j - 1], int(gram[0, j]), int(gram[j, j])
+        centre.append(unit * Fraction(total, n) if intercept else Fraction(0))
+        variance.append(unit**2 * Fraction(n * squares - total * total * intercept, n * n))
+    deviation = np.sqrt(nearest(variance)) if columns else np.zeros(0)
+    return Columns(
+        tuple(names[j - 1] for j in columns),
+        tuple((j - 1 if places is None else places[j - 1]) for j in columns),
+        intercept,
+        nearest(centre) if columns else np.zeros(0),
+        np.where(deviation > 0, deviation, 1.0),  # 0 only where nothing is left out
+        tuple(names[j - 1] for j in range(1, d + 1) if j not in columns),
+    )
 
-    sums = np.array([part.sums(terms) for part in rows])
-    of = "values and squares of columns that hardly vary, in smaller units"
-    means, squares = np.hsplit(agreements.mean(share * sums, mask, degree=0, of=of), 2)
-    return (means, squares - means**2) if intercept else (np.zeros_like(means), squares)
 
-
-def numbers(d: int, also: int = 0) -> int:
-    """How many real numbers of a party travel for ``d`` columns, at most."""
-    return 2 * d * LOOKS + also
-
-
-def counts(d: int) -> int:
-    """How many integers of a party travel for ``d`` columns, at most."""
-    return LOOKS * integers(2 * d, votes=d)
+def products_of(d: int) -> int:
+    """How many integers of a party travel for ``d`` columns."""
+    return (d + 1) * (d + 2) // 2
