@@ -130,7 +130,13 @@ class Agreements(ABC):
         """Public units of the columns of the rows, where some were declared for none."""
 
     def sum(
-        self, own: Sequence[Whole | Sequence[int] | None], *, of: str, counts: bool | int = False, iterate: bool = False
+        self,
+        own: Sequence[Whole | Sequence[int] | None],
+        *,
+        of: str,
+        counts: bool | int = False,
+        iterate: bool = False,
+        size: int = 0,
     ) -> Whole:
         """Sums over all parties, exact and equal at every party to the bit.
 
@@ -144,6 +150,8 @@ class Agreements(ABC):
             Whether all of them count rows; or how many do, the first ones.
         iterate : bool
             Whether they are of a step on the way to the answer.
+        size : int
+            ``k``, for a network's only local party, which sends as many numbers as the others where it objects.
 
         Raises
         ------
@@ -152,7 +160,7 @@ class Agreements(ABC):
             whether somebody objects, and nothing of who or of how many.
         """
         ring = COUNTS if counts is True else NUMBERS
-        k = next((len(integers) for integers in own if integers is not None), 0)
+        k = next((len(integers) for integers in own if integers is not None), size)
         sent = [_with_objection(integers, k, ring, self.parties) for integers in own]
         counted = k if counts is True else int(counts)
         total = self.add_up(sent, ring, counted)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput, NotConverged, Undetermined
-from ...pdmm.modular_mask import Integers
-from ..agreements import Agreements
+from ...errors import InvalidInput, Undetermined
+from ..agreements import Agreements, unless_beyond
 from ..statistic import Value
-from .comparison import ByGroup, Comparison, unbiased, within
-from .finding import numbers, p_words
-from .moments import check_varies
+from .comparison import ByGroup, Comparison
+from .finding import p_words
+from .group_moments import GroupMoments, distance_moments, own_distances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +35,8 @@ class Anova(ByGroup):
         Rows of each group.
     mean, variance : ndarray
         Of each group; variances are unbiased. NaN where a group has too few rows.
+    between, within : float
+        Sums of squares between groups and within them.
 
     Examples
     --------
@@ -48,19 +49,17 @@ class Anova(ByGroup):
     (4.428571, (2, 3), 0.746988)
     """
 
+    between: Value[float] = Value()
+    within: Value[float] = Value()
+
     title: ClassVar[str] = "One-way analysis of variance"
     derived: ClassVar[tuple[str, ...]] = ("statistic", "df", "pvalue", "eta_squared")
 
     @property
-    def _squares(self) -> tuple[float, float]:
-        """Between and within groups."""
-        return squares(np.asarray(self.n), numbers(self.mean), numbers(self.variance))
-
-    @property
     def statistic(self) -> float:
         """``F``."""
-        (between, inside), (groups, rest) = self._squares, self.df
-        return float(np.divide(between / groups, inside / rest))
+        groups, rest = self.df
+        return (self.between / groups) / (self.within / rest)
 
     @property
     def df(self) -> tuple[int, int]:
@@ -78,8 +77,7 @@ class Anova(ByGroup):
     @property
     def eta_squared(self) -> float:
         """The share of the variation that lies between groups."""
-        between, inside = self._squares
-        return between / (between + inside)
+        return self.between / (self.between + self.within)
 
     def _head(self) -> list[tuple[str, str]]:
         f = f"{self.statistic:.6g} on {self.df[0]} and {self.df[1]} degrees of freedom, p {p_words(self.pvalue)}"
@@ -103,6 +101,8 @@ class Levene(Anova):
         Rows of each group.
     mean, variance : ndarray
         Of ``|x - m|`` in each group; variances are unbiased.
+    between, within : float
+        Sums of squares of ``|x - m|`` between groups and within them.
     center : str
         ``"mean"``.
 
@@ -138,28 +138,25 @@ class AnovaAnalysis(Comparison):
     gives = Anova
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Anova:
-        try:
-            n = self._comparable(self.agreed_counts(agreements, rows))
-            moments = self.agreed_moments(agreements, rows, n)
-            self._check_varies(agreements, n, moments.variance)
-        except NotConverged:
-            return Anova(*agreements.made)
-        assert self.levels is not None
-        asked = self.column, self.by, self.levels
-        return Anova(*agreements.made, *asked, n, moments.mean[0, :, 0], unbiased(n, moments.variance[0, :, 0]))
+        moments = self.agreed_moments(agreements, rows, agreements.units(rows, self.units))
+        return Anova(*agreements.made, **self._answer(moments))
 
-    def _comparable(self, n: Integers) -> Integers:
-        if (n > 0).sum() < 2:
+    def _answer(self, moments: GroupMoments) -> dict[str, Any]:
+        """The fields of an answer; refused where there is no test."""
+        there = int((moments.n > 0).sum())
+        if there < 2:
             raise Undetermined(f"all rows of the parties have one level of {self.by!r}: there is nothing to compare.")
-        if n.sum() <= (n > 0).sum():
+        if moments.n.sum() <= there:
             raise Undetermined(
                 f"no level of {self.by!r} has two of the parties' rows: nothing is known of their spread."
             )
-        return n
-
-    def _check_varies(self, agreements: Agreements, n: Integers, variance: Array) -> None:
-        sentence = f"column {self.column!r} does not vary within the levels of {self.by!r}: no test."
-        check_varies(agreements, within(n, variance), self.frame[1], sentence)
+        if not moments.within[0]:
+            raise Undetermined(f"column {self.column!r} does not vary within the levels of {self.by!r}: no test.")
+        return {
+            "column": self.column, "by": self.by, "levels": self.levels, "n": moments.n, "mean": moments.means[:, 0],
+            "variance": moments.variances[:, 0], "between": float(moments.between[0]),
+            "within": float(moments.within[0]),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -180,52 +177,22 @@ class LeveneAnalysis(AnovaAnalysis):
         super().__post_init__()
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Levene:
-        grouped, assumed = self.grouped, f"{self.column} by {self.by}"
-        try:
-            n = self._comparable(self.agreed_counts(agreements, rows))
-            moments = self.agreed_moments(agreements, rows, n)
-            unit, centre = moments.unit[:, 0], np.nan_to_num(moments.mean[:, :, 0])
-            share = agreements.parties / np.maximum(n, 1)
-
-            def agreed(about: Array, power: int, of: str) -> Array:
-                """Means over groups of ``(|x - m| / unit - about)^power``, ``(local, G)``."""
-                sums = []
-                for part, m, a in zip(rows, centre, about, strict=True):
-
-                    def terms(x: Array, group: Integers, m: Array = m, a: Array = a) -> Array:
-                        return (np.abs(x[:, 0] - m[group]) / unit[group] - a[group])[:, None] ** power
-
-                    sums.append(share * grouped.sums(part, terms)[:, 0])
-                return agreements.mean(np.array(sums), self.mask, 0, of=of)
-
-            apart = agreed(np.zeros_like(centre), 1, f"distances from the mean of {assumed}")
-            variance = agreed(apart, 2, f"squares of distances from the mean of {assumed}, about theirs")
-            variance = np.maximum(variance, 0.0) * unit**2
-            self._check_varies(agreements, n, variance[:, :, None])
-        except NotConverged:
-            return Levene(*agreements.made)
-        assert self.levels is not None
-        mean = np.where(n > 0, apart[0] * unit, np.nan)
-        values = n, mean, unbiased(n, variance[0])
-        return Levene(*agreements.made, self.column, self.by, self.levels, *values, center=self.center)
+        units = agreements.units(rows, self.units)
+        unit, moments = self._unit(units), self.agreed_moments(agreements, rows, units)
+        own = [unless_beyond(partial(own_distances, part, self.grouping, unit, moments)) for part in rows]
+        of = f"distances from the mean of {self.column}, by {self.by}"
+        total = agreements.sum(own, of=of, size=self.grouping.groups)
+        answer = self._answer(distance_moments(moments, unit, total))
+        return Levene(*agreements.made, **answer, center=self.center)
 
     @property
     def revealed(self) -> list[str]:
-        more = [f"distances from the mean of {self.column}, and their squares about their mean, by {self.by}"]
-        return [*super().revealed, *more]
+        return [*super().revealed, f"distances from the mean of {self.column}, by {self.by}"]
 
     @property
     def stages(self) -> int:
-        return super().stages + 2
+        return 2
 
     @property
     def numbers(self) -> int:
-        return super().numbers + 2 * self.grouped.groups
-
-
-def squares(n: Integers, mean: Array, variance: Array) -> tuple[float, float]:
-    """Sums of squares between groups and within them, of unbiased variances; NaN where nothing is known."""
-    there = n > 0
-    overall = (n * np.nan_to_num(mean)).sum() / max(1, n.sum())
-    between = float((n[there] * (mean[there] - overall) ** 2).sum())
-    return between, float(np.nansum((n - 1) * variance))
+        return super().numbers + self.grouping.groups

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,15 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged
-from ...pdmm.modular_mask import Integers, check_size
-from ..agreements import Agreements
+from ...errors import InvalidInput
+from ...pdmm.modular_mask import Integers
+from ...sums import Whole
+from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis, check_rows
 from .cohort import Cohort
-from .columns import NUMBERS, column_of, frame, levels_of
-from .comparison import unbiased
-from .moments import MOMENT_COUNTS, MOMENT_STAGES, Grouped, agreed_moments, grouping, no_groups
+from .columns import NUMBERS, bounds_of, column_of, levels_of
+from .comparison import Units
+from .group_moments import ALL_ROWS, Grouping, GroupMoments, own_sums, row_counts
 from .quantiles import check_ways, most_counts, values_of
 from .search import Grid, Series, agreed_quantiles
 
@@ -92,74 +93,76 @@ class CohortAnalysis(Analysis, ABC):
         }  # fmt: skip
 
     @cached_property
-    def _grouped(self) -> Grouped:
-        places, G = self._numeric, len(self.groups)
-        group = grouping(len(self.columns) - 1, range(G), G) if self.by else no_groups
-        return Grouped(lambda block: block[:, places], group, G)
+    def _grouping(self) -> Grouping:
+        G = len(self.groups)
+        return Grouping(len(self.columns) - 1, tuple(range(G)), G) if self.by else ALL_ROWS
 
     # The program
 
     def cells(self, rows: Rows) -> Integers:
-        G, group = len(self.groups), self._grouped.group
+        G, group_of = len(self.groups), self._grouping.group_of
 
-        def of_block(block: Array) -> Array:
-            own = group(block)
+        def of_block(block: Array) -> Integers:
+            own = group_of(block)
             found = [np.bincount(own, minlength=G)]
             for k, levels in self._categories:
                 found.append(np.bincount(block[:, k].astype(np.int64) * G + own, minlength=len(levels) * G))
-            return np.concatenate(found)[None].astype(np.float64)
+            return np.concatenate(found)
 
-        return np.rint(rows.sums(of_block)).astype(np.int64)
-
-    def check(self, rows: Rows, parties: int) -> None:
-        check_size(np.array([len(rows)]), self.counting, parties)
+        return row_counts(rows, of_block)
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Cohort:
-        try:
-            return self._program(agreements, rows)
-        except NotConverged:
-            return self.gives(*agreements.made)  # type: ignore[return-value]
-
-    def _program(self, agreements: Agreements, rows: Sequence[Rows]) -> Cohort:
         d, G = len(self.described), len(self.groups)
-        of = ("rows by " + self.by if self.by else "rows") + (", and of each level" if self._categories else "")
-        total = agreements.total(np.array([self.cells(part) for part in rows]), self.counting, of=of)
-        n, level_counts = total[:G], total[G:].reshape(-1, G)
-        check_rows(n)
+        level_counts, moments = self._agreed(agreements, rows)
+        check_rows(moments.n)
         mean, sd, quartiles = np.full((d, G), np.nan), np.full((d, G), np.nan), np.full((d, G, 3), np.nan)
-        if self._numeric:
-            mean[self._numeric], sd[self._numeric] = self._moments(agreements, rows, n)
-        if self._grids:
-            for k, own in self._quartiles(agreements, rows).items():
-                quartiles[k] = own
+        mean[self._numeric], sd[self._numeric] = moments.means.T, np.sqrt(moments.variances).T
+        for k, own in self._quartiles(agreements, rows).items():
+            quartiles[k] = own
         values: dict[str, Any] = {
             "names": self.described, "types": tuple(self.schema[name].type for name in self.described), "by": self.by,
-            "groups": self.groups, "n": n, "mean": mean, "sd": sd, "quartiles": quartiles,
+            "groups": self.groups, "n": moments.n, "mean": mean, "sd": sd, "quartiles": quartiles,
             "resolution": np.array([self._grids[k].step if k in self._grids else np.nan for k in range(d)]),
             "level_of": np.array([k for k, levels in self._categories for _ in levels], dtype=np.int64),
             "level_names": tuple(level for _, levels in self._categories for level in levels),
             "level_counts": level_counts,
         }  # fmt: skip
-        return self._answer(agreements, values)
+        return self._answer(agreements, values, moments)
 
-    def _answer(self, agreements: Agreements, values: dict[str, Any]) -> Cohort:
+    def _answer(self, agreements: Agreements, values: dict[str, Any], moments: GroupMoments) -> Cohort:
         return self.gives(*agreements.made, **values)  # type: ignore[return-value]
 
-    def _moments(self, agreements: Agreements, rows: Sequence[Rows], n: Integers) -> tuple[Array, Array]:
-        """Means and deviations, ``(columns, groups)``."""
+    def _agreed(self, agreements: Agreements, rows: Sequence[Rows]) -> tuple[Integers, GroupMoments]:
+        """Counts of levels, ``(levels, groups)``, and the moments of the numbers by group: one agreement."""
+        units, G = agreements.units(rows, self.units), len(self.groups)
         columns = [self.schema[self.described[k]] for k in self._numeric]
-        centre, unit = np.array([frame(column) for column in columns]).T
-        powers = [self._grouped.powers(part) for part in rows]
-        ranged = all(column.limits is not None for column in columns)
-        of = "values" + (f" by {self.by}" if self.by else "")
-        moments = agreed_moments(agreements, self.mask, n, powers, centre, unit, of=of, ranged=ranged)
-        return moments.mean[0].T, np.sqrt(unbiased(n[:, None], moments.variance[0])).T
+        own = [unless_beyond(partial(self._own_sums, part, units)) for part in rows]
+        told = ["rows", *(["rows of each level"] * bool(self._categories)), *(["values", "squares"] * bool(columns))]
+        of, counts = ", ".join(told) + (f", by {self.by}" if self.by else ""), self._cells if columns else True
+        total = agreements.sum(own, of=of, counts=counts, size=self._cells + 2 * G * len(columns))
+        bounds = [bounds_of(column, units[k]) for k, column in zip(self._numeric, columns, strict=True)]
+        n, level_counts, sums = np.split(total, [G, self._cells])
+        moments = GroupMoments.of_totals(np.concatenate([n, sums]), [units[k] for k in self._numeric], bounds, G)
+        return level_counts.astype(np.int64).reshape(-1, G), moments
+
+    @property
+    def _cells(self) -> int:
+        """How many counts there are before the sums."""
+        return len(self.groups) * (1 + sum(len(levels) for _, levels in self._categories))
+
+    def _own_sums(self, rows: Rows, units: Units) -> Whole:
+        """A party's ``cells``, then sums and squares of the numbers by group."""
+        cells: Whole = self.cells(rows).astype(object)
+        if not self._numeric:
+            return cells
+        sums = own_sums(rows, self._grouping, self._numeric, [units[k] for k in self._numeric])
+        return np.concatenate([cells, sums[len(self.groups) :]])
 
     def _quartiles(self, agreements: Agreements, rows: Sequence[Rows]) -> dict[int, Array]:
         """By column ``(groups, 3)``: where a cell has one value, that, else its middle."""
         by, G = len(self.columns) - 1 if self.by else None, len(self.groups)
         series = [Series(grid, values_of(k, by, g), QUARTILES) for k, grid in self._grids.items() for g in range(G)]
-        agreed_quantiles(agreements, self.counting, rows, series, self.ways, "rows in intervals of columns")
+        agreed_quantiles(agreements, rows, series, self.ways, "rows in intervals of columns")
         found = [low if each.grid.whole else (low + high) / 2 for each in series for low, high in [each.ends()]]
         return dict(zip(self._grids, np.reshape(found, (-1, G, 3)), strict=True))
 
@@ -180,18 +183,16 @@ class CohortAnalysis(Analysis, ABC):
 
     @property
     def stages(self) -> int:
-        rounds = max((grid.rounds(self.ways) for grid in self._grids.values()), default=0)
-        return 1 + bool(self._numeric) * MOMENT_STAGES + rounds
+        return 1 + max((grid.rounds(self.ways) for grid in self._grids.values()), default=0)
 
     @property
     def numbers(self) -> int:
-        return 4 * len(self.groups) * len(self._numeric)
+        return self._cells + 2 * len(self.groups) * len(self._numeric) if self._numeric else 0
 
     @property
     def counts(self) -> int:
-        levels = sum(len(levels) for _, levels in self._categories)
         searched = sum(most_counts(grid, self.ways, len(QUARTILES)) for grid in self._grids.values())
-        return len(self.groups) * (1 + levels + MOMENT_COUNTS * len(self._numeric) + searched)
+        return len(self.groups) * searched + (0 if self._numeric else self._cells)
 
     @property
     def parameters(self) -> int:

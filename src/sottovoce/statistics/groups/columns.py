@@ -1,15 +1,17 @@
-"""Options that name columns, checked against a schema, and public numbers that bring their values to size 1."""
+"""Options that name columns, checked against a schema, and public numbers that say how large their values are."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from datetime import date, timedelta
+from fractions import Fraction
 from typing import Any
 
 from ...data.schema import EPOCH, Column, Schema
 from ...errors import InvalidInput
 from ...files.toml_table import nearest, shown
+from ...sums.integer_sums import WINDOW
 
 NUMBERS = ("number", "integer", "date")
 
@@ -85,6 +87,14 @@ def frame(column: Column) -> tuple[float, float]:
         return 0.0, 1.0
     low, high = column.limits
     return (low + high) / 2, (high - low) / 2
+
+
+def bounds_of(column: Column, unit: Fraction) -> tuple[Fraction, Fraction]:
+    """Between which values lie once they are rounded to a unit, as far as a range or integers reach."""
+    if column.limits is None:
+        return -WINDOW * unit, WINDOW * unit
+    low, high = map(Fraction, column.limits)
+    return low - unit, high + unit
 
 
 def written(value: float, kind: str, resolution: float | None = None) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +15,16 @@ from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
 from ...errors import Undetermined
-from ...pdmm.modular_mask import Integers, check_size
-from ..agreements import Agreements
+from ...pdmm.modular_mask import Integers
+from ...sums import Whole
+from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis
 from ..statistic import Value
-from .columns import chosen_levels, frame, level_column, levels_of, number_column
-from .finding import Finding, numbers
-from .moments import MOMENT_COUNTS, MOMENT_STAGES, Grouped, Moments, agreed_moments, grouping
+from .columns import bounds_of, chosen_levels, level_column, levels_of, number_column
+from .finding import Finding, left_out, numbers
+from .group_moments import Bounds, Grouping, GroupMoments, own_sums
+
+Units = tuple[Fraction, ...]  # of the columns of rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +71,9 @@ class ByGroup(Finding):
         values = {name: values.tolist() for name, values in spread.items()}
         return {self.by or "group": list(self.levels), "n": np.asarray(self.n).tolist(), **values}
 
+    def _notes(self) -> list[str]:
+        return left_out(f"levels of {self.by}", self.levels, np.asarray(self.n))
+
     def _picture(self, path: Any) -> Any:
         """Means of the groups that have one, with 95 % intervals of their own."""
         from scipy.special import stdtrit
@@ -101,78 +108,61 @@ class Comparison(Analysis, ABC):
         assert self.by is not None
         return PlainColumns((self.column, self.by))
 
-    @cached_property
-    def frame(self) -> tuple[float, float]:
-        """A public centre and unit of the number."""
-        return frame(self.schema[self.column])
-
     @property
-    def ranged(self) -> bool:
-        """Whether the number is known to be at most 1 in that unit."""
-        return self.schema[self.column].limits is not None
-
-    @cached_property
-    def grouped(self) -> Grouped:
-        """The number, by group."""
+    def grouping(self) -> Grouping:
+        """By the levels that are compared."""
         assert self.by is not None
         assert self.levels is not None
         known = levels_of(self.schema[self.by])
-        group = grouping(1, [known.index(level) for level in self.levels], len(known))
-        return Grouped(_first, group, len(self.levels))
+        return Grouping(1, tuple(known.index(level) for level in self.levels), len(known))
 
     def cells(self, rows: Rows) -> Integers:
-        return self.grouped.counts(rows)
+        return self.grouping.counts(rows)
 
-    def check(self, rows: Rows, parties: int) -> None:
-        check_size(np.array([len(rows)]), self.counting, parties)
-
-    def agreed_counts(self, agreements: Agreements, rows: Sequence[Rows]) -> Integers:
-        """Rows of each group; refused where one has none."""
-        own = np.array([self.grouped.counts(part) for part in rows])
-        n = agreements.total(own, self.counting, of_rows=False, of=f"rows by {self.by}" if self.by else "rows")
-        if not n.any():
+    def agreed_moments(self, agreements: Agreements, rows: Sequence[Rows], units: Units) -> GroupMoments:
+        """Of the number by group; refused where no group has rows."""
+        groups = self.grouping.groups
+        of = f"rows, values of {self._of}, and their squares" + (f", by {self.by}" if self.by else "")
+        own = [unless_beyond(partial(self._own_sums, part, units)) for part in rows]
+        total = agreements.sum(own, of=of, counts=groups, size=3 * groups)
+        moments = GroupMoments.of_totals(total, [self._unit(units)], [self._bounds(units)], groups)
+        if not moments.n.any():
             raise Undetermined("no party has any rows" + (f" of these levels of {self.by!r}." if self.by else "."))
-        return n
+        return moments
 
-    def agreed_moments(self, agreements: Agreements, rows: Sequence[Rows], n: Integers) -> Moments:
-        """Means and variances ``(local, G, 1)``."""
-        centre, unit = self.frame
-        powers = [self.grouped.powers(part) for part in rows]
-        of = f"values of {self.column}" + (f" by {self.by}" if self.by else "")
-        about = np.array([centre]), np.array([unit])
-        return agreed_moments(agreements, self.mask, n, powers, *about, of=of, ranged=self.ranged)
+    def _own_sums(self, rows: Rows, units: Units) -> Whole:
+        return own_sums(rows, self.grouping, [0], units[:1])
+
+    def _unit(self, units: Units) -> Fraction:
+        """Of the number."""
+        return units[0]
+
+    def _bounds(self, units: Units) -> Bounds:
+        """Between which the number lies."""
+        return bounds_of(self.schema[self.column], units[0])
+
+    @property
+    def _of(self) -> str:
+        """What is compared."""
+        return self.column
 
     @property
     def revealed(self) -> list[str]:
         of = f", by {self.by}" if self.by else ""
-        return [f"the number of rows{of}", f"values of {self.column}, and their squares{of}"]
+        return [f"the number of rows{of}", f"values of {self._of}, and their squares{of}"]
 
     @property
     def stages(self) -> int:
-        return 2 + MOMENT_STAGES  # counts, and a vote whether anything varies
+        return 1
 
     @property
     def numbers(self) -> int:
-        return 4 * self.grouped.groups
+        return 3 * self.grouping.groups
 
     @property
     def counts(self) -> int:
-        return (1 + MOMENT_COUNTS) * self.grouped.groups + 1
+        return 0
 
     @property
     def parameters(self) -> int:
-        return self.grouped.groups
-
-
-def unbiased(n: Integers, variance: Array) -> Array:
-    """The variance about the mean per degree of freedom; NaN of a single row."""
-    return np.where(n > 1, variance * n / np.maximum(n - 1, 1), np.nan)
-
-
-def within(n: Integers, variance: Array) -> Array:
-    """The deviation within groups, ``(local,)``, of variances ``(local, G, 1)``."""
-    return np.asarray(np.sqrt(np.nansum(variance[:, :, 0] * n, axis=1) / n.sum()))
-
-
-def _first(block: Array) -> Array:
-    return block[:, :1]
+        return self.grouping.groups

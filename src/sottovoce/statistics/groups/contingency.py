@@ -76,12 +76,14 @@ def odds_ratio_of(counts: Integers) -> float:
 
 def fisher_pvalue(counts: Integers) -> float:
     """The probability, given the margins of a table of two rows and two columns, of tables no more likely than it."""
-    from scipy.special import gammaln
-
     (a, b), (c, d) = counts.tolist()
-    row, column, total = a + b, a + c, a + b + c + d
-    k = np.arange(max(0, row + column - total), min(row, column) + 1.0)
-    log = -np.sum([gammaln(n + 1) for n in (k, row - k, column - k, total - row - column + k)], axis=0)
-    weight = np.exp(log - log.max())
-    own = weight[int(a - k[0])]
+    row, column, rest = a + b, a + c, b + d - (a + b)
+    first = max(0, -rest)
+    # From one table to the next, in which the first cell has one more. Likelihoods rise to a mode and fall.
+    k = np.arange(first, min(row, column) + 0.0)
+    ratio = (row - k) * (column - k) / ((k + 1) * (rest + k + 1))
+    mode = int((ratio > 1).sum())
+    below, above = np.cumprod(1 / ratio[:mode][::-1])[::-1], np.cumprod(ratio[mode:])
+    weight = np.concatenate([below, [1.0], above])  # of tables, where that of the mode is 1
+    own = weight[a - first]
     return float(min(1.0, weight[weight <= own * (1 + TIED)].sum() / weight.sum()))

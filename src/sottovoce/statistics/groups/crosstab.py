@@ -1,4 +1,4 @@
-"""Two categories against each other: counts, exact and without excess, and whether they depend on each other."""
+"""Two categories against each other: exact counts, and whether they depend on each other."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged
-from ...pdmm.modular_mask import Integers, check_size
+from ...errors import InvalidInput
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import CountsAnalysis, check_rows
 from ..statistic import Value
 from . import contingency
 from .columns import level_column, levels_of
-from .finding import Finding, p_words
+from .finding import Finding, left_out, p_words
+from .group_moments import row_counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,8 +163,8 @@ class Crosstab(Finding):
         return [*told, ("Cramer's V", f"{self.cramers_v:.4f}")]
 
     def _notes(self) -> list[str]:
-        empty = self.counts.size - contingency.without_empty(self.counts).size
-        return ["Rows and columns without counts are left out of the tests."] if empty else []
+        rows = left_out(f"levels of {self.row}", self.row_levels, self.counts.sum(axis=1))
+        return rows + left_out(f"levels of {self.column}", self.column_levels, self.counts.sum(axis=0))
 
     def _picture(self, path: str | Path | None) -> Figure:
         from .pictures import plot_shares
@@ -205,23 +206,17 @@ class CrosstabAnalysis(CountsAnalysis):
     def cells(self, rows: Rows) -> Integers:
         R, C = self._shape
 
-        def of_block(block: Array) -> Array:
+        def of_block(block: Array) -> Integers:
             place = block[:, 0].astype(np.int64) * C + block[:, 1].astype(np.int64)
-            return np.bincount(place, minlength=R * C)[None].astype(np.float64)
+            return np.bincount(place, minlength=R * C)
 
-        return np.rint(rows.sums(of_block)).astype(np.int64)
-
-    def check(self, rows: Rows, parties: int) -> None:
-        check_size(np.array([len(rows)]), self.counting, parties)
+        return row_counts(rows, of_block)
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Crosstab:
-        of = f"rows by {self.columns[0]} and {self.columns[1]}"
-        try:
-            total = agreements.total(np.array([self.cells(part) for part in rows]), self.counting, of=of)
-        except NotConverged:
-            return Crosstab(*agreements.made)
-        check_rows(total)
         (row, column), (row_levels, column_levels) = self.columns, self._levels
+        own = [self.cells(part).tolist() for part in rows]
+        total = agreements.sum(own, of=f"rows by {row} and {column}", counts=True).astype(np.int64)
+        check_rows(total)
         return Crosstab(*agreements.made, row, column, row_levels, column_levels, total.reshape(self._shape))
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...costs.base import Array
+from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
 from ..statistic import Statistic, plain
 
@@ -60,6 +61,12 @@ class Finding(Statistic):
             self._notes(),
         ]
         return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def left_out(what: str, names: Sequence[str], counts: Integers) -> list[str]:
+    """A note on what has no rows, and so no part in tests."""
+    empty = [name for name, count in zip(names, counts.tolist(), strict=True) if not count]
+    return [f"Left out of tests, without rows: {what} {', '.join(empty)}."] if empty else []
 
 
 def cell(entry: Any) -> str:

@@ -13,14 +13,14 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged, is_number
-from ...pdmm.modular_mask import Integers, check_size
+from ...errors import InvalidInput, is_number
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import Analysis, check_rows
 from ..statistic import Value
 from .columns import day, level_column, levels_of, ranged_column
 from .finding import Finding, numbers
-from .search import Grid, Series, agreed_quantiles, counts_in, divided
+from .search import Grid, Series, agreed_quantiles, divided, own_counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -168,24 +168,13 @@ class QuantilesAnalysis(Analysis):
 
     def cells(self, rows: Rows) -> Integers:
         """Those of the first round: others depend on what was agreed before."""
-        edges = divided((0, self.grid.cells), self.ways)
-
-        def of_block(block: Array) -> Array:
-            found = [counts_in(each, each.values(block), edges) for each in self._series()]
-            return np.concatenate(found)[None].astype(np.float64)
-
-        return np.rint(rows.sums(of_block)).astype(np.int64)
-
-    def check(self, rows: Rows, parties: int) -> None:
-        check_size(np.array([len(rows)]), self.counting, parties)
+        series, edges = self._series(), divided((0, self.grid.cells), self.ways)
+        return own_counts(rows, series, [[edges]] * len(series))
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Quantiles:
         series = self._series()
         of = f"rows in intervals of {self.column}" + (f", by {self.by}" if self.by else "")
-        try:
-            agreed_quantiles(agreements, self.counting, rows, series, self.ways, of)
-        except NotConverged:
-            return Quantiles(*agreements.made)
+        agreed_quantiles(agreements, rows, series, self.ways, of)
         n = np.array([each.n for each in series])
         check_rows(n)
         low, high = (np.array(ends) for ends in zip(*(each.ends() for each in series), strict=True))

@@ -18,8 +18,9 @@ from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.schema import Column
 from ...errors import InvalidInput, is_number
-from ...pdmm.modular_mask import Integers, ModularMask
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
+from .group_moments import row_counts
 
 Bracket = tuple[int, int]  # cells of a grid, from the first and up to the second
 MOST = 2.0**40  # cells of a grid
@@ -119,23 +120,15 @@ def divided(bracket: Bracket, ways: int) -> Integers:
 
 
 def agreed_quantiles(
-    agreements: Agreements, mask: ModularMask, rows: Sequence[Rows], series: Sequence[Series], ways: int, of: str
+    agreements: Agreements, rows: Sequence[Rows], series: Sequence[Series], ways: int, of: str
 ) -> None:
     """Search for the quantiles of all series side by side, in as many agreements as the longest takes."""
     before = len(agreements.shown)
     while any(brackets := [each.open() for each in series]):
         edges = [[divided(bracket, ways) for bracket in own] for own in brackets]
 
-        def of_block(block: Array, edges: list[list[Integers]] = edges) -> Array:
-            found = [
-                counts_in(each, each.values(block), cells)
-                for each, own in zip(series, edges, strict=True)
-                for cells in own
-            ]
-            return np.concatenate(found)[None].astype(np.float64)
-
-        own = np.rint([part.sums(of_block) for part in rows]).astype(np.int64)
-        total = agreements.total(own, mask, of_rows=False, of=of, iterate=True)
+        own = [own_counts(part, series, edges).tolist() for part in rows]
+        total = agreements.sum(own, of=of, counts=True, iterate=True).astype(np.int64)
         for each, asked, cells in zip(series, brackets, edges, strict=True):
             width = sum(len(parts) - 1 for parts in cells)
             if asked:
@@ -143,6 +136,18 @@ def agreed_quantiles(
             total = total[width:]
     if len(agreements.shown) > before:  # all but the last were steps on the way
         agreements.shown[-1] = replace(agreements.shown[-1], iterate=False)
+
+
+def own_counts(rows: Rows, series: Sequence[Series], edges: Sequence[Sequence[Integers]]) -> Integers:
+    """A party's values in each part of the brackets of all series."""
+
+    def of_block(block: Array) -> Integers:
+        found = [
+            counts_in(each, each.values(block), cells) for each, own in zip(series, edges, strict=True) for cells in own
+        ]
+        return np.concatenate(found)
+
+    return row_counts(rows, of_block)
 
 
 def counts_in(series: Series, x: Array, edges: Integers) -> Integers:

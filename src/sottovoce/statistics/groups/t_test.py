@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from ...costs.base import Array
-from ...data.rows import Rows
+from ...data.rows import Int64, Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged, Undetermined, is_number
+from ...errors import InvalidInput, Undetermined, is_number
+from ...pdmm.modular_mask import Integers
+from ...sums import Whole, whole
 from ..agreements import Agreements
 from ..statistic import Value, check_alpha
-from .columns import frame, level_column, levels_of, number_column
-from .comparison import ByGroup, Comparison, unbiased, within
+from .columns import bounds_of, level_column, levels_of, number_column
+from .comparison import ByGroup, Comparison, Units
 from .finding import numbers, p_words
-from .moments import Grouped, check_varies, no_groups
+from .group_moments import ALL_ROWS, Bounds, Grouping
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +45,10 @@ class TTest(ByGroup):
         Whether groups are taken to have one variance (Student), or one each (Welch).
     mu : float
         What the difference, or the mean of one group, is compared with.
+    difference : float
+        Mean of the first group less that of the second; of one group the mean itself.
+    statistic : float
+        The difference less ``mu``, in units of its error.
 
     Examples
     --------
@@ -55,33 +62,21 @@ class TTest(ByGroup):
 
     equal_var: Value[bool] = Value()
     mu: Value[float] = Value()
+    difference: Value[float] = Value()
+    statistic: Value[float] = Value()
 
     title: ClassVar[str] = "t-test"
-    derived: ClassVar[tuple[str, ...]] = ("difference", "std_error", "statistic", "df", "pvalue", "interval")
-
-    @property
-    def difference(self) -> float:
-        """Mean of the first group less that of the second; of one group the mean itself."""
-        mean = numbers(self.mean)
-        return float(mean[0] - mean[1]) if len(mean) == 2 else float(mean[0])
+    derived: ClassVar[tuple[str, ...]] = ("std_error", "df", "pvalue", "interval")
 
     @property
     def std_error(self) -> float:
         """Of the difference."""
-        return float(np.sqrt(self._errors.sum()))
+        return math.sqrt(self._errors.sum())
 
     @property
     def _errors(self) -> Array:
         """Squared standard errors of the means."""
-        n, variance = np.asarray(self.n), numbers(self.variance)
-        if self.equal_var and len(n) == 2:
-            variance = np.full(2, np.nansum((n - 1) * variance) / (n.sum() - 2))
-        return np.asarray(variance / n)
-
-    @property
-    def statistic(self) -> float:
-        """The difference less ``mu``, in units of its error."""
-        return (self.difference - self.mu) / self.std_error
+        return squared_errors(np.asarray(self.n), numbers(self.variance), self.equal_var)
 
     @property
     def df(self) -> float:
@@ -169,43 +164,66 @@ class TTestAnalysis(Comparison):
     def selection(self) -> PlainColumns:
         return PlainColumns((self.column, *filter(None, [self.by, self.paired])))
 
-    @cached_property
-    def frame(self) -> tuple[float, float]:
-        own = frame(self.schema[self.column])
-        if self.paired is None:
-            return own
-        other = frame(self.schema[self.paired])
-        return own[0] - other[0], own[1] + other[1]
+    @property
+    def grouping(self) -> Grouping:
+        return ALL_ROWS if self.by is None else super().grouping
 
     @property
-    def ranged(self) -> bool:
-        return super().ranged and (self.paired is None or self.schema[self.paired].limits is not None)
+    def _of(self) -> str:
+        return self.column if self.paired is None else f"{self.column} - {self.paired}"
 
-    @cached_property
-    def grouped(self) -> Grouped:
-        if self.by is not None:
-            return super().grouped
-        return Grouped(_first if self.paired is None else _difference, no_groups, 1)
+    def _own_sums(self, rows: Rows, units: Units) -> Whole:
+        if self.paired is None:
+            return super()._own_sums(rows, units)
+        return own_sums_of_pairs(rows, units)
+
+    def _unit(self, units: Units) -> Fraction:
+        return units[0] if self.paired is None else common_unit(units[0], units[1])
+
+    def _bounds(self, units: Units) -> Bounds:
+        low, high = super()._bounds(units)
+        if self.paired is None:
+            return low, high
+        lowest, highest = bounds_of(self.schema[self.paired], units[1])
+        return low - highest, high - lowest
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> TTest:
-        try:
-            n = self.agreed_counts(agreements, rows)
-            names = self.levels or (self.column + (f" - {self.paired}" if self.paired else ""),)
-            for level, count in zip(names, n.tolist(), strict=True):
-                if count < 2:
-                    raise Undetermined(f"{level!r} has {count} of the parties' rows; a t-test needs two of each group.")
-            moments = self.agreed_moments(agreements, rows, n)
-            spread, unit = within(n, moments.variance), self.frame[1]
-            check_varies(agreements, spread, unit, f"column {self.column!r} does not vary within groups: no t-test.")
-        except NotConverged:
-            return TTest(*agreements.made)
-        found = moments.mean[0, :, 0], unbiased(n, moments.variance[0, :, 0])
-        return TTest(*agreements.made, self.column, self.by, names, n, *found, self.equal_var, self.mu)
+        moments = self.agreed_moments(agreements, rows, agreements.units(rows, self.units))
+        names, n, exact = self.levels or (self._of,), moments.n, moments.mean[:, 0]
+        for level, count in zip(names, n.tolist(), strict=True):
+            if count < 2:
+                raise Undetermined(f"{level!r} has {count} of the parties' rows; a t-test needs two of each group.")
+        if not moments.within[0]:
+            raise Undetermined(f"column {self.column!r} does not vary within groups: no t-test.")
+        mean, variance = moments.means[:, 0], moments.variances[:, 0]
+        difference = exact[0] - exact[1] if len(n) == 2 else exact[0]
+        error = math.sqrt(squared_errors(n, variance, self.equal_var).sum())
+        statistic = float(difference - Fraction(self.mu)) / error
+        values = n, mean, variance, self.equal_var, self.mu, float(difference), statistic
+        return TTest(*agreements.made, self.column, self.by, names, *values)
 
 
-def _first(block: Array) -> Array:
-    return block[:, :1]
+def squared_errors(n: Integers, variance: Array, equal_var: bool) -> Array:
+    """Squared standard errors of means."""
+    if equal_var and len(n) == 2:
+        variance = np.full(2, ((n - 1) * variance).sum() / (n.sum() - 2))
+    return np.asarray(variance / n)
 
 
-def _difference(block: Array) -> Array:
-    return block[:, :1] - block[:, 1:2]
+def common_unit(one: Fraction, other: Fraction) -> Fraction:
+    """The largest of which both are whole multiples."""
+    above = math.gcd(one.numerator * other.denominator, other.numerator * one.denominator)
+    return Fraction(above, one.denominator * other.denominator)
+
+
+def own_sums_of_pairs(rows: Rows, units: Units) -> Whole:
+    """A party's ``n``, ``S`` and ``Q`` of the differences of two columns, from the products of both: units may be so
+    far apart that a difference does not fit into 64 bits."""
+
+    def sides(block: Array) -> tuple[Int64, Int64]:
+        z = np.column_stack([np.ones(len(block), np.int64), whole(block, units)])
+        return z, z
+
+    gram, unit = rows.grams(sides), common_unit(units[0], units[1])
+    signs = np.array([0, int(units[0] / unit), -int(units[1] / unit)], object)
+    return np.array([gram[0, 0], gram[0] @ signs, signs @ gram @ signs], object)

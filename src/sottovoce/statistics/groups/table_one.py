@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,14 +14,15 @@ import numpy as np
 
 from ...costs.base import Array
 from ...errors import InvalidInput
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..statistic import Value
 from . import contingency
-from .anova import squares
 from .cohort import Cohort
 from .cohort_program import CohortAnalysis
 from .columns import NUMBERS, level_column, ranged_column, written
-from .finding import numbers, p_words
+from .finding import left_out, numbers, p_words
+from .group_moments import GroupMoments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,6 +62,10 @@ class TableOne(Cohort):
         ``(level_names, groups)``.
     nonnormal : tuple of str
         Numbers that are told by median and quartiles.
+    pvalue : ndarray
+        Of a test that groups do not differ, for each column; NaN where there is none.
+    smd : ndarray
+        The standardised mean difference of each column, averaged over pairs of groups that have rows.
 
     Examples
     --------
@@ -79,48 +86,10 @@ class TableOne(Cohort):
     """
 
     nonnormal: Value[tuple[str, ...]] = Value()
+    pvalue: Value[Array] = Value()
+    smd: Value[Array] = Value()
 
     title: ClassVar[str] = "Table 1"
-    derived: ClassVar[tuple[str, ...]] = ("pvalue", "smd")
-
-    @property
-    def pvalue(self) -> Array:
-        """Of a test that groups do not differ, for each column; NaN where there is none."""
-        return np.array([self._p(name, kind) for name, kind in zip(self.names, self.types, strict=True)])
-
-    @property
-    def smd(self) -> Array:
-        """The standardised mean difference of each column, averaged over pairs of groups that have rows."""
-        return np.array([self._smd(name, kind) for name, kind in zip(self.names, self.types, strict=True)])
-
-    def _p(self, name: str, kind: str) -> float:
-        if kind not in NUMBERS:
-            counts = self.counts(name)
-            df = contingency.degrees_of_freedom(counts)
-            yates = contingency.without_empty(counts).shape == (2, 2)
-            return contingency.chi2_pvalue(contingency.chi2_of(counts, yates), df)
-        if name in tuple(self.nonnormal):
-            return float("nan")
-        from scipy.special import fdtrc
-
-        n = np.asarray(self.n)
-        mean, sd, _ = self._numbers(name)
-        between, within = squares(n, mean, sd**2)
-        there = int((n > 0).sum())
-        groups, rest = there - 1, int(n.sum()) - there
-        if groups < 1 or rest < 1 or within <= 0:
-            return float("nan")
-        return float(fdtrc(groups, rest, between / groups / (within / rest)))
-
-    def _smd(self, name: str, kind: str) -> float:
-        pairs = list(combinations(np.flatnonzero(np.asarray(self.n) > 0), 2))
-        if kind in NUMBERS:
-            mean, sd, _ = self._numbers(name)
-            found = [_of_means(mean[[a, b]], sd[[a, b]]) for a, b in pairs]
-        else:
-            counts = self.counts(name)
-            found = [_of_shares(counts[:, a] / counts[:, a].sum(), counts[:, b] / counts[:, b].sum()) for a, b in pairs]
-        return float(np.mean(found)) if found else float("nan")
 
     def _facts(self) -> str:
         return f"by {self.by}, {self.observations} observations of {self.parties} parties"
@@ -128,7 +97,7 @@ class TableOne(Cohort):
     def _columns(self) -> dict[str, list[Any]]:
         """The usual layout: texts."""
         rows = [["n", "", *(str(n) for n in np.asarray(self.n).tolist()), "", ""]]
-        for name, kind, p, smd in zip(self.names, self.types, self.pvalue, self.smd, strict=True):
+        for name, kind, p, smd in zip(self.names, self.types, numbers(self.pvalue), numbers(self.smd), strict=True):
             told = ["" if np.isnan(p) else p_words(float(p)), "" if np.isnan(smd) else f"{smd:.3f}"]
             if kind in NUMBERS:
                 how = "median [quartiles]" if name in tuple(self.nonnormal) else "mean (sd)"
@@ -156,12 +125,16 @@ class TableOne(Cohort):
         sizes = np.asarray(self.n).tolist()
         return [f"{c} ({100 * c / n:.1f} %)" if n else "0" for c, n in zip(counts, sizes, strict=True)]
 
+    def _notes(self) -> list[str]:
+        return left_out(f"levels of {self.by}", self.groups, np.asarray(self.n))
+
     def _picture(self, path: str | Path | None) -> Figure:
         from ..pictures import plot_rows
 
-        there = ~np.isnan(self.smd)
+        smd = numbers(self.smd)
+        there = ~np.isnan(smd)
         names = [name for name, own in zip(self.names, there, strict=True) if own]
-        return plot_rows(path, names, self.smd[there], None, self._facts(), "standardised mean difference")
+        return plot_rows(path, names, smd[there], None, self._facts(), "standardised mean difference")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -186,20 +159,57 @@ class TableOneAnalysis(CohortAnalysis):
     def quartered(self) -> tuple[str, ...]:
         return self.nonnormal
 
-    def _answer(self, agreements: Agreements, values: dict[str, Any]) -> Cohort:
-        return super()._answer(agreements, {**values, "nonnormal": self.nonnormal})
+    def _answer(self, agreements: Agreements, values: dict[str, Any], moments: GroupMoments) -> Cohort:
+        pvalue, smd = np.full((2, len(self.described)), np.nan)
+        for j, k in enumerate(self._numeric):
+            smd[k] = averaged(moments.n, partial(_of_means, moments, j))
+            if self.described[k] not in self.nonnormal:
+                pvalue[k] = _f_pvalue(moments, j)
+        for k, _ in self._categories:
+            counts = values["level_counts"][values["level_of"] == k]
+            smd[k] = averaged(moments.n, partial(_of_shares, counts))
+            pvalue[k] = _chi2_pvalue(counts)
+        return super()._answer(
+            agreements, {**values, "nonnormal": self.nonnormal, "pvalue": pvalue, "smd": smd}, moments
+        )
 
 
-def _of_means(mean: Array, sd: Array) -> float:
-    """``|m1 - m2| / sqrt((s1^2 + s2^2) / 2)``."""
-    spread = float(np.sqrt((sd**2).mean()))
-    return float("nan") if not spread > 0 else float(abs(mean[0] - mean[1])) / spread
+def averaged(n: Integers, apart: Callable[[int, int], float]) -> float:
+    """Over pairs of groups that have rows; NaN where there are fewer than two."""
+    found = [apart(a, b) for a, b in combinations(np.flatnonzero(n > 0).tolist(), 2)]
+    return float(np.mean(found)) if found else math.nan
 
 
-def _of_shares(first: Array, second: Array) -> float:
+def _f_pvalue(moments: GroupMoments, j: int) -> float:
+    """Of the analysis of variance of one number; NaN where it does not vary within groups."""
+    from scipy.special import fdtrc
+
+    there, within = int((moments.n > 0).sum()), moments.within[j]
+    groups, rest = there - 1, int(moments.n.sum()) - there
+    if groups < 1 or not within:
+        return math.nan
+    return float(fdtrc(groups, rest, float(moments.between[j] / groups / (within / rest))))
+
+
+def _chi2_pvalue(counts: Integers) -> float:
+    """Of Pearson's test, corrected by Yates where two levels and two groups have rows."""
+    yates = contingency.without_empty(counts).shape == (2, 2)
+    return contingency.chi2_pvalue(contingency.chi2_of(counts, yates), contingency.degrees_of_freedom(counts))
+
+
+def _of_means(moments: GroupMoments, j: int, a: int, b: int) -> float:
+    """``|m1 - m2| / sqrt((s1^2 + s2^2) / 2)`` of one number."""
+    n, scatter = moments.n.tolist(), moments.scatter[:, j]
+    if n[a] < 2 or n[b] < 2 or not scatter[a] + scatter[b]:
+        return math.nan
+    squared = (moments.mean[a, j] - moments.mean[b, j]) ** 2 / ((scatter[a] / (n[a] - 1) + scatter[b] / (n[b] - 1)) / 2)
+    return math.sqrt(squared)
+
+
+def _of_shares(counts: Integers, a: int, b: int) -> float:
     """The Mahalanobis distance of the shares of levels but the first (D. Yang and J. E. Dalton, A unified approach to
     measuring the effect size between two groups, SAS Global Forum 2012, paper 335)."""
-    p, q = first[1:], second[1:]
+    p, q = counts[1:, a] / counts[:, a].sum(), counts[1:, b] / counts[:, b].sum()
     covariance = (np.diag(p) - np.outer(p, p) + np.diag(q) - np.outer(q, q)) / 2
     squared = float((p - q) @ np.linalg.pinv(covariance, hermitian=True) @ (p - q))
     return float("nan") if not covariance.any() and (p != q).any() else float(np.sqrt(max(0.0, squared)))
