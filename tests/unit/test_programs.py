@@ -1,294 +1,100 @@
-"""Statistics as one party of a network runs them, against the simulator; and one party's tables, read alone."""
+"""Statistics as one party of a network runs them, beside the others; parts of a ModularMask; one party's tables."""
 
 from __future__ import annotations
 
 import json
-import re
 import threading
-import warnings
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import sottovoce as sv
 from sottovoce.data.cost_table import read_cost, read_party_cost
 from sottovoce.data.party_rows import read_own_rows
-from sottovoce.errors import BadlyHidden, InvalidFile, InvalidInput, NotConverged, Unsupported
+from sottovoce.data.rows import Rows
+from sottovoce.errors import InvalidFile, InvalidInput, NotConverged
 from sottovoce.files.toml_table import TomlFile
 from sottovoce.pdmm.modular_mask import decode, limb_width, masked_limbs, split
-from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.at_one_party import Spec, checked_rows, run
-
-N = 5
-TOL = 1e-14  # of both drivers; the simulator leaves 3 TOL times the largest contribution open, and 12 grids
-SMALL = 1e-4  # a variance with grids of 2^-55: it hides nothing, and costs no digits
+from sottovoce.statistics.agreements import Agreements, Objected, PooledAgreements, SimulatedAgreements, Simulation
+from sottovoce.sums import Ring, Whole
 
 
 class Meeting:
-    """Where the parties of a toy network meet: an average that waits for everybody, and a pad for every edge."""
+    """Where the parties of a toy network meet: a sum that waits for everybody, and units that all rows need."""
 
-    def __init__(self, network: sv.Network, status: sv.Status = sv.Status.CONVERGED) -> None:
-        self.network, self.status = network, status
-        self.rows: list[np.ndarray] = [np.empty(0)] * network.n
-        self.barrier = threading.Barrier(network.n, timeout=5)
+    def __init__(self, parties: int) -> None:
+        self.brought: list[object] = [None] * parties
+        self.barrier = threading.Barrier(parties, timeout=10)
 
-    def mean(self, i: int, row: np.ndarray) -> np.ndarray:
-        self.rows[i] = row
+    def of_all(self, i: int, own: object) -> list[object]:
+        self.brought[i] = own
         self.barrier.wait()
-        mean = np.mean(self.rows, axis=0)
-        self.barrier.wait()  # nobody writes the next row before everybody has read this one
-        return mean
-
-    def pads(self, i: int, stage: int, d: int, mask: sv.ModularMask) -> list[tuple[int, np.ndarray]]:
-        edges = [(a, b) for a, b in self.network.edges.tolist() if i in (a, b)]
-        return [(1 if i == a else -1, mask.draw((d,), seed=100 * stage + 10 * a + b)) for a, b in edges]
+        brought = list(self.brought)
+        self.barrier.wait()  # nobody brings the next before everybody has read this
+        return brought
 
 
 class OneParty(Agreements):
-    """A driver with one local party: exact averages instead of PDMM."""
+    """A driver with one local party: integers are added up in the open."""
 
     def __init__(self, meeting: Meeting, i: int) -> None:
-        super().__init__(meeting.network.n, [f"clinic {i}"], TOL)
+        super().__init__(len(meeting.brought), [f"clinic {i}"], 0.0)
         self.meeting, self.i = meeting, i
 
+    def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
+        return PooledAgreements(self.parties).units([part for (part,) in self.meeting.of_all(self.i, rows)], declared)
+
+    def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
+        assert len(own) == 1
+        total = sum(self.meeting.of_all(self.i, own[0]))
+        return ring.integers(ring.words(total))
+
     def agree(self, contributions, mask):
-        assert contributions.shape[0] == 1
-        row = contributions[0]
-        if isinstance(mask, sv.ModularMask):
-            pads = self.meeting.pads(self.i, len(self.runs), len(row), mask)
-            limbs = masked_limbs(row.astype(np.int64), pads, mask, self.parties)
-            x = decode(self.meeting.mean(self.i, limbs), mask, self.parties) / self.parties
-        else:
-            x = self.meeting.mean(self.i, row)
-        return sv.Result(
-            x=x[None], z=None, status=self.meeting.status, iterations=1, activations=1, messages=0, residual=0.0,
-            history={}, wall_time=0.0, c=1.0, theta=1.0, seed=None,
-        )  # fmt: skip
+        raise AssertionError("an approximate agreement")
 
 
-def in_lockstep(spec, shards, status=sv.Status.CONVERGED):
-    """Every party in its own thread, with its own rows and nothing else; a future for each."""
-    meeting = Meeting(sv.Network.ring(len(shards)), status)
-    with ThreadPoolExecutor(len(shards)) as threads:
-        return [threads.submit(run, spec, OneParty(meeting, i), shard) for i, shard in enumerate(shards)]
+# Sums of several parties
 
 
-def answers(spec, shards, status=sv.Status.CONVERGED):
-    return [future.result() for future in in_lockstep(spec, shards, status)]
+def test_a_party_that_objects_ends_all_alike_and_names_nobody():
+    """Its total is uniform on the ring, whoever it is, and whatever the others bring."""
+    agreements = SimulatedAgreements(Simulation(sv.Network.ring(4)))
+    own = [[1, 2], [3, 4], None, [5, 6]]
+    with pytest.raises(Objected, match="the rows of some party") as told:
+        agreements.sum(own, of="values")
+    assert "2" not in str(told.value)
+    assert agreements.shown == []
+    assert agreements.sum([[1, 2]] * 4, of="values").tolist() == [4, 8]
 
 
-@pytest.fixture
-def rows():
-    rng = np.random.default_rng(3)
-    return [rng.normal(size=(3 * i, 3)) * [1.0, 2.0, 0.5] + [0.0, 1.0, -0.5] for i in range(N)]  # party 0 has none
+def test_a_sum_that_could_wrap_around_is_an_objection():
+    agreements = SimulatedAgreements(Simulation(sv.Network.ring(4)))
+    largest = (2**255 - 1) // 4
+    assert agreements.sum([[largest]] * 4, of="values").tolist() == [4 * largest]
+    with pytest.raises(Objected):
+        agreements.sum([[largest], [largest + 1], [0], [0]], of="values")
 
 
-def simulated(spec, rows):
-    """With frames, whose columns have the names of the question."""
-    network, frames = sv.Network.ring(N), [pd.DataFrame(part, columns=spec.columns) for part in rows]
-    if spec.type == "histogram":
-        return sv.private_histogram(network, [frame[spec.columns[0]] for frame in frames], bins=spec.bins)
-    options = {"scale": spec.scale, "mask": sv.GaussianMask(spec.variance), "tol": TOL, "seed": 1}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BadlyHidden)
-        if spec.type == "mean":
-            return sv.private_mean(network, frames, **options)
-        if spec.type == "variance":
-            return sv.private_variance(network, frames, ddof=spec.ddof, **options)
-        if spec.type == "covariance":
-            return sv.private_covariance(network, frames, ddof=spec.ddof, **options)
-        options |= {"ridge": spec.ridge, "intercept": spec.intercept, "target": spec.columns[-1]}
-        return sv.private_least_squares(network, frames, **options)
-
-
-ABC = ("a", "b", "c")
-SPECS = [
-    Spec("mean", ABC, variance=SMALL),
-    Spec("mean", ABC, scale=[1.0, 2.0, 0.5], variance=SMALL),
-    Spec("variance", ABC, ddof=0, variance=SMALL),
-    Spec("covariance", ABC, variance=SMALL),
-    Spec("histogram", ("a",), bins=[-1.0, 0.0, 1.0]),
-    Spec("least_squares", ABC, variance=SMALL),
-    Spec("least_squares", ABC, ridge=0.5, scale=2.0, variance=SMALL),
-    Spec("least_squares", ABC, intercept=False, variance=SMALL),
-]
-
-
-# One program, two drivers
-
-
-@pytest.mark.filterwarnings("ignore::sottovoce.errors.BadlyHidden")
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.type)
-def test_parties_that_hold_only_their_own_rows_come_to_the_simulators_answer(spec, rows):
-    shards = [part[:, : len(spec.columns)] for part in rows]
-    expected = simulated(spec, shards)
-    assert expected.status is sv.Status.CONVERGED
-    for result in answers(spec, shards):
-        assert type(result) is type(expected)
-        assert (result.status, result.parties, result.problems) == (sv.Status.CONVERGED, N, ())
-        assert result.masks == expected.masks
-        assert len(result.runs) == len(expected.runs)
-        one, two = result.to_dict(), expected.to_dict()
-        assert one.keys() == two.keys()
-        for name, value in two.items():
-            if isinstance(value, str | int) or name in ("names", "terms", "counts"):
-                assert one[name] == value
-            else:
-                # 3 TOL times contributions up to 13, and a condition number of 1.4, leave 6e-13 open.
-                np.testing.assert_allclose(one[name], value, rtol=1e-12, atol=1e-12, err_msg=name)
-
-
-def test_a_party_without_the_others_contributions_cannot_audit(rows):
-    result = answers(Spec("least_squares", ABC), rows)[2]
-    assert result.summary().startswith("Least squares for c: 30 observations of 5 parties")
-    assert json.loads(json.dumps(result.to_dict()))["names"] == ["a", "b"]
-    with pytest.raises(Unsupported, match=r"holds no contributions but its own.* use privacy\.audit"):
-        result.audit()
-
-
-def test_one_column_is_a_list_of_one(rows):
-    result = answers(Spec("variance", ("a",)), [part[:, :1] for part in rows])[0]
-    assert np.shape(result.mean) == np.shape(result.variance) == (1,)
-
-
-def test_an_agreement_that_did_not_converge(rows):
-    for result in answers(Spec("variance", ABC), rows, sv.Status.MAX_ITER):
-        assert result.to_dict() == {"status": "max_iter"}
-        with pytest.raises(NotConverged, match="variance is not known: run 1 ended as max_iter"):
-            _ = result.variance
-
-
-def test_what_everybody_learns_everybody_refuses(rows):
-    """Nobody is left waiting for a party that gave up."""
-    for spec, shards, sentence in (
-        (Spec("mean", ABC), [part[:0] for part in rows], "no party has any rows"),
-        (Spec("variance", ABC, ddof=30), rows, "ddof=30 needs more than 30 observations"),
-        (Spec("least_squares", ABC), [part[:, [0, 0, 2]] for part in rows], "columns 'a', 'b' are linearly dependent"),
-        (Spec("least_squares", ABC), [part[:2] if i == 1 else part[:0] for i, part in enumerate(rows)], "2 observat"),
-    ):
-        for future in in_lockstep(spec, shards):
-            with pytest.raises(InvalidInput, match=sentence):
-                future.result()
-
-
-def test_the_warning_names_the_party_as_the_network_does(rows):
-    rows[3] = 1e4 * rows[3]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", BadlyHidden)
-        answers(Spec("mean", ABC), rows)
-    # The rows of the others are small enough.
-    assert {str(warning.message).split(":")[0] for warning in caught} == {"party clinic 3"}
-    # A party's log holds nothing of its data: the numbers are the mask's.
-    assert {number for warning in caught for number in re.findall(r"\d\S*", str(warning.message))} <= {
-        *("3:", "1e+04:", "100", "1")
-    }
-
-
-@pytest.mark.parametrize(
-    ("shard", "sentence"),
-    [
-        (np.zeros(3), r"the rows must be \(n_i, 3\), a number per column; got \(3,\)"),
-        (np.zeros((2, 2)), r"the rows must be \(n_i, 3\), a number per column; got \(2, 2\)"),
-        ([[1.0, 2.0, np.nan]], "the rows have NaN or inf"),
-        ([["1", "2", "3"]], "the rows must hold real numbers"),
-    ],
-)
-def test_own_rows_that_do_not_fit(shard, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        run(Spec("mean", ABC), OneParty(Meeting(sv.Network.ring(3)), 0), shard)
-
-
-# What is agreed on beforehand
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"type": "median"}, "type must be one of mean, variance, covariance, histogram, least_squares; got 'median'"),
-        ({"columns": "age"}, "columns must be one or more different names; got 'age'"),
-        ({"columns": ()}, "columns must be one or more different names"),
-        ({"columns": ("a", "a")}, "columns must be one or more different names"),
-        ({"columns": (["a"],)}, "columns must be one or more different names"),
-        ({"scale": [1.0, 2.0]}, "scale must be a positive number, or 3 of them"),
-        ({"scale": -1.0}, "scale must be a positive number"),
-        ({"variance": 0.0}, "variance must be a positive number"),
-        ({"ddof": 1.5, "type": "variance"}, "ddof must be an integer >= 0"),
-        ({"ddof": 2}, "ddof has no meaning for type 'mean'; got 2. Leave it out"),
-        ({"bins": [0.0, 1.0]}, "bins has no meaning for type 'mean'"),
-        ({"type": "histogram"}, "columns must name one variable for a histogram"),
-        ({"type": "histogram", "columns": ("a",)}, "bins must be two or more finite edges"),
-        ({"type": "histogram", "columns": ("a",), "bins": [0, 1], "bits": 99}, "bits must be an integer in 2"),
-        ({"type": "least_squares", "columns": ("y",)}, "columns must name features, and last the target; got 'y' only"),
-        ({"type": "least_squares", "columns": ("intercept", "y")}, "a column is called 'intercept'"),
-        ({"type": "least_squares", "ridge": -1}, "ridge must be a finite number >= 0; got -1"),
-        ({"type": "least_squares", "intercept": 1}, "intercept must be true or false; got 1"),
-    ],
-)
-def test_specifications_that_cannot_be_used(arguments, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        Spec(**{"type": "mean", "columns": ABC, **arguments})
+def test_which_numbers_are_counts_of_rows():
+    agreements = SimulatedAgreements(Simulation(sv.Network.ring(3)))
+    agreements.sum([[1, 2], [3, 4], [0, 0]], of="cells", counts=True)
+    agreements.sum([[1, -20], [3, 4], [0, 0]], of="rows and values", counts=1)
+    agreements.sum([[1], [3], [0]], of="values", iterate=True)
+    assert [(each.numbers, each.counts, each.iterate) for each in agreements.shown] == [
+        (2, (4, 6), False),
+        (2, (4,), False),
+        (1, None, True),
+    ]
+    # 2 sweeps over 2 edges; cells of 8 bytes, sums of 32; an objection beside them
+    assert agreements.traffic.bytes == 4 * (3 * 8 + 3 * 32 + 2 * 32)
 
 
 def table_of(tmp_path, text, name="statistic"):
     path = tmp_path / "party.toml"
     path.write_text(text)
     return TomlFile(path).table(name)
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.type)
-def test_a_specification_says_everything(tmp_path, spec):
-    options = spec.to_dict()
-    scale = options.pop("scale", {})
-    text = "[statistic]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in options.items())
-    text += "[statistic.scale]\n" * bool(scale) + "".join(f"{name} = {number}\n" for name, number in scale.items())
-    assert Spec.from_table(table_of(tmp_path, text)) == spec
-
-
-def test_the_same_specification_in_other_words(tmp_path):
-    short = '[statistic]\ntype = "least_squares"\nfeatures = ["a", "b"]\ntarget = "c"\n'
-    long = short + "ridge = 0\nintercept = true\nvariance = 100_000_000\nscale = { b = 1 }\n"
-    one, two = (json.dumps(Spec.from_table(table_of(tmp_path, text)).to_dict()) for text in (short, long))
-    assert one == two
-    assert json.loads(one) == {
-        "type": "least_squares",
-        "features": ["a", "b"],
-        "target": "c",
-        "scale": {"a": 1.0, "b": 1.0, "c": 1.0},
-        "ridge": 0.0,
-        "intercept": True,
-        "variance": 1e8,
-    }
-
-
-MEAN = '[statistic]\ntype = "mean"\ncolumns = ["a", "b"]\n'
-FIT = '[statistic]\ntype = "least_squares"\nfeatures = ["a", "b"]\ntarget = "y"\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("[statistic]\n", "[statistic] type is missing. Known: mean, variance,"),
-        (MEAN.replace('"mean"', '"meen"'), "line 2: [statistic] type = 'meen' is not known; did you mean 'mean'?"),
-        (MEAN + "colums = 1", "line 4: [statistic] colums is not a known key; did you mean 'columns'?"),
-        (MEAN + "ddof = 1", 'line 4: [statistic] ddof has no meaning with type = "mean". Remove it.'),
-        (MEAN + "variance = -1", "line 4: [statistic] variance must be a positive number; got -1."),
-        (MEAN + "scale = { c = 1 }", "line 4: [statistic] scale names 'c', which is no column."),
-        (MEAN + "scale = 10", "line 4: [statistic] scale must be a table such as { age = 10 }; got 10."),
-        (MEAN.replace("mean", "histogram"), "line 3: [statistic] columns must name one variable for a histogram"),
-        ('[statistic]\ntype = "mean"', "[statistic] columns is missing."),
-        (FIT.replace('"y"', '"a"'), "line 3: [statistic] features contains the target 'a'."),
-        (FIT.replace('"b"', '"intercept"'), "line 3: [statistic] features cannot be used: a column is called"),
-        (FIT + 'intercept = "no"', "line 5: [statistic] intercept must be true or false; got 'no'."),
-        (FIT + "ridge = nan", "line 5: [statistic] ridge must be a finite number >= 0; got nan."),
-        (FIT.replace('target = "y"', ""), "[statistic] target is missing."),
-    ],
-)
-def test_tables_that_cannot_be_used(tmp_path, text, sentence):
-    with pytest.raises(InvalidFile) as caught:
-        Spec.from_table(table_of(tmp_path, text))
-    assert sentence in str(caught.value)
 
 
 def test_a_partys_own_rows(tmp_path):
@@ -330,17 +136,6 @@ def test_limbs_that_are_no_sums_are_not_decoded():
             decode(wrong, mask, n)
     with pytest.raises(InvalidInput, match=r"must be at most 31, .* this node holds more\. Use more bits"):
         masked_limbs(np.array([0, -32]), [], sv.ModularMask(8), n)
-
-
-def test_rows_are_refused_before_the_first_agreement():
-    spec = Spec("histogram", ("a",), bins=(0.0, 1.0), bits=8)
-    assert len(checked_rows(spec, np.zeros((31, 1)), 4)) == 31
-    with pytest.raises(InvalidInput, match=r"every \|s_i\| must be at most 31"):
-        checked_rows(spec, np.zeros((32, 1)), 4)
-    spec = Spec("variance", ("a",), scale=1e-10)
-    assert checked_rows(spec, [[1e20]], 4) == 1e20
-    with pytest.raises(InvalidInput, match=r"the rows have numbers beyond 1e\+30 in units of scale"):
-        checked_rows(spec, [[-1.01e20]], 4)
 
 
 # A cost of the library at one party

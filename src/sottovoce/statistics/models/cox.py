@@ -11,21 +11,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...data.formula import Formula
-from ...data.rows import ArrayRows, Rows
+from ...data.rows import Rows
 from ...data.schema import Column
 from ...data.selection import ModelColumns
 from ...errors import InvalidInput
-from ...pdmm.modular_mask import Integers, check_size
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import Analysis
-from ..likelihood import columns as likelihood_columns
-from ..likelihood.maximise import MOST, numbers, of_objective
+from ..likelihood.maximise import MOST
 from ..new_rows import schema_text
 from ..statistic import Statistic
-from ..survival.grid import check_times, departures, read_event, read_grid, read_time
+from ..survival.grid import check_times, read_event, read_grid, read_time
 from .cox_fit import CoxFit
-from .cox_program import CoxModel, cox_program, stratum_counts
-from .cox_sums import TIES, in_memory
+from .cox_program import CoxModel, Held, cox_program
+from .cox_sums import TIES
 
 BASELINES = ("party", "grid")
 FEWEST = 5  # departures at a point, unless told otherwise
@@ -100,24 +99,20 @@ class CoxAnalysis(Analysis):
 
     @property
     def stages(self) -> int:
-        return 1 + likelihood_columns.AGREEMENTS + MOST
+        return 1 + MOST
 
     @property
     def numbers(self) -> int:
-        p = len(self.selection.slopes)
-        units = likelihood_columns.numbers(p, also=p + 1)
+        p, q = len(self.selection.slopes), len(self.selection.columns) - 2
+        first = (q + 1) * (q + 2) // 2
         if self.points is None:
-            return units + MOST * numbers(p)
+            return 3 + first + MOST * (1 + p + p * (p + 1) // 2)
         sets = (1 + (self.ties == "efron")) * len(self.points)
-        return units + MOST * (p + 1 + sets * (1 + p + p * (p + 1) // 2) + 2 + 2 * p + 1)
+        return 2 * len(self.points) + first + MOST * (p + 1 + sets * (1 + p + p * (p + 1) // 2))
 
     @property
     def counts(self) -> int:
-        own = 3 if self.points is None else 2 * len(self.points)
-        return own + likelihood_columns.counts(len(self.selection.slopes))
-
-    def spread(self, prior: float) -> float:
-        return super().spread(prior) + of_objective(self.parameters)
+        return 0
 
     @property
     def parameters(self) -> int:
@@ -126,19 +121,12 @@ class CoxAnalysis(Analysis):
     def check(self, rows: Rows, parties: int) -> None:
         time, event = self.selection.design.response
         check_times(rows, time, event, at=len(self.selection.slopes))
-        check_size(self._counted(rows), self.counting, parties)
 
     def cells(self, rows: Rows) -> Integers:
-        return np.empty(0, np.int64) if self.points is None else self._counted(rows)
-
-    def _counted(self, rows: Rows) -> Integers:
-        """The integers that a party adds."""
-        p = len(self.selection.slopes)
-        held = in_memory(rows)[:, p : p + 2]
-        return stratum_counts(*held.T) if self.points is None else departures(ArrayRows(held), self.points).ravel()
+        return np.empty(0, np.int64) if self.points is None else Held.of(rows, self.parameters).counts(self.points)
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> CoxFit:
-        p, (time, event) = len(self.selection.slopes), self.selection.design.response
+        time, event = self.selection.design.response
         model = CoxModel(
             names=self.selection.slopes,
             time=time,
@@ -146,10 +134,7 @@ class CoxAnalysis(Analysis):
             ties=self.ties,
             points=self.points,
             min_departures=self.min_departures or FEWEST,
-            unit=self.unit[:p],
-            offset_unit=self.scale[-1] if self.selection.offset is not None else 1.0,
-            mask=self.mask,
-            counting=self.counting,
+            units=self.units,
             formula=self.formula,
             schema=schema_text(self.schema, self.selection.needs),
         )

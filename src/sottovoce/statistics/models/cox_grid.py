@@ -10,6 +10,7 @@ columns. So the counts, which are agreed on first, decide which grids are refuse
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,15 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
+from ...data.rows import Int64
 from ...errors import Undetermined
+from ...numerics import fixed_order
 from ...numerics.symmetric import symmetric
 from ...pdmm.modular_mask import Integers
-from ..likelihood.maximise import packed
+from ...sums import GRID, Whole, on_grid
 from .cox_sums import shares
+from .level_model import as_floats
 
 Places = npt.NDArray[np.intp]
 LISTED = 30  # points of a grid that is proposed
-LEAST = 1e-6  # of the mean weight, where there is one: less is what an agreement leaves open
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,85 +152,97 @@ class Binned:
         reached = np.searchsorted(all_.shown, place, side="right")
         return cls(x[order], offset[order], inside, reached, all_)
 
-    def sums(self, beta: Array, shift: float) -> Array:
+    def integers(self, beta: Array, shift: float) -> Whole:
         """With weights divided by ``exp(shift)``: of events ``x`` and the offset; of those who leave from a point of
-        events on, up to the next, ``w``, ``w x`` and ``w x x'``; and of the events where there are two or more."""
+        events on, up to the next, ``w``, ``w x`` and ``w x x'``; and of the events where there are two or more. Each
+        row's numbers are rounded to the grid before they are added."""
         x, event, J = self.x, self.event, len(self.leaving.shown)
         upper = np.triu_indices(x.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not sent
-            w = np.exp(x @ beta + self.offset - shift)
-            terms = w[:, None] * np.column_stack([np.ones(len(x)), x, x[:, upper[0]] * x[:, upper[1]]])
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is beyond the grid
+            eta = self.offset.copy()
+            for column, b in zip(x.T, beta, strict=True):  # a row's value does not depend on the rows beside it
+                eta += column * b
+            w = np.exp(eta - shift)
+            terms = on_grid(w[:, None] * np.column_stack([np.ones(len(x)), x, x[:, upper[0]] * x[:, upper[1]]]))
         leave = _by(self.reached, terms, J + 1)[1:]
         at_once = _by(self.reached[event] - 1, terms[event], J)[self.leaving.apart]
-        return np.concatenate([x[event].sum(axis=0), [self.offset[event].sum()], leave.ravel(), at_once.ravel()])
+        happened = on_grid(np.column_stack([x[event], self.offset[event]]))
+        firsts = _by(np.zeros(len(happened), np.intp), happened, 1)
+        return np.concatenate([firsts.ravel(), leave.ravel(), at_once.ravel()])
 
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """The partial likelihood of all rows, from agreed sums that are divided by ``size``, per event."""
+    """The partial likelihood of all rows, from exact totals."""
 
     leaving: Leaving
     ties: str
-    size: int
 
-    def risk_sets(self, sums: Array, p: int) -> tuple[Array, Array]:
+    def risk_sets(self, sums: Whole, p: int) -> tuple[Whole, Whole]:
         """Sums over the risk set, and over the events, at every point of events: ``(points, 1 + p + p(p+1)/2)``. The
         latter are 0 where there is one event, or ties are Breslow's."""
         J, q = len(self.leaving.shown), _terms(p)
         leave = sums[p + 1 : p + 1 + J * q].reshape(J, q)
-        at_once = np.zeros((J, q))
+        at_once = np.zeros((J, q), object)
         at_once[self.leaving.apart] = sums[p + 1 + J * q :].reshape(-1, q)
         return np.cumsum(leave[::-1], axis=0)[::-1], at_once
 
-    def packed(self, sums: Array, beta: Array, shift: float) -> Array:
+    def read(self, sums: Whole, beta: Array, shift: float) -> tuple[float, Array, Array]:
         """Objective, score and information; NaN for an objective of which nothing is left."""
         p, d = len(beta), self.leaving.events[self.leaving.shown]
-        S, F = self.risk_sets(sums, p)
+        S, F = (as_floats(totals, GRID) for totals in self.risk_sets(sums, p))
         at = np.repeat(np.arange(len(d)), d)
         share = shares(d, self.ties)
         own = S[at] - share[:, None] * F[at]
         c = own[:, 0]
-        if not (c > 0).all():  # beyond what an agreement resolves
-            return packed(float("nan"), np.zeros(p), np.eye(p))
+        if not (c > 0).all():  # weights below the grid
+            return float("nan"), np.zeros(p), np.eye(p)
         m = own[:, 1 : p + 1] / own[:, :1]
-        second = symmetric((own[:, p + 1 :] / own[:, :1]).sum(axis=0), p)
-        linear = self.size * (float(sums[:p] @ beta) + float(sums[p]))
-        loglik = linear - float(np.log(self.size * c).sum()) - len(at) * shift
-        score = self.size * sums[:p] - m.sum(axis=0)
-        return packed(loglik, score, second - m.T @ m) / len(at)
+        second = symmetric(fixed_order.total(own[:, p + 1 :] / own[:, :1]), p)
+        first = as_floats(sums[: p + 1], GRID)
+        linear = float(fixed_order.total(first[:p] * beta)) + float(first[p])
+        loglik = linear - float(fixed_order.total(np.log(c))) - len(at) * shift
+        return loglik, first[:p] - fixed_order.total(m), second - fixed_order.product(m.T, m)
 
-    def cumulative_hazard(self, sums: Array, p: int, shift: float) -> Array:
+    def cumulative_hazard(self, sums: Whole, p: int, shift: float) -> Array:
         """Breslow's estimate, at every point of events, for a row of ``x = 0``."""
-        S, _ = self.risk_sets(sums, p)
-        steps = self.leaving.events[self.leaving.shown] / (self.size * S[:, 0])
-        return np.asarray(np.cumsum(steps) * np.exp(-shift))
+        S = as_floats(self.risk_sets(sums, p)[0][:, 0], GRID)
+        return np.asarray(np.cumsum(self.leaving.events[self.leaving.shown] / S) * np.exp(-shift))
 
 
 class OnGrid:
-    """A local party on its way: what it adds, and what it makes of the sums.
+    """The way of the likelihood on a grid, the same at every party.
 
-    Weights grow and fall by orders of magnitude with ``beta``, and a mask hides what is of size 1. So they are divided
-    by a number that all parties know before: ``log sum w`` is convex, and where its tangents at earlier points are at
-    most is a bound from below, also if the rows of a party were missing there. Parties have it to the precision of
-    their agreements, which is all that it costs.
+    Weights grow and fall by orders of magnitude with ``beta``, and a grid resolves what is of size 1. So they are
+    divided by a number that all parties know before: ``log sum w`` is convex, and where its tangents at earlier points
+    are at most is a bound from below.
     """
 
-    def __init__(self, binned: Binned, pooled: Pooled) -> None:
-        self.binned, self.pooled, self.shift = binned, pooled, 0.0
+    def __init__(self, pooled: Pooled) -> None:
+        self.pooled = pooled
         self._tangents: list[tuple[Array, float, Array]] = []  # where, value, slope
+        self._last_shift = 0.0
 
-    def sums(self, beta: Array) -> Array:
-        """Those of the party's rows."""
-        self.shift = max((value + float(slope @ (beta - at)) for at, value, slope in self._tangents), default=0.0)
-        return self.binned.sums(beta, self.shift)
+    def shift(self, beta: Array) -> float:
+        """What the logarithms of weights are taken less at a point: of the mean of all rows, at least."""
+        return max(
+            (value + float(fixed_order.total(slope * (beta - at))) for at, value, slope in self._tangents), default=0.0
+        )
 
-    def packed(self, sums: Array, beta: Array) -> Array:
-        """Those of all rows."""
-        p = len(beta)
-        S = self.pooled.risk_sets(sums, p)[0][0]
-        if S[0] > LEAST and not any(np.array_equal(at, beta) for at, _, _ in self._tangents):
-            self._tangents.append((beta, float(np.log(S[0])) + self.shift, S[1 : p + 1] / S[0]))
-        return self.pooled.packed(sums, beta, self.shift)
+    def read(self, sums: Whole, beta: Array) -> tuple[float, Array, Array]:
+        """Objective, score and information of all rows at a point."""
+        p, shift = len(beta), self.shift(beta)
+        self._last_shift = shift
+        found = self.pooled.read(sums, beta, shift)
+        rows = int(self.pooled.leaving.events.sum() + self.pooled.leaving.censored.sum())
+        S = as_floats(self.pooled.risk_sets(sums, p)[0][0], GRID)
+        if S[0] > 0 and not any(np.array_equal(at, beta) for at, _, _ in self._tangents):
+            self._tangents.append((beta, math.log(S[0] / rows) + shift, S[1 : p + 1] / S[0]))
+        return found
+
+    def cumulative_hazard(self, sums: Whole, beta: Array) -> Array:
+        """Breslow's estimate from the totals at the last point."""
+        return self.pooled.cumulative_hazard(sums, len(beta), self._last_shift)
 
 
 def _terms(p: int) -> int:
@@ -235,8 +250,12 @@ def _terms(p: int) -> int:
     return 1 + p + p * (p + 1) // 2
 
 
-def _by(place: Places, terms: Array, count: int) -> Array:
-    """Sums of rows by place, ``(count, k)``."""
-    sums = np.zeros((count, terms.shape[1]))
-    np.add.at(sums, place, terms)
-    return sums
+def _by(place: Places, terms: Int64, count: int) -> Whole:
+    """Sums of rows by place, ``(count, k)``, of integers below ``2^62``."""
+    high = terms >> 31
+    parts = []
+    for half in (high, terms - (high << 31)):
+        sums = np.zeros((count, terms.shape[1]), np.int64)
+        np.add.at(sums, place, half)
+        parts.append(sums.astype(object))
+    return np.asarray(parts[0] * (1 << 31) + parts[1])

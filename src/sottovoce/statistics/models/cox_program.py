@@ -3,32 +3,33 @@
 By party, each has a baseline of its own: log-likelihood, score and information of its stratum are what is summed. With
 one baseline for all, sums over the risk sets at the points of a public grid are. In turn the parties agree on
 
-    rows and events, or how many leave at each point      integers, which refuse what cannot be fitted
-    means and squares of the columns                      which are then standardised
-    the sums at the estimates so far                      Newton's method (likelihood.maximise)
+    rows and events, or how many leave at each point; products of columns      which refuse what cannot be fitted
+    the sums at the estimates so far                                           Newton's method (likelihood.maximise)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
 
 import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import ArrayRows, Rows
-from ...errors import NotConverged, Undetermined
-from ...pdmm.masks import GaussianMask
-from ...pdmm.modular_mask import Integers, ModularMask
-from ..agreements import Agreements
+from ...errors import Undetermined
+from ...numerics import fixed_order
+from ...pdmm.modular_mask import Integers
+from ...sums import Whole
+from ..agreements import Agreements, unless_beyond
 from ..analysis import check_rows
-from ..likelihood.columns import Columns, agreed_columns
-from ..likelihood.maximise import Maximum, maximise
+from ..likelihood.columns import Columns, columns_of, own_products, square
+from ..likelihood.maximise import Maximum, covariance, maximise
 from ..survival.grid import departures
 from .cox_fit import CoxFit
 from .cox_grid import Binned, Leaving, OnGrid, Pooled, refuse_scarce
-from .cox_sums import Stratum, in_memory
+from .cox_sums import FINEST, Stratum, in_memory
+from .level_model import as_floats
 
 INFINITE = (
     ": of those at risk, it is always the highest, or always the lowest, who have the event (a monotone likelihood). "
@@ -44,8 +45,8 @@ WITHIN = (
 class CoxModel:
     """What is fitted, the same at all parties. Rows are columns, time, event, and an offset where there is one.
 
-    ``unit`` brings the columns to size 1, ``offset_unit`` the offset; ``points`` are those of the grid of one baseline
-    for all, or None; ``formula`` and ``schema`` as they were given, the schema as JSON.
+    ``points`` are those of the grid of one baseline for all, or None; ``units`` of the columns of the rows, as far as
+    the schema tells; ``formula`` and ``schema`` as they were given, the schema as JSON.
     """
 
     names: tuple[str, ...]
@@ -54,12 +55,15 @@ class CoxModel:
     ties: str
     points: tuple[float, ...] | None
     min_departures: int
-    unit: Array
-    offset_unit: float
-    mask: GaussianMask
-    counting: ModularMask
+    units: tuple[Fraction | None, ...]
     formula: str = ""
     schema: str = ""
+
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """Places of the columns, and of the offset where there is one."""
+        p = len(self.names)
+        return (*range(p), *([p + 2] if len(self.units) > p + 2 else []))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,70 +82,111 @@ class Held:
         offset = array[:, p + 2] if array.shape[1] > p + 2 else np.zeros(len(array))
         return cls(array[:, :p], array[:, p], array[:, p + 1], offset)
 
+    def counts(self, points: tuple[float, ...] | None) -> Integers:
+        """Rows, events, and events while others are at risk; on a grid, censorings and events at each point."""
+        if points is None:
+            return stratum_counts(self.time, self.event)
+        return departures(ArrayRows(np.column_stack([self.time, self.event])), points).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """What is known of all rows: standardised ``columns``, their ``means``, and the mean ``offset``."""
+
+    rows: int
+    events: int
+    columns: Columns
+    means: Array
+    offset: float
+
 
 def cox_program(agreements: Agreements, rows: Sequence[Rows], model: CoxModel) -> CoxFit:
     """The part of the local parties."""
-    held = [Held.of(part, len(model.names)) for part in rows]
-    try:
-        if model.points is None:
-            return _by_party(agreements, rows, held, model)
-        return _on_grid(agreements, rows, held, model, model.points)
-    except NotConverged:
-        return CoxFit(*agreements.made)
+    p, points = len(model.names), model.points
+    held, units = [Held.of(part, p) for part in rows], agreements.units(rows, model.units)
+    width = 3 if points is None else 2 * len(points)
+
+    def own(part: Rows, of_party: Held) -> Whole:
+        return np.concatenate([of_party.counts(points).astype(object), own_products(part, model.measured, units)])
+
+    shares = [
+        unless_beyond(lambda part=part, of_party=of_party: own(part, of_party))  # type: ignore[misc]
+        for part, of_party in zip(rows, held, strict=True)
+    ]
+    of = "rows, events, and events among others" if points is None else "events and censorings by point in time"
+    measured = len(model.measured)
+    size = width + (measured + 1) * (measured + 2) // 2
+    total = agreements.sum(shares, of=f"{of}; products of columns", counts=width, size=size)
+    counts, gram = total[:width].astype(np.int64), square(total[width:], 1 + measured)
+    if points is None:
+        return _by_party(agreements, held, model, counts, gram, units)
+    return _on_grid(agreements, held, model, points, counts, gram, units)
 
 
-def _by_party(agreements: Agreements, parts: Sequence[Rows], held: Sequence[Held], model: CoxModel) -> CoxFit:
-    counted = np.array([stratum_counts(own.time, own.event) for own in held])
-    rows, events, told = agreements.total(counted, model.counting, of="rows, events, and events among others").tolist()
+def _cohort(model: CoxModel, gram: Whole, units: Sequence[Fraction], rows: int, events: int) -> Cohort:
+    """Columns are about their means, as if there were an intercept, which the baseline stands for."""
+    p = len(model.names)
+    columns = columns_of(gram[: p + 1, : p + 1], model.names, units, intercept=True)
+    if not columns.names:
+        raise Undetermined("no column of the formula varies over the rows of all parties.")
+    means = [float(units[j] * Fraction(int(gram[0, j + 1]), rows)) for j in columns.places]
+    offset = float(units[p + 2] * Fraction(int(gram[0, p + 1]), rows)) if len(gram) > p + 1 else 0.0
+    return Cohort(rows, events, columns, np.array(means), offset)
+
+
+def _by_party(
+    agreements: Agreements, held: Sequence[Held], model: CoxModel, counts: Integers, gram: Whole,
+    units: Sequence[Fraction],
+) -> CoxFit:  # fmt: skip
+    rows, events, among_others = counts.tolist()
     _refuse_counts(model, rows, events)
-    if not told:
+    if not among_others:
         raise Undetermined(
             f"no event ({model.event!r}) happened while another row of the same party was at risk. Use "
             'baseline="grid", which compares rows of all parties.'
         )
-    columns, means, offsets = _columns(agreements, parts, model, rows)
-    strata = [Stratum.of(_standard(own, columns), own.time, own.event, own.offset) for own in held]
+    cohort = _cohort(model, gram, units, rows, events)
+    strata = [Stratum.of(_standard(own, cohort), own.time, own.event, own.offset) for own in held]
+    k = len(cohort.columns.names)
 
-    def part(stratum: Stratum) -> Any:
-        return lambda beta: stratum.packed(beta, model.ties)
+    def read(total: Whole, _: Array) -> tuple[float, Array, Array]:
+        values = as_floats(total, FINEST)
+        return float(values[0]), values[1 : 1 + k], as_floats(square(total[1 + k :], k), FINEST)
 
-    start = np.zeros((len(held), len(model.names)))
     try:
-        found = maximise(
-            agreements, [part(own) for own in strata], start, model.names, model.mask, events, infinite=INFINITE
-        )
+        ended = maximise(
+            agreements, [lambda beta, own=own: own.integers(beta, model.ties) for own in strata],  # type: ignore[misc]
+            np.zeros(k), cohort.columns.names, read, size=1 + k + k * (k + 1) // 2, infinite=INFINITE,
+        )  # fmt: skip
     except Undetermined as error:
-        told = str(error)
-        raise Undetermined(told + WITHIN if told.startswith(("column ", "the columns ")) else told) from None
-    return _fit(agreements, model, columns, means[0], offsets[0], found, rows, events)
+        why = str(error)
+        raise Undetermined(why + WITHIN if why.startswith(("column ", "the columns ")) else why) from None
+    return _fit(agreements, model, cohort, ended)
 
 
 def _on_grid(
-    agreements: Agreements, parts: Sequence[Rows], held: Sequence[Held], model: CoxModel, points: tuple[float, ...]
-) -> CoxFit:
-    counted = [departures(ArrayRows(np.column_stack([own.time, own.event])), points).ravel() for own in held]
-    total = agreements.total(np.array(counted), model.counting, of="events and censorings by point in time")
-    censored, happened = total.reshape(-1, 2).T
+    agreements: Agreements, held: Sequence[Held], model: CoxModel, points: tuple[float, ...], counts: Integers,
+    gram: Whole, units: Sequence[Fraction],
+) -> CoxFit:  # fmt: skip
+    censored, happened = counts.reshape(-1, 2).T
     leaving = Leaving(censored, happened, model.ties == "efron")
-    rows, events = int(total.sum()), int(leaving.events.sum())
+    rows, events = int(counts.sum()), int(leaving.events.sum())
     _refuse_counts(model, rows, events)
     refuse_scarce(leaving, points, model.min_departures)
-    columns, means, offsets = _columns(agreements, parts, model, rows)
+    cohort = _cohort(model, gram, units, rows, events)
     binned = [
-        Binned.of(_standard(own, columns), own.time, own.event, own.offset - offset, points, leaving)
-        for own, offset in zip(held, offsets, strict=True)
+        Binned.of(_standard(own, cohort), own.time, own.event, own.offset - cohort.offset, points, leaving)
+        for own in held
     ]
-    pooled = Pooled(leaving, model.ties, rows)
-    start, local = np.zeros((len(held), len(model.names))), [OnGrid(own, pooled) for own in binned]
-    found = maximise(
-        agreements, [own.sums for own in local], start, model.names, model.mask, rows,
-        infinite=INFINITE, of=f"weighted sums and products of {len(model.names)} columns over each of "
-        f"{len(leaving.shown)} risk sets", of_sums=[own.packed for own in local],
+    grid, k = OnGrid(Pooled(leaving, model.ties)), len(cohort.columns.names)
+    ended = maximise(
+        agreements, [lambda beta, own=own: own.integers(beta, grid.shift(beta)) for own in binned],  # type: ignore[misc]
+        np.zeros(k), cohort.columns.names, grid.read, size=leaving.width(k), infinite=INFINITE,
+        of=f"weighted sums and products of {k} columns over each of {len(leaving.shown)} risk sets",
     )  # fmt: skip
     return _fit(
-        agreements, model, columns, means[0], offsets[0], found, rows, events,
-        times=np.asarray(points)[leaving.shown],
-        hazard=pooled.cumulative_hazard(found.sums[0], len(model.names), local[0].shift),
+        agreements, model, cohort, ended, times=np.asarray(points)[leaving.shown],
+        hazard=grid.cumulative_hazard(ended.total, ended.theta),
     )  # fmt: skip
 
 
@@ -161,62 +206,41 @@ def _refuse_counts(model: CoxModel, rows: int, events: int) -> None:
         )
 
 
-def _columns(
-    agreements: Agreements, rows: Sequence[Rows], model: CoxModel, observations: int
-) -> tuple[Columns, Array, Array]:
-    """About their means, as if there were an intercept, which the baseline stands for; as each local party holds them,
-    the means; and the mean offset, of which only differences count, where there is one."""
-    p = len(model.names)
-    units = np.append(model.unit, model.offset_unit)
-
-    def values(block: Array) -> Array:
-        own = np.column_stack([block[:, :p], block[:, p + 2 :]])
-        return np.asarray(own / units[: own.shape[1]])
-
-    (columns, *_), means = agreed_columns(
-        agreements, rows, observations, model.mask, model.names, model.unit, intercept=True, also=values
-    )
-    return columns, means[:, :p] * model.unit, means[:, p:].sum(axis=1) * model.offset_unit
-
-
-def _standard(own: Held, columns: Columns) -> Array:
-    return columns.matrix(own.x)[:, 1:]
+def _standard(own: Held, cohort: Cohort) -> Array:
+    return cohort.columns.matrix(own.x)[:, 1:]
 
 
 def _fit(
-    agreements: Agreements,
-    model: CoxModel,
-    columns: Columns,
-    means: Array,
-    offset: float,
-    found: Maximum,
-    rows: int,
-    events: int,
-    times: Array | None = None,
+    agreements: Agreements, model: CoxModel, cohort: Cohort, ended: Maximum, times: Array | None = None,
     hazard: Array | None = None,
-) -> CoxFit:
-    """In the units of the data. Objective, score and information were those per event."""
-    params = found.theta[0] / columns.deviation
-    g, H = found.first_score[0], found.first_information[0]
+) -> CoxFit:  # fmt: skip
+    """In the units of the data."""
+    columns = cohort.columns
+    params = ended.theta / columns.deviation
+    lower, _ = fixed_order.cholesky(ended.first_information)
+    score = fixed_order.forward(lower, ended.first_score)
     return CoxFit(
         *agreements.made,
-        terms=model.names,
+        terms=columns.names,
         params=params,
-        covariance=np.linalg.inv(found.information[0]) / events / np.outer(columns.deviation, columns.deviation),
-        nobs=rows,
+        covariance=covariance(ended.information) / np.outer(columns.deviation, columns.deviation),
+        nobs=cohort.rows,
         time=model.time,
         event=model.event,
         formula=model.formula,
         schema=model.schema,
-        events=events,
+        aliased=columns.aliased,
+        events=cohort.events,
         ties=model.ties,
         baseline="party" if model.points is None else "grid",
-        llf=float(events * found.objective[0]),
-        llf_null=float(events * found.first[0]),
-        score_statistic=float(events * (g @ np.linalg.solve(H, g))),
-        means=means,
-        offset=float(offset),
+        llf=ended.objective,
+        llf_null=ended.first,
+        score_statistic=float(fixed_order.total(score * score)),
+        means=cohort.means,
+        offset=cohort.offset,
         times=times,
-        baseline_cumulative_hazard=None if hazard is None else hazard * np.exp((means - columns.centre) @ params),
-        steps=found.steps,
+        baseline_cumulative_hazard=None
+        if hazard is None
+        else hazard * np.exp((cohort.means - columns.centre) @ params),
+        steps=ended.steps,
     )

@@ -17,16 +17,18 @@ so that rows cost ``n p^2``, and events ``d p^2``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
-from ...data.rows import ArrayRows, Rows
+from ...data.rows import ArrayRows, Int64, Rows
 from ...errors import InvalidInput
-from ..likelihood.maximise import packed
+from ...sums import Beyond, Whole
 
 TIES = ("efron", "breslow")
+FINEST = 64  # of a party, whose sums are one number: 2^-64 of a number about 1 is below its last digit
 LOWEST = -700.0  # of x'beta below the largest: exp stays above 0
 
 Places = npt.NDArray[np.intp]
@@ -97,9 +99,11 @@ class Stratum:
         score = x[rows].sum(axis=0) - m.sum(axis=0)
         return loglik, score, (x * h[:, None]).T @ x - m.T @ m
 
-    def packed(self, beta: Array, ties: str) -> Array:
-        """In the form of the engine."""
-        return packed(*self.sums(beta, ties))
+    def integers(self, beta: Array, ties: str) -> Whole:
+        """Log-likelihood, score and half of the information as multiples of ``2^-FINEST``: what a party adds."""
+        loglik, score, information = self.sums(beta, ties)
+        upper = information[np.triu_indices(len(beta))]
+        return multiples(np.concatenate([[loglik], score, upper]), FINEST)
 
     def _weights(self, c: Array, J: Array, at: Places) -> Array:
         """``h / w`` of every row."""
@@ -131,11 +135,11 @@ def in_memory(rows: Rows) -> Array:
         return rows.array
     blocks = [np.empty((0, rows.width))]
 
-    def keep(block: Array) -> Array:
+    def keep(block: Array) -> Int64:
         blocks.append(block.copy())
-        return np.zeros((1, 1))
+        return np.zeros((1, 1), np.int64)
 
-    rows.sums(keep)
+    rows.totals(keep)
     held = np.concatenate(blocks)
     if len(held) != len(rows):
         raise InvalidInput(
@@ -143,3 +147,10 @@ def in_memory(rows: Rows) -> Array:
             "elsewhere. Give it as a file or a frame, of the columns in use."
         )
     return held
+
+
+def multiples(values: Array, bits: int) -> Whole:
+    """The nearest multiples of ``2^-bits``, as integers of any size."""
+    if not np.isfinite(values).all():
+        raise Beyond("a sum is not finite.")
+    return np.array([round(Fraction(value) * (1 << bits)) for value in values.tolist()], object)

@@ -16,11 +16,14 @@ from ...data.rows import Rows
 from ...data.schema import Schema
 from ...data.selection import ModelColumns
 from ...errors import InvalidInput, Undetermined
-from ...pdmm.modular_mask import Integers, check_size
-from ..agreements import Agreements
+from ...numerics.fixed_order import product
+from ...pdmm.modular_mask import Integers
+from ...sums import Whole
+from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis, check_rows
-from ..likelihood import columns as standardised
-from ..likelihood.maximise import MOST, Maximum, numbers, of_objective
+from ..likelihood.columns import Columns, columns_of, own_products, square
+from ..likelihood.columns import numbers as columns_numbers
+from ..likelihood.maximise import MOST, Maximum, covariance
 from ..new_rows import schema_text
 
 
@@ -41,10 +44,15 @@ class LevelModel(Analysis):
     def levels(self) -> tuple[str, ...]:
         """Of the response, as the answer has them."""
 
-    @property
     @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Of the parameters."""
+    def terms_of(self, columns: Columns) -> tuple[str, ...]:
+        """Names of the parameters of these columns."""
+
+    @property
+    def most_terms(self) -> int:
+        """How many parameters there are, if no column is left out."""
+        slopes, intercept = len(self.selection.slopes), self.selection.intercept
+        return len(self.terms_of(Columns(("",) * slopes, (), intercept, np.empty(0), np.empty(0))))
 
     @property
     def response(self) -> str:
@@ -65,34 +73,48 @@ class LevelModel(Analysis):
             raise InvalidInput(f"formula: {self.what} explains a category or a boolean; {self.response!r} is {kind}.")
         return column.levels or ("false", "true")
 
-    def agreed_levels(self, agreements: Agreements, rows: Sequence[Rows]) -> Integers:
-        """How many rows of all parties have each level, exactly; refused where a level has none."""
-        own = np.array([self.cells(part) for part in rows])
-        counts = agreements.total(own, self.counting, of=f"rows at each level of {self.response}")
-        check_rows(counts)
-        if empty := [repr(level) for level, count in zip(self.in_order, counts.tolist(), strict=True) if not count]:
+    def first_totals(
+        self, agreements: Agreements, rows: Sequence[Rows], *, alias: bool = True
+    ) -> tuple[Whole, Columns]:
+        """How many rows of all parties have each level, refused where a level has none; and the columns, standardised.
+        ``alias``: whether columns that depend on others are left out."""
+        units, slopes = agreements.units(rows, self.units), self.selection.slopes
+
+        def own(part: Rows) -> Whole:
+            return np.concatenate([self.cells(part).astype(object), own_products(part, range(len(slopes)), units)])
+
+        shares = [unless_beyond(lambda part=part: own(part)) for part in rows]  # type: ignore[misc]
+        levels = len(self.in_order)
+        of = f"rows at each level of {self.response}, and products of columns"
+        total = agreements.sum(shares, of=of, counts=levels, size=levels + columns_numbers(len(slopes)))
+        counts, products = total[:levels], total[levels:]
+        check_rows(int(sum(counts)))
+        if empty := [repr(level) for level, count in zip(self.in_order, counts, strict=True) if not count]:
             raise Undetermined(
                 f"no row of any party has {self.response!r} at the level {', '.join(empty)}: nothing tells how likely "
                 "it is. Merge it with another level, or take it out of the schema."
             )
-        check_enough(int(counts.sum()), self.parameters)
-        return counts
+        gram = square(products, 1 + len(slopes))
+        columns = columns_of(gram, slopes, units, intercept=self.selection.intercept, alias=alias)
+        if alias:
+            check_enough(int(sum(counts)), len(self.terms_of(columns)))
+        return counts, columns
 
-    def found(self, counts: Integers, ended: Maximum, back: Array) -> dict[str, Any]:
+    def fields_of(self, counts: Integers, ended: Maximum, columns: Columns, back: Array) -> dict[str, Any]:
         """The fields of ``LevelFit``, where ``back`` makes parameters of the columns as they are. ``counts`` are in the
         order of ``levels``."""
-        N = int(counts.sum())
         return {
-            "terms": self.names,
-            "params": back @ ended.theta[0],
-            "covariance": back @ np.linalg.inv(ended.information[0]) @ back.T / N,
-            "nobs": N,
+            "terms": self.terms_of(columns),
+            "params": product(back, ended.theta),
+            "covariance": sandwiched(back, covariance(ended.information)),
+            "nobs": int(counts.sum()),
             "response": self.response,
             "formula": self.formula,
             "schema": schema_text(self.schema, self.selection.needs),
             "levels": self.levels,
+            "aliased": columns.aliased,
             "counts": counts,
-            "llf": float(ended.objective[0] * N),
+            "llf": ended.objective,
             "llnull": entropy(counts),
         }
 
@@ -107,30 +129,24 @@ class LevelModel(Analysis):
 
     @property
     def stages(self) -> int:
-        return 1 + standardised.AGREEMENTS + MOST
+        return 1 + MOST
 
     @property
     def numbers(self) -> int:
-        return 2 * len(self.selection.slopes) + MOST * numbers(self.parameters)
+        k = self.most_terms
+        return len(self.in_order) + columns_numbers(len(self.selection.slopes)) + MOST * (1 + k + k * (k + 1) // 2)
 
     @property
     def counts(self) -> int:
-        return len(self.in_order) + standardised.counts(len(self.selection.slopes))
-
-    def spread(self, prior: float) -> float:
-        return super().spread(prior) + of_objective(self.parameters)
+        return 0
 
     @property
     def parameters(self) -> int:
-        return len(self.names)
-
-    def check(self, rows: Rows, parties: int) -> None:
-        check_size(self.cells(rows), self.counting, parties)
+        return self.most_terms
 
     def cells(self, rows: Rows) -> Integers:
         place, levels = self.place, np.arange(len(self.in_order))
-        found = rows.sums(lambda block: (block[:, [place]] == levels).astype(np.float64))
-        return np.asarray(np.rint(found), dtype=np.int64)
+        return rows.totals(lambda block: (block[:, [place]] == levels).astype(np.int64)).astype(np.int64)
 
 
 def model_columns(schema: Schema, formula: str, what: str) -> ModelColumns:
@@ -145,7 +161,7 @@ def model_columns(schema: Schema, formula: str, what: str) -> ModelColumns:
     return columns
 
 
-def entropy(counts: Integers) -> float:
+def entropy(counts: Integers | Array) -> float:
     """The log-likelihood of the model whose probabilities are the shares: the best of those without columns."""
     return float((counts * np.log(counts / counts.sum())).sum())
 
@@ -154,3 +170,20 @@ def check_enough(observations: int, parameters: int) -> None:
     """An agreed number of rows against what is to be estimated from them."""
     if observations < parameters:
         raise Undetermined(f"{observations} observations do not determine {parameters} parameters. Drop columns.")
+
+
+def sandwiched(back: Array, of_theta: Array) -> Array:
+    """``back V back'``, symmetric to the bit."""
+    half = product(product(back, of_theta), back.T)
+    return np.asarray((half + half.T) / 2)
+
+
+def check_weights(rows: Rows, place: int, name: str) -> None:
+    """Refuse weights of one party's rows that are not positive."""
+    if rows.totals(lambda block: (block[:, [place]] <= 0).astype(np.int64))[0]:
+        raise InvalidInput(f"weights: column {name!r} has values that are not positive. Leave out rows of weight 0.")
+
+
+def as_floats(totals: Whole, bits: int) -> Array:
+    """Totals of terms on a grid of ``2^-bits``, each rounded once."""
+    return np.array([int(total) / (1 << bits) for total in totals.ravel()]).reshape(totals.shape)

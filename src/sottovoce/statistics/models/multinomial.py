@@ -2,18 +2,20 @@
 
 With ``eta_a = x'beta_a`` and ``p_a = exp(eta_a) / (1 + sum_b exp(eta_b))`` (Agresti, Categorical Data Analysis, 8.1):
 
-    objective           sum_rows  log p_y
-    score of beta_a     sum_rows  (1[y = a] - p_a) x
-    information a, b    sum_rows  p_a (1[a = b] - p_b) x x'
+    objective           sum_rows  w log p_y
+    score of beta_a     sum_rows  w (1[y = a] - p_a) x
+    information a, b    sum_rows  w p_a (1[a = b] - p_b) x x'
 
-The information does not depend on ``y``: observed and expected are one.
+The information does not depend on ``y``: observed and expected are one. Factors of these products are rounded to a
+public grid, and what is summed are whole numbers.
 """
 
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import ClassVar
@@ -21,20 +23,28 @@ from typing import ClassVar
 import numpy as np
 
 from ...costs.base import Array
-from ...data.rows import Rows, Terms
-from ...errors import NotConverged
-from ..agreements import Agreements
-from ..likelihood.columns import Columns, agreed_columns
-from ..likelihood.maximise import Sums, maximise, packed
+from ...data.rows import Int64, Rows
+from ...data.selection import ModelColumns
+from ...errors import InvalidInput
+from ...numerics.fixed_order import product, quadratic
+from ...sums import GRID, Whole, on_grid
+from ..agreements import Agreements, unless_beyond
+from ..likelihood.columns import Columns, half
+from ..likelihood.columns import square as square_of
+from ..likelihood.maximise import Read, Sums, maximise
 from ..statistic import Statistic
-from .level_model import LevelModel
+from .level_model import LevelModel, as_floats, check_weights, entropy
 from .multinomial_fit import MultinomialFit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Multinomial(LevelModel):
     """The multinomial logistic regression that a formula describes; its response is a category, and the level that the
-    others are compared with is its reference in the schema."""
+    others are compared with is its reference in the schema. ``weights``: the name of a column; ``ridge``: half of it
+    times the squares of the slopes is subtracted from the log-likelihood, in units of the data."""
+
+    weights: str | None = None
+    ridge: float = 0.0
 
     type: ClassVar[str] = "multinomial"
     what: ClassVar[str] = "a multinomial model"
@@ -42,6 +52,17 @@ class Multinomial(LevelModel):
 
     def __post_init__(self) -> None:
         _ = self.levels  # refused now, if it has none
+        if not (math.isfinite(self.ridge) and self.ridge >= 0):
+            raise InvalidInput(f"ridge must be a number >= 0; got {self.ridge!r}.")
+
+    @cached_property
+    def selection(self) -> ModelColumns:
+        columns = super().selection
+        if self.weights is None:
+            return columns
+        if self.weights not in self.schema or self.schema[self.weights].type not in ("number", "integer"):
+            raise InvalidInput(f"weights must be a column of numbers in the schema; got {self.weights!r}.")
+        return replace(columns, more=(self.weights,))
 
     @cached_property
     def levels(self) -> tuple[str, ...]:
@@ -50,64 +71,136 @@ class Multinomial(LevelModel):
         first = self.schema[self.response].reference or levels[0]
         return (first, *(level for level in levels if level != first))
 
-    @property
-    def _terms(self) -> tuple[str, ...]:
-        return ("Intercept",) * self.selection.intercept + self.selection.slopes
+    def terms_of(self, columns: Columns) -> tuple[str, ...]:
+        return tuple(f"{level}: {term}" for level in self.levels[1:] for term in columns.terms)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the parameters, level by level."""
-        return tuple(f"{level}: {term}" for level in self.levels[1:] for term in self._terms)
+    def check(self, rows: Rows, parties: int) -> None:
+        if self.weights is not None:
+            check_weights(rows, self.selection.place(self.weights), self.weights)
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> MultinomialFit:
-        d, p, others = len(self.selection.slopes), len(self._terms), len(self.levels) - 1
         order = [self.in_order.index(level) for level in self.levels]
-        try:
-            counts = self.agreed_levels(agreements, rows)[order]
-            N = int(counts.sum())
-            columns, _ = agreed_columns(
-                agreements, rows, N, self.mask, self.selection.slopes, self.unit[:d], intercept=self.selection.intercept
-            )
-            parts = [softmax_sums(part, own, self.place, order[1:]) for part, own in zip(rows, columns, strict=True)]
-            start = np.zeros((len(rows), others, p))
-            if self.selection.intercept:
-                start[:, :, 0] = np.log(counts[1:] / counts[0])
-            ended = maximise(
-                agreements, parts, start.reshape(len(rows), -1), self.names, self.mask, N,
-                infinite=f": it separates levels of {self.response!r}. Drop it, or merge levels.",
-            )  # fmt: skip
-        except NotConverged:
-            return MultinomialFit(*agreements.made)
-        back: Array = np.kron(np.eye(others), columns[0].back).astype(np.float64)
-        return MultinomialFit(*agreements.made, variables=self._terms, **self.found(counts, ended, back))
+        counts, columns = self.first_totals(agreements, rows, alias=not self.ridge)
+        counts = counts[order].astype(np.int64)
+        shares = counts.astype(np.float64) if self.weights is None else self._weighted(agreements, rows, order)
+        softmax = Softmax(columns, self.place, tuple(order[1:]), self._weight_place)
+        others, p = len(order) - 1, len(columns)
+        start = np.zeros((others, p))
+        if self.selection.intercept:
+            start[:, 0] = np.log(shares[1:] / shares[0])
+        penalty = self._penalty(columns)
+        ended = maximise(
+            agreements, [softmax.sums(part) for part in rows], start.ravel(), self.terms_of(columns),
+            softmax.read if penalty is None else penalised(softmax.read, penalty), size=softmax.size,
+            infinite=f": it separates levels of {self.response!r}. Drop it, merge levels, or take a ridge penalty.",
+        )  # fmt: skip
+        back: Array = np.kron(np.eye(others), columns.back).astype(np.float64)
+        values = self.fields_of(counts, ended, columns, back)
+        if penalty is not None:
+            values |= {
+                "llf": float(as_floats(ended.total[:1], 2 * GRID)[0]),
+                "covariance": np.full((others * p,) * 2, np.nan),
+            }
+        if self.weights is not None:
+            values |= {"llnull": entropy(shares)}
+        return MultinomialFit(*agreements.made, variables=columns.terms, **values)
+
+    @property
+    def _weight_place(self) -> int | None:
+        return None if self.weights is None else self.selection.place(self.weights)
+
+    def _weighted(self, agreements: Agreements, rows: Sequence[Rows], order: Sequence[int]) -> Array:
+        """Sums of weights at each level."""
+        place, weights, levels = self.place, self._weight_place, np.array(order)
+
+        def terms(block: Array) -> Int64:
+            return (block[:, [place]] == levels) * on_grid(block[:, [weights]])
+
+        own = [unless_beyond(lambda part=part: part.totals(terms)) for part in rows]  # type: ignore[misc]
+        return as_floats(agreements.sum(own, of="weights at each level", size=len(order)), GRID)
+
+    def _penalty(self, columns: Columns) -> Array | None:
+        """``Q`` of which ``theta' Q theta / 2`` is the penalty: slopes less their mean over all levels, the reference
+        with slopes 0 among them, have the least squares of all that give the same probabilities."""
+        if not self.ridge:
+            return None
+        slopes = np.append(np.zeros(int(columns.intercept)), self.ridge / columns.deviation**2)
+        others = len(self.levels) - 1
+        return np.asarray(np.kron(np.eye(others) - 1 / len(self.levels), np.diag(slopes)), dtype=np.float64)
+
+    @property
+    def stages(self) -> int:
+        return super().stages + (self.weights is not None)
+
+    @property
+    def numbers(self) -> int:
+        return super().numbers + len(self.in_order) * (self.weights is not None)
 
 
-def softmax_sums(rows: Rows, columns: Columns, place: int, order: Sequence[int], weigh: Terms | None = None) -> Sums:
-    """Objective, score and information of one party's rows, in one pass. ``place``: where the level is in a row;
-    ``order``: the places of the levels that are compared with the reference; ``weigh``: weights of some rows."""
-    p, others, places = len(columns), len(order), np.array(order)
-    pairs = list(combinations_with_replacement(range(others), 2))
+def penalised(read: Read, penalty: Array) -> Read:
+    """Objective, score and information with a public penalty, which everybody adds to the totals."""
 
-    def sums(theta: Array) -> Array:
-        beta = theta.reshape(others, p)
+    def read_penalised(total: Whole, theta: Array) -> tuple[float, Array, Array]:
+        f, g, H = read(total, theta)
+        return f - float(quadratic(penalty, theta)) / 2, g - product(penalty, theta), H + penalty
 
-        def sides(block: Array) -> tuple[Array, Array]:
-            x, y = columns.matrix(block), block[:, place] == places[:, None]
-            eta = np.array([rows.linear(x, own) for own in beta])
-            largest = eta.max(axis=0, initial=0.0)
-            odds = np.exp(eta - largest)
-            total = np.exp(-largest) + sum(odds)  # level by level, whatever rows are beside
-            share = odds / total
-            value = sum(own * at for own, at in zip(eta, y, strict=True)) - largest - np.log(total)
-            weights = [share[a] * ((a == b) - share[b]) for a, b in pairs]
-            left = np.column_stack([value, (y - share).T, *(weight[:, None] * x for weight in weights)])
-            return left if weigh is None else left * weigh(block)[:, None], np.column_stack([np.ones(len(x)), x])
+    return read_penalised
 
-        found = rows.products(sides)
+
+@dataclass(frozen=True)
+class Softmax:
+    """The likelihood of the rows. ``place``: where the level is in a row; ``order``: the places of the levels that are
+    compared with the reference; ``weights``: where a row's weight is."""
+
+    columns: Columns
+    place: int
+    order: tuple[int, ...]
+    weights: int | None = None
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Blocks of the information."""
+        return list(combinations_with_replacement(range(len(self.order)), 2))
+
+    @property
+    def size(self) -> int:
+        """How many integers are summed."""
+        p = len(self.columns)
+        return 1 + len(self.order) * p + len(self.pairs) * p * (p + 1) // 2
+
+    def sums(self, rows: Rows) -> Sums:
+        """Of one party's rows, in one pass."""
+        p, places = len(self.columns), np.array(self.order)
+
+        def of_theta(theta: Array) -> Whole:
+            beta = theta.reshape(len(places), p)
+
+            def sides(block: Array) -> tuple[Int64, Int64]:
+                x, y = self.columns.matrix(block), block[:, self.place] == places[:, None]
+                eta = np.array([rows.linear(x, own) for own in beta])
+                largest = eta.max(axis=0, initial=0.0)
+                odds = np.exp(eta - largest)
+                total = np.exp(-largest) + sum(odds)  # level by level, whatever rows are beside
+                share = odds / total
+                value = sum(own * at for own, at in zip(eta, y, strict=True)) - largest - np.log(total)
+                factors = [share[a] * ((a == b) - share[b]) for a, b in self.pairs]
+                left = np.column_stack([value, (y - share).T, *(factor[:, None] * x for factor in factors)])
+                if self.weights is not None:
+                    left *= block[:, [self.weights]]
+                return on_grid(left), on_grid(np.column_stack([np.ones(len(x)), x]))
+
+            grams = rows.grams(sides)
+            blocks = grams[1 + len(places) :, 1:].reshape(-1, p, p)
+            halves = [half(block + block.T) for block in blocks]
+            return np.concatenate([grams[0, :1], grams[1 : 1 + len(places), 1:].ravel(), *halves])
+
+        return of_theta
+
+    def read(self, total: Whole, theta: Array) -> tuple[float, Array, Array]:
+        """Objective, score and information."""
+        p, others = len(self.columns), len(self.order)
+        values = as_floats(total[: 1 + others * p], 2 * GRID)
         information = np.empty((others, p, others, p))
-        for (a, b), block in zip(pairs, found[1 + others :, 1:].reshape(-1, p, p), strict=True):
-            information[a, :, b] = information[b, :, a] = (block + block.T) / 2
-        k = others * p
-        return packed(float(found[0, 0]), found[1 : 1 + others, 1:].reshape(k), information.reshape(k, k))
-
-    return sums
+        for (a, b), part in zip(self.pairs, np.split(total[1 + others * p :], len(self.pairs)), strict=True):
+            information[a, :, b] = information[b, :, a] = as_floats(square_of(part, p), 2 * GRID + 1)
+        return float(values[0]), values[1:], information.reshape(others * p, others * p)

@@ -15,13 +15,14 @@ from typing import ClassVar
 import numpy as np
 
 from ...costs.base import Array
-from ...data.rows import Rows
-from ...errors import InvalidInput, NotConverged
+from ...data.rows import Int64, Rows
+from ...errors import InvalidInput
+from ...sums import GRID, Beyond, Whole, on_grid
 from ..agreements import Agreements
-from ..likelihood.columns import Columns, agreed_columns
-from ..likelihood.maximise import Sums, maximise, packed
+from ..likelihood.columns import Columns, half, square
+from ..likelihood.maximise import Sums, maximise
 from ..statistic import Statistic
-from .level_model import LevelModel
+from .level_model import LevelModel, as_floats
 from .ordinal_fit import OrdinalFit
 from .ordinal_links import LINKS
 
@@ -49,52 +50,49 @@ class Ordinal(LevelModel):
         """As they are ordered."""
         return self.in_order
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the parameters: slopes, and cuts between levels."""
+    def terms_of(self, columns: Columns) -> tuple[str, ...]:
+        """Slopes, and cuts between levels."""
         cuts = (f"{low}/{high}" for low, high in zip(self.levels, self.levels[1:], strict=False))
-        return (*self.selection.slopes, *cuts)
+        return (*columns.names, *cuts)
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> OrdinalFit:
-        slopes = self.selection.slopes
-        d, cuts = len(slopes), len(self.levels) - 1
-        try:
-            counts = self.agreed_levels(agreements, rows)
-            N = int(counts.sum())
-            columns, _ = agreed_columns(agreements, rows, N, self.mask, slopes, self.unit[:d], intercept=True)
-            parts = [self._sums(part, own) for part, own in zip(rows, columns, strict=True)]
-            start = np.append(np.zeros(d), LINKS[self.link].quantile(np.cumsum(counts)[:-1] / N))
-            ended = maximise(
-                agreements, parts, np.tile(start, (len(rows), 1)), self.names, self.mask, N,
-                infinite=f": columns separate levels of {self.response!r}. Drop one, or merge levels.",
-            )  # fmt: skip
-        except NotConverged:
-            return OrdinalFit(*agreements.made)
+        totals, columns = self.first_totals(agreements, rows)
+        counts, d, cuts = totals.astype(np.int64), len(columns.names), len(self.levels) - 1
+        N = int(counts.sum())
+        start = np.append(np.zeros(d), LINKS[self.link].quantile(np.cumsum(counts)[:-1] / N))
+        ended = maximise(
+            agreements, [self._sums(part, columns) for part in rows], start, self.terms_of(columns),
+            lambda total, theta: self._read(total, d), size=self._size(d),
+            infinite=f": columns separate levels of {self.response!r}. Drop one, or merge levels.",
+        )  # fmt: skip
         # cut - x'beta = (cut - centre'beta) - z'(deviation beta) for standardised columns z
         back = np.eye(d + cuts)
-        back[:d, :d] = np.diag(1 / columns[0].deviation)
-        back[d:, :d] = columns[0].centre / columns[0].deviation
-        return OrdinalFit(*agreements.made, link=self.link, **self.found(counts, ended, back))
+        back[:d, :d] = np.diag(1 / columns.deviation)
+        back[d:, :d] = columns.centre / columns.deviation
+        return OrdinalFit(*agreements.made, link=self.link, **self.fields_of(counts, ended, columns, back))
+
+    def _size(self, d: int) -> int:
+        """How many integers are summed."""
+        cuts = len(self.levels) - 1
+        return 1 + d + cuts + d * (d + 1) // 2 + cuts * d + cuts + cuts - 1
 
     def _sums(self, rows: Rows, columns: Columns) -> Sums:
         """Objective, score and information of one party's rows, in one pass."""
         d, cuts, place = len(columns.names), len(self.levels) - 1, self.place
-        between, k = LINKS[self.link].between, d + cuts
+        between = LINKS[self.link].between
 
-        def sums(theta: Array) -> Array:
+        def sums(theta: Array) -> Whole:
             beta, inner = theta[:d], theta[d:]
-            if not (np.diff(inner) > 0).all():  # lower than at the start, where no row is below -log(levels) on average
-                return packed(-(np.log(cuts + 1) + 1) * len(rows), np.zeros(k), np.zeros((k, k)))
+            if not (np.diff(inner) > 0).all():
+                raise Beyond("cuts out of order have no likelihood.")  # all parties see it: the step is halved
             bounds = np.concatenate([[-np.inf], inner, [np.inf]])
 
-            def sides(block: Array) -> tuple[Array, Array]:
+            def sides(block: Array) -> tuple[Int64, Int64]:
                 ones_and_z = columns.matrix(block)
                 z, y = ones_and_z[:, 1:], block[:, place].astype(np.int64)
                 eta = rows.linear(z, beta)
                 at = between(bounds[y + 1] - eta, bounds[y] - eta)
-                over, under = (
-                    y[:, None] == np.arange(cuts) + shift for shift in (0, 1)
-                )  # a row's cut above, and below
+                over, under = (y[:, None] == np.arange(cuts) + shift for shift in (0, 1))  # its cut above, and below
                 of_a, of_b = at.aa + at.ab, at.ab + at.bb
                 left = [
                     at.value[:, None],
@@ -105,17 +103,26 @@ class Ordinal(LevelModel):
                     over * at.aa[:, None] + under * at.bb[:, None],
                     under * at.ab[:, None],  # of the cuts below and above a row
                 ]
-                return np.column_stack(left), ones_and_z
+                return on_grid(np.column_stack(left)), on_grid(ones_and_z)
 
-            found = rows.products(sides)
             value, slope, of_z, of_cut, mixed, diagonal, beside = np.split(
-                found, np.cumsum([1, 1, d, cuts, cuts, cuts]), axis=0
+                rows.grams(sides), np.cumsum([1, 1, d, cuts, cuts, cuts]), axis=0
             )
-            information = np.zeros((k, k))
-            information[:d, :d] = (of_z[:, 1:] + of_z[:, 1:].T) / 2
-            information[d:, :d], information[:d, d:] = mixed[:, 1:], mixed[:, 1:].T
-            off = beside[:-1, 0]
-            information[d:, d:] = np.diag(diagonal[:, 0]) + np.diag(off, 1) + np.diag(off, -1)
-            return packed(float(value[0, 0]), np.append(slope[0, 1:], of_cut[:, 0]), information)
+            of_slopes = half(of_z[:, 1:] + of_z[:, 1:].T)
+            rest = (mixed[:, 1:].ravel(), diagonal[:, 0], beside[:-1, 0])
+            return np.concatenate([value[0, :1], slope[0, 1:], of_cut[:, 0], of_slopes, *rest])
 
         return sums
+
+    def _read(self, total: Whole, d: int) -> tuple[float, Array, Array]:
+        """Objective, score and information."""
+        cuts = len(self.levels) - 1
+        parts = np.split(total, np.cumsum([1, d + cuts, d * (d + 1) // 2, cuts * d, cuts]))
+        value, score, slopes, mixed, diagonal, beside = parts
+        information = np.zeros((d + cuts, d + cuts))
+        information[:d, :d] = as_floats(square(slopes, d), 2 * GRID + 1)
+        information[d:, :d] = as_floats(mixed, 2 * GRID).reshape(cuts, d)
+        information[:d, d:] = information[d:, :d].T
+        off = as_floats(beside, 2 * GRID)
+        information[d:, d:] = np.diag(as_floats(diagonal, 2 * GRID)) + np.diag(off, 1) + np.diag(off, -1)
+        return float(as_floats(value, 2 * GRID)[0]), as_floats(score, 2 * GRID), information

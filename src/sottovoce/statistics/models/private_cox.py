@@ -1,29 +1,28 @@
-"""Cox's model of arrays."""
+"""Cox's model of arrays and frames."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...costs.base import as_floats
+from ...data.formula.factors import spelled
+from ...data.number_columns import NumberColumns
 from ...data.rows import ArrayRows
-from ...data.schema import Column
+from ...data.schema import Column, Schema
 from ...errors import InvalidInput
 from ...files.frames import by_name, in_order, read_columns
 from ...network import Network
-from ...pdmm.masks import GaussianMask
-from ...pdmm.modular_mask import ModularMask
-from ...pdmm.overlay import AskedOverlay
-from ...pdmm.schedules import Schedule
 from ...pdmm.shards import whose
-from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
-from ..shards import Shards, column_names, of_party, one_per_party, read_scale
-from ..survival.grid import check_times, read_grid
-from .cox import FEWEST, check_options
+from ..gone import refuse_options
+from ..shards import Shards, column_names, of_party, one_per_party
+from ..study import Study
+from ..survival.grid import check_times
 from .cox_fit import CoxFit
-from .cox_program import CoxModel, cox_program
+
+RESPONSE = ("time", "event")
 
 
 def private_cox(
@@ -35,15 +34,7 @@ def private_cox(
     grid: Sequence[float] | None = None,
     min_departures: int | None = None,
     names: Sequence[str] | None = None,
-    scale: npt.ArrayLike | Mapping[str, float] | None = None,
-    mask: GaussianMask = DEFAULT_MASK,
-    overlay: AskedOverlay = "tree",
-    schedule: Schedule | None = None,
-    seed: int | None = None,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    max_rounds: int | None = None,
-    progress: bool | None = None,
+    **gone: Any,
 ) -> CoxFit:
     """Cox's proportional hazards of the pooled rows of shards ``(X_i, time_i, event_i)``.
 
@@ -68,11 +59,6 @@ def private_cox(
         A grid is refused where sums over fewer rows could be told apart; 5 unless told.
     names : sequence of str, optional
         Of the columns of arrays.
-    scale : float, sequence or mapping, optional
-        Public numbers that bring the columns to size 1.
-    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
-
     Returns
     -------
     CoxFit
@@ -93,17 +79,18 @@ def private_cox(
     >>> fit.terms, fit.params.round(2).tolist()
     (('dose',), [1.03])
     """
-    rows, found = _read(network, shards)
-    columns = column_names(found, names, rows[0].width - 2)
-    check_options(ties, baseline, grid, min_departures)
-    points = read_grid(Column("time", "number"), grid) if baseline == "grid" else None
-    check_mask(mask, GaussianMask)
-    unit = read_scale(scale, columns, "column of X")
-    model = CoxModel(
-        columns, "time", "event", ties, points, min_departures or FEWEST, unit, 1.0, mask, ModularMask()
-    )  # fmt: skip
-    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
-    return cox_program(agreements, rows, model)
+    refuse_options(gone)
+    rows, frame_names = _read(network, shards)
+    columns = column_names(frame_names, names, rows[0].width - 2)
+    if twice := [name for name in RESPONSE if name in columns]:
+        raise InvalidInput(f"a column of X is called {twice[0]!r}, as the response is. Rename it.")
+    schema = Schema(
+        [*(Column(name, "number") for name in columns), Column("time", "number"), Column("event", "boolean")]
+    )
+    tables = [NumberColumns(dict(zip(schema, np.ascontiguousarray(part.array.T), strict=True))) for part in rows]
+    formula = f"time, event ~ {' + '.join(map(spelled, columns))}"
+    study = Study(network, tables, schema=schema)
+    return study.cox(formula, ties=ties, baseline=baseline, grid=grid, min_departures=min_departures)
 
 
 def _read(network: Network, shards: Shards) -> tuple[list[ArrayRows], tuple[str, ...] | None]:

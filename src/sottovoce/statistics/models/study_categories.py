@@ -16,7 +16,7 @@ from .ordinal_fit import OrdinalFit
 class Categories(Asking):
     """Models of categories, and the linear model in which parties differ."""
 
-    def multinomial(self, formula: str) -> MultinomialFit:
+    def multinomial(self, formula: str, *, weights: str | None = None, ridge: float = 0.0) -> MultinomialFit:
         """The multinomial logistic regression of a category with any number of levels on the terms of a formula, equal
         to that of the pooled rows (statsmodels' ``MNLogit``). Every level but the reference has parameters of its own.
 
@@ -27,6 +27,10 @@ class Categories(Asking):
         ----------
         formula : str
             ``"diet ~ age + C(sex)"``; before ~ a category, whose reference is that of the schema, or a boolean.
+        weights : str, optional
+            A column of positive numbers.
+        ridge : float
+            Half of it times the squares of the slopes is subtracted from the log-likelihood, in units of the data.
 
         Returns
         -------
@@ -48,7 +52,7 @@ class Categories(Asking):
         >>> fit.levels, fit.terms[-1], int(fit.counts.sum())
         (('bus', 'car', 'train'), 'train: km', 160)
         """
-        return cast(MultinomialFit, self._ask(Multinomial, formula=formula))
+        return cast(MultinomialFit, self._ask(Multinomial, formula=formula, weights=weights, ridge=ridge))
 
     def ordinal(self, formula: str, *, link: str = "logit") -> OrdinalFit:
         """The regression of a category whose levels have an order, with proportional odds: ``P(y <= j) = F(cut_j -
