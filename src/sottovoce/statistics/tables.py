@@ -22,8 +22,9 @@ def restored(kind: str, answer: dict[str, Any], parties: int) -> Statistic:
     family = ANALYSES[kind].gives
     names = [field.name for field in fields(family) if isinstance(getattr(family, field.name, None), Value)]
     values = {name: _unplain(answer[name]) for name in names if name in answer}
-    if family is Histogram and "levels" in answer:
-        values["levels"] = tuple(answer["levels"])
+    for name in ("levels", "aliased"):  # which need not be there
+        if name in answer and name not in names:
+            values[name] = tuple(answer[name])
     return family(Status(answer["status"]), parties, (), (), (), answer.get("dropped"), **values)
 
 

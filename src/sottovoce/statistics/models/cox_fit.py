@@ -25,8 +25,6 @@ class CoxFit(Fit):
         The columns that are explained.
     formula, schema : str
         Of the design, the schema as JSON; empty where columns came as arrays.
-    aliased : tuple of str
-        Columns that were left out: constants, and those that follow from columns before them.
     events : int
         Of all parties.
     ties, baseline : str
@@ -61,7 +59,6 @@ class CoxFit(Fit):
     event: Value[str] = Value()
     formula: Value[str] = Value()
     schema: Value[str] = Value()
-    aliased: Value[tuple[str, ...]] = Value()
     events: Value[int] = Value()
     ties: Value[str] = Value()
     baseline: Value[str] = Value()

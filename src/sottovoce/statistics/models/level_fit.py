@@ -21,8 +21,6 @@ class LevelFit(Fit):
         The column that is explained.
     formula, schema : str
         What was asked, and the columns that it reads as JSON: so much a prediction needs.
-    aliased : tuple of str
-        Columns that were left out, as they follow from those before them.
     levels : tuple of str
         Of the response.
     counts : ndarray
@@ -35,7 +33,6 @@ class LevelFit(Fit):
     formula: Value[str] = Value()
     schema: Value[str] = Value()
     levels: Value[tuple[str, ...]] = Value()
-    aliased: Value[tuple[str, ...]] = Value()
     counts: Value[Integers] = Value()
     llf: Value[float] = Value()
     llnull: Value[float] = Value()
