@@ -146,7 +146,7 @@ def _by_party(
             'baseline="grid", which compares rows of all parties.'
         )
     cohort = _cohort(model, gram, units, rows, events)
-    strata = [Stratum.of(_standard(own, cohort), own.time, own.event, own.offset) for own in held]
+    strata = [Stratum.of(_within(_standard(own, cohort)), own.time, own.event, own.offset) for own in held]
     k = len(cohort.columns.names)
 
     def read(total: Whole, _: Array) -> tuple[float, Array, Array]:
@@ -204,6 +204,11 @@ def _refuse_counts(model: CoxModel, rows: int, events: int) -> None:
             + (", as far as the grid reaches." if model.points else ".")
             + " A Cox model needs some."
         )
+
+
+def _within(x: Array) -> Array:
+    """Columns less those of the first row: a stratum knows differences alone, and of a constant there are none."""
+    return np.asarray(x - x[:1]) if len(x) else x
 
 
 def _standard(own: Held, cohort: Cohort) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,8 @@ def private_cox(
     tables = [NumberColumns(dict(zip(schema, np.ascontiguousarray(part.array.T), strict=True))) for part in rows]
     formula = f"time, event ~ {' + '.join(map(spelled, columns))}"
     study = Study(network, tables, schema=schema)
-    return study.cox(formula, ties=ties, baseline=baseline, grid=grid, min_departures=min_departures)
+    fit = study.cox(formula, ties=ties, baseline=baseline, grid=grid, min_departures=min_departures)
+    return replace(fit, formula="", schema="")  # new rows are arrays, too
 
 
 def _read(network: Network, shards: Shards) -> tuple[list[ArrayRows], tuple[str, ...] | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -97,4 +98,5 @@ def private_multinomial(
     tables = [NumberColumns(dict(zip(schema, np.ascontiguousarray(rows.T), strict=True))) for rows in own]
     formula = f"{RESPONSE} ~ {' + '.join([*([] if intercept else ['0']), *map(spelled, columns)]) or '1'}"
     named = None if weights is None else WEIGHTS
-    return Study(network, tables, schema=schema).multinomial(formula, weights=named, ridge=ridge)
+    fit = Study(network, tables, schema=schema).multinomial(formula, weights=named, ridge=ridge)
+    return replace(fit, formula="", schema="")  # new rows are arrays, too
