@@ -98,7 +98,7 @@ def constant(i, x, time, event):
 
 def collinear(i, x, time, event):
     x = x.round(3)
-    return np.column_stack([x[:, 0], 2 * x[:, 0] + 1]), time, event
+    return np.column_stack([x[:, 0], (2 * x[:, 0] + 1).round(3)]), time, event
 
 
 def by_party(i, x, time, event):
