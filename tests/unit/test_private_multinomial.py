@@ -35,10 +35,10 @@ def test_weights_are_how_often_a_row_counts(table, unit):
     own = [np.repeat(part, count, axis=0) for part, count in zip(parts(X), parts(times), strict=True)]
     of = [np.repeat(part, count) for part, count in zip(parts(y), parts(times), strict=True)]
     repeated = sv.private_multinomial(RING, list(zip(own, of, strict=True)), LEVELS)
-    np.testing.assert_allclose(weighed.params, repeated.params, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(weighed.bse * np.sqrt(unit), repeated.bse, rtol=1e-7)
-    assert weighed.llf == pytest.approx(unit * repeated.llf, rel=1e-8)
-    assert weighed.llnull == pytest.approx(unit * repeated.llnull, rel=1e-8)
+    np.testing.assert_allclose(weighed.params, repeated.params, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(weighed.bse * np.sqrt(unit), repeated.bse, rtol=1e-11)
+    assert weighed.llf == pytest.approx(unit * repeated.llf, rel=1e-12)
+    assert weighed.llnull == pytest.approx(unit * repeated.llnull, rel=1e-12)
     assert weighed.nobs == 90
 
 
@@ -50,15 +50,10 @@ def test_it_is_that_of_tables(table):
     study = sv.Study(RING, tables, schema=schema).multinomial("y ~ x0 + x1")
     fit = sv.private_multinomial(RING, shards(X, y), LEVELS)
     assert fit.terms == study.terms
-    np.testing.assert_allclose(fit.params, study.params, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(fit.covariance, study.covariance, rtol=1e-6, atol=1e-10)
+    np.testing.assert_allclose(fit.params, study.params, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(fit.covariance, study.covariance, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(fit.predict(X[:5]).sum(axis=1), 1.0)
     assert np.isnan(sv.private_multinomial(RING, shards(X, y), LEVELS, ridge=1.0).bse).all()
-
-
-def test_runs_that_do_not_converge_say_so(table):
-    fit = sv.private_multinomial(RING, shards(*table), LEVELS, max_iter=1)
-    assert fit.status is sv.Status.MAX_ITER
 
 
 @pytest.mark.parametrize(
@@ -68,11 +63,11 @@ def test_runs_that_do_not_converge_say_so(table):
         (["a", "a", "b"], {}, "levels must be two or more different strings"),
         ([1, 2, 3], {}, "levels must be two or more different strings"),
         (["a", "b"], {}, "party 0: y must be places among the levels, 0 to 1"),
-        (["a", "b", "c", "d"], {}, "no row of any party is at the level 'd'"),
+        (["a", "b", "c", "d"], {}, "no row of any party has 'y' at the level 'd'"),
         (LEVELS, {"ridge": -1.0}, "ridge must be a number >= 0"),
         (LEVELS, {"names": ["x"]}, "names must be 2 different strings"),
-        (LEVELS, {"scale": [1.0, 1.0, 1.0]}, "2 of them, one per column of X"),
-        (LEVELS, {"mask": sv.ModularMask()}, "mask must be a GaussianMask"),
+        (LEVELS, {"scale": [1.0, 1.0, 1.0]}, "scale is gone"),
+        (LEVELS, {"mask": sv.ModularMask()}, "mask is gone"),
     ],
 )
 def test_what_is_refused(table, levels, options, words):
@@ -91,6 +86,6 @@ def test_what_all_rows_do_not_determine(table):
     assert np.isfinite(sv.private_multinomial(RING, separated, LEVELS, ridge=1.0).params).all()
     few = [(own[:2], of[:2]) for own, of in shards(X, y)]
     few[0] = (X[:3], np.arange(3.0))
-    wide = [(np.tile(own, 3), of) for own, of in few]
+    wide = [(np.column_stack([own, np.cos(np.outer(own[:, 0], np.arange(2, 6)))]), of) for own, of in few]
     with pytest.raises(InvalidInput, match="7 observations do not determine 14"):
         sv.private_multinomial(RING, wide, LEVELS)
