@@ -1,94 +1,46 @@
-"""Families of generalised linear models (McCullagh and Nelder, Generalized Linear Models, 1989).
-
-With variance ``V(mu)``, link ``mu = h(eta)``, prior weights ``w`` and dispersion ``phi``, ``Var y = phi V(mu) / w``. A
-row adds
-
-    -w d / 2,        w s r x,        w s^2 x x'        for ``s = h' / sqrt V``, ``r = (y - mu) / sqrt V``
-
-to half of the negative deviance, its score and its expected information. ``d`` is the unit deviance, ``r`` the Pearson
-residual. In the observed information ``curvature`` stands for ``s^2``. With it Newton's method squares the error, where
-the expected one (Fisher scoring) only divides it; they are the same for the canonical link. The log-likelihood is
-``-D / (2 phi)`` and what a perfect fit (``mu = y``) would have.
-"""
+"""The families of generalised linear models: see ``family`` for what each says of itself."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ...costs.base import Array
+from ...errors import Undetermined
 from . import special
+from .family import Family, Flags, Pieces, excess
 from .links import Link, OfProbability
 
-OUTSIDE = 1e30  # a unit deviance where there is no mean: no agreement carries it, so the step is halved
+NEAR = 0.5  # relative differences below it have more digits than logarithms of both
 
 
 @dataclass(frozen=True)
-class Family(ABC):
-    """A distribution of responses. ``power``: of the mean in ``V``, where units of the response matter."""
-
-    name: ClassVar[str]
-    links: ClassVar[tuple[str, ...]]  # the default first
-    canonical: ClassVar[str | None]
-    takes: ClassVar[str]  # what a response is, for sentences
-    estimated: ClassVar[bool] = False  # whether the dispersion is
-    concave: ClassVar[bool] = False  # whether the log-likelihood is with all links, and not the canonical one alone
-    power: ClassVar[int | None] = None
-
-    @abstractmethod
-    def wrong(self, y: Array) -> npt.NDArray[np.bool_]:
-        """Responses that the family does not have."""
-
-    @abstractmethod
-    def variance(self, mean: Array) -> Array:
-        """``V(mu)``."""
-
-    @abstractmethod
-    def variance_slope(self, mean: Array) -> Array:
-        """``V'(mu)``."""
-
-    @abstractmethod
-    def deviance(self, y: Array, mean: Array) -> Array:
-        """``d(y, mu)``."""
-
-    @abstractmethod
-    def saturated(self, y: Array, w: Array, scale: float) -> Array:
-        """The log-likelihood of each row where ``mu = y``."""
-
-    def pieces(self, link: Link, eta: Array, y: Array) -> tuple[Array, Array, Array]:
-        """``s``, ``r`` and ``d`` of some rows."""
-        inside = link.inside(eta)
-        eta = np.where(inside, eta, 1.0)
-        mean = link.mean(eta)
-        root = np.sqrt(self.variance(mean))
-        d = np.maximum(self.deviance(y, mean), 0.0)
-        return link.slope(eta) / root, (y - mean) / root, np.where(inside, d, OUTSIDE)
-
-    def is_concave(self, link: Link) -> bool:
-        """Whether ``curvature`` is never negative, so that Newton's method climbs."""
-        return self.concave or link.name == self.canonical
-
-    def curvature(self, link: Link, eta: Array, y: Array) -> Array:
-        """``h' q - (y - mu) q'`` for ``q = h' / V``."""
-        mean, slope = link.mean(eta), link.slope(eta)
-        V = self.variance(mean)
-        change = (link.curve(eta) * V - slope**2 * self.variance_slope(mean)) / V**2
-        return np.asarray(slope**2 / V - (y - mean) * change)
-
-
 class Binomial(Family):
     """Proportions of ``w`` trials, or outcomes 0 and 1."""
 
     name, links, canonical = "binomial", ("logit", "probit", "cloglog"), "logit"
     takes = "outcomes 0 and 1, or proportions of the trials in weights"
-    concave = True
+    concave, levels = True, 2
+    counted = ("those with an event", "those without")
 
-    def wrong(self, y: Array) -> npt.NDArray[np.bool_]:
-        return np.asarray((y < 0) | (y > 1))
+    def wrong(self, y: Array, *, weighted: bool, dispersed: bool) -> Flags:
+        return np.asarray((y < 0) | (y > 1) | (not weighted) & (y != np.rint(y)))
+
+    def count(self, y: Array) -> Flags:
+        return np.column_stack([y > 0, y < 1])
+
+    def check(self, response: str, counts: tuple[int, ...], mean: float) -> None:
+        events, others = counts
+        if not (events and others):
+            none = "1 (no events)" if others else "0 (only events)"
+            raise Undetermined(
+                f"no row of any party has {response!r} = {none}: there is nothing to explain by a model."
+            )
+
+    def infinite(self, response: str) -> str:
+        return f"the column separates the outcomes {response!r}, or a level has no events, or only events"
 
     def variance(self, mean: Array) -> Array:
         return mean * (1 - mean)
@@ -97,14 +49,25 @@ class Binomial(Family):
         return 1 - 2 * mean
 
     def deviance(self, y: Array, mean: Array) -> Array:
-        return np.asarray(2 * (special.rel_entr(y, mean) + special.rel_entr(1 - y, 1 - mean)))
+        return self._deviance(y, mean, np.log(mean), np.log1p(-mean))
 
-    def pieces(self, link: Link, eta: Array, y: Array) -> tuple[Array, Array, Array]:
+    def pieces(self, link: Link, eta: Array, y: Array) -> Pieces:
         assert isinstance(link, OfProbability)
         p, q, slope = link.logs(eta)
         odds = np.exp((p - q) / 2)
-        d = 2 * (special.xlogy(y, y) + special.xlogy(1 - y, 1 - y) - y * p - (1 - y) * q)
-        return np.exp(slope - (p + q) / 2), y / odds - (1 - y) * odds, np.maximum(d, 0.0)
+        s, r = np.exp(slope - (p + q) / 2), y / odds - (1 - y) * odds
+        score = y * np.exp(slope - p) - (1 - y) * np.exp(slope - q)
+        return Pieces(score, s * s, r * r, self._deviance(y, np.exp(p), p, q))
+
+    def _deviance(self, y: Array, mean: Array, p: Array, q: Array) -> Array:
+        """With the logarithms of the mean and of 1 less it, which keep their digits next to 0 and 1."""
+        d = special.xlogy(y, y) + special.xlogy(1 - y, 1 - y) - y * p - (1 - y) * q
+        inner = (y > 0) & (y < 1)
+        u = np.where(inner, (mean - y) / np.where(inner, y, 1.0), 0.0)
+        v = np.where(inner, (y - mean) / np.where(inner, 1 - y, 1.0), 0.0)
+        near = inner & (np.abs(u) < NEAR) & (np.abs(v) < NEAR)
+        close = y * excess(np.where(near, u, 0.0)) + (1 - y) * excess(np.where(near, v, 0.0))
+        return np.asarray(2 * np.maximum(np.where(near, close, d), 0.0))
 
     def curvature(self, link: Link, eta: Array, y: Array) -> Array:
         assert isinstance(link, OfProbability)
@@ -117,15 +80,23 @@ class Binomial(Family):
         return np.asarray(w * (special.xlogy(y, y) + special.xlogy(1 - y, 1 - y)) + ways)
 
 
+@dataclass(frozen=True)
 class Poisson(Family):
-    """Counts of variance ``mu``."""
+    """Counts of variance ``mu``. With a dispersion that is estimated responses may be rates, which are not whole."""
 
     name, links = "poisson", ("log",)
     canonical: ClassVar[str | None] = "log"
     takes = "counts: whole numbers >= 0"
 
-    def wrong(self, y: Array) -> npt.NDArray[np.bool_]:
-        return np.asarray((y < 0) | (y != np.rint(y)))
+    def wrong(self, y: Array, *, weighted: bool, dispersed: bool) -> Flags:
+        return np.asarray((y < 0) | (not dispersed) & (y != np.rint(y)))
+
+    def check(self, response: str, counts: tuple[int, ...], mean: float) -> None:
+        if mean == 0:
+            raise Undetermined(f"all counts {response!r} of all parties are 0: the rate has no logarithm.")
+
+    def infinite(self, response: str) -> str:
+        return f"all counts {response!r} are 0 where the column is not, as in a level without events"
 
     def variance(self, mean: Array) -> Array:
         return mean
@@ -134,7 +105,11 @@ class Poisson(Family):
         return np.ones_like(mean)
 
     def deviance(self, y: Array, mean: Array) -> Array:
-        return np.asarray(2 * (special.xlogy(y, y) - y * np.log(mean) - (y - mean)))
+        some = y > 0
+        u = np.where(some, (mean - y) / np.where(some, y, 1.0), 0.0)
+        near = some & (np.abs(u) < NEAR)
+        far = special.xlogy(y, np.where(some, y, 1.0) / mean) - (y - mean)
+        return np.asarray(2 * np.where(near, y * excess(np.where(near, u, 0.0)), far))
 
     def saturated(self, y: Array, w: Array, scale: float) -> Array:
         return np.asarray(w * (special.xlogy(y, y) - y - special.gammaln(y + 1)))
@@ -144,58 +119,68 @@ class Poisson(Family):
 class NegativeBinomial(Poisson):
     """Counts of variance ``mu + shape mu^2``."""
 
-    shape: float = 1.0
-
     name, concave = "negative_binomial", True
     canonical: ClassVar[str | None] = None
+    shaped_by = "the alpha of its variance mu + alpha mu^2"
+
+    @property
+    def _alpha(self) -> float:
+        assert self.shape is not None
+        return self.shape
 
     def variance(self, mean: Array) -> Array:
-        return mean + self.shape * mean**2
+        return mean + self._alpha * mean**2
 
     def variance_slope(self, mean: Array) -> Array:
-        return 1 + 2 * self.shape * mean
+        return 1 + 2 * self._alpha * mean
 
     def deviance(self, y: Array, mean: Array) -> Array:
-        a = self.shape
-        tail = (y + 1 / a) * (np.log1p(a * y) - np.log1p(a * mean))
-        return np.asarray(2 * (special.xlogy(y, y) - y * np.log(mean) - tail))
+        """``2 (y log(y / mu) - (y + 1/a) log((1 + a y) / (1 + a mu)))``, by small differences where there are some."""
+        a = self._alpha
+        t, v = (y - mean) / (mean * (1 + a * y)), a * (mean - y) / (1 + a * y)
+        near = (np.abs(t) < NEAR) & (np.abs(v) < NEAR)
+        close = (y - mean) * t - y * excess(np.where(near, t, 0.0)) - excess(np.where(near, v, 0.0)) / a
+        far = special.xlogy(y, np.where(y > 0, y, 1.0) / mean) - (y + 1 / a) * (np.log1p(a * y) - np.log1p(a * mean))
+        return np.asarray(2 * np.where(near, close, far))
 
     def curvature(self, link: Link, eta: Array, y: Array) -> Array:
         mean = link.mean(eta)
-        return np.asarray(mean * (1 + self.shape * y) / (1 + self.shape * mean) ** 2)
+        return np.asarray(mean * (1 + self._alpha * y) / (1 + self._alpha * mean) ** 2)
 
     def saturated(self, y: Array, w: Array, scale: float) -> Array:
-        a = self.shape
+        a = self._alpha
         ways = special.gammaln(y + 1 / a) - special.gammaln(y + 1) - special.gammaln(1 / a)
         return np.asarray(w * (special.xlogy(y, a * y) - (y + 1 / a) * np.log1p(a * y) + ways))
 
 
+@dataclass(frozen=True)
 class Positive(Family):
-    """Of positive responses."""
+    """Of positive responses, whose variance is ``mu^power``."""
 
+    power: ClassVar[int]
     takes = "positive numbers"
     estimated = True
 
-    def wrong(self, y: Array) -> npt.NDArray[np.bool_]:
+    def wrong(self, y: Array, *, weighted: bool, dispersed: bool) -> Flags:
         return np.asarray(y <= 0)
 
     def variance(self, mean: Array) -> Array:
-        assert self.power is not None
         return np.asarray(mean**self.power)
 
     def variance_slope(self, mean: Array) -> Array:
-        assert self.power is not None
         return np.asarray(self.power * mean ** (self.power - 1))
 
 
+@dataclass(frozen=True)
 class Gamma(Positive):
     """Of variance ``phi mu^2``."""
 
     name, links, canonical, power, concave = "gamma", ("log", "inverse"), "inverse", 2, True
 
     def deviance(self, y: Array, mean: Array) -> Array:
-        ratio = (y - mean) / mean
-        return np.asarray(2 * (ratio - np.log(y / mean)))
+        u = (y - mean) / mean
+        near = np.abs(u) < NEAR
+        return np.asarray(2 * np.where(near, excess(np.where(near, u, 0.0)), u - np.log(y / mean)))
 
     def curvature(self, link: Link, eta: Array, y: Array) -> Array:
         return np.asarray(y / link.mean(eta) if link.name == "log" else super().curvature(link, eta, y))
@@ -204,7 +189,11 @@ class Gamma(Positive):
         shape = w / scale
         return np.asarray(shape * np.log(shape) - shape - special.gammaln(shape) - np.log(y))
 
+    def separable(self, *, weighted: bool) -> bool:
+        return not weighted
 
+
+@dataclass(frozen=True)
 class InverseGaussian(Positive):
     """Of variance ``phi mu^3``."""
 
@@ -214,17 +203,21 @@ class InverseGaussian(Positive):
         return np.asarray((y - mean) ** 2 / (y * mean**2))
 
     def saturated(self, y: Array, w: Array, scale: float) -> Array:
-        return np.asarray(-np.log(2 * np.pi * scale * y**3 / w) / 2)
+        return np.asarray((np.log(w / (2 * np.pi * scale)) - 3 * np.log(y)) / 2)
+
+    def separable(self, *, weighted: bool) -> bool:
+        return True
 
 
+@dataclass(frozen=True)
 class Gaussian(Family):
     """Of variance ``phi``: least squares."""
 
-    name, links, canonical, power = "gaussian", ("identity",), "identity", 0
+    name, links, canonical = "gaussian", ("identity",), "identity"
     takes = "numbers"
-    estimated = True
+    estimated = centred = True
 
-    def wrong(self, y: Array) -> npt.NDArray[np.bool_]:
+    def wrong(self, y: Array, *, weighted: bool, dispersed: bool) -> Flags:
         return np.zeros(len(y), dtype=bool)
 
     def variance(self, mean: Array) -> Array:
@@ -237,14 +230,16 @@ class Gaussian(Family):
         return np.asarray((y - mean) ** 2)
 
     def saturated(self, y: Array, w: Array, scale: float) -> Array:
-        return np.asarray(-np.log(2 * np.pi * scale / w) / 2)
+        return np.asarray(np.log(w / (2 * np.pi * scale)) / 2)
+
+    def separable(self, *, weighted: bool) -> bool:
+        return True
+
+    def likelihood_scale(self, deviance: float, N: int, scale: float) -> float:
+        """The variance that makes the likelihood largest, as statsmodels has it."""
+        return deviance / N
 
 
 FAMILIES: dict[str, type[Family]] = {
     family.name: family for family in (Binomial, Poisson, NegativeBinomial, Gamma, InverseGaussian, Gaussian)
 }
-
-
-def family_of(name: str, shape: float | None) -> Family:
-    """By its name in files."""
-    return NegativeBinomial(shape) if shape is not None else FAMILIES[name]()

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import builtins
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-import numpy as np
-
 from ...data.formula import Formula
 from ...data.rows import Rows
 from ...data.schema import Schema
 from ...data.selection import ModelColumns
-from ...errors import InvalidInput, is_number
+from ...errors import InvalidInput
 from ..agreements import Agreements
 from ..analysis import Analysis
-from ..likelihood.maximise import of_objective
 from ..new_rows import schema_text
 from ..statistic import Statistic
-from .families import FAMILIES, Family, family_of
+from .families import FAMILIES
+from .family import Family
 from .glm_fit import GLMFit
 from .glm_model import GLMModel
-from .glm_program import agreements_of, counts_of, glm_program, numbers_of
+from .glm_program import agreements_of, glm_program, numbers_sent
 from .links import LINKS, Link
 
 DISPERSIONS = ("fixed", "pearson")
@@ -61,14 +58,14 @@ class GLM(Analysis):
         response = self.selection.design.response
         if len(response) != 1:
             raise InvalidInput(f"formula: it needs one column before ~, which is to be explained; got {len(response)}.")
-        column = self.schema.get(response[0])
+        column, levels = self.schema.get(response[0]), FAMILIES[self.family].levels
         if column is not None and column.type == "category":
-            if self.family != "binomial":
+            if not levels:
                 raise InvalidInput(f"formula: {column.name!r} is a category, and no response of family {self.family}.")
-            if len(column.levels) != 2:
+            if len(column.levels) != levels:
                 raise InvalidInput(
-                    f"formula: {column.name!r} has {len(column.levels)} levels; family binomial takes two. Merge some, "
-                    "or take a multinomial model."
+                    f"formula: {column.name!r} has {len(column.levels)} levels; family {self.family} takes {levels}. "
+                    "Merge some, or take a multinomial model."
                 )
 
     @cached_property
@@ -87,7 +84,7 @@ class GLM(Analysis):
         column = self.schema.get(response)
         return GLMModel(
             names=taken.slopes, response=response, family=family, link=link, intercept=taken.intercept,
-            unit=np.array(self.scale[: len(taken.slopes) + 1]), offset=taken.offset,
+            units=self.units, offset=taken.offset,
             exposure=None if self.exposure is None else taken.place(self.exposure),
             weights=None if self.weights is None else taken.place(self.weights),
             turned=column is not None and column.type == "category" and column.reference != column.levels[0],
@@ -96,10 +93,10 @@ class GLM(Analysis):
         )  # fmt: skip
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Statistic:
-        return glm_program(agreements, rows, self.model, self.mask)
+        return glm_program(agreements, rows, self.model)
 
     def check(self, rows: Rows, parties: int) -> None:
-        self.model.check(rows, parties)
+        self.model.check(rows)
 
     @property
     def revealed(self) -> list[str]:
@@ -111,14 +108,11 @@ class GLM(Analysis):
 
     @property
     def numbers(self) -> int:
-        return numbers_of(self.model)
+        return numbers_sent(self.model)
 
     @property
     def counts(self) -> int:
-        return counts_of(self.model)
-
-    def spread(self, prior: float) -> float:
-        return super().spread(prior) + of_objective(self.parameters)
+        return 0
 
     @property
     def parameters(self) -> int:
@@ -131,12 +125,7 @@ def read_family(
     """Family, link and dispersion, or a sentence that begins with the name of what is wrong."""
     if family not in FAMILIES:
         raise InvalidInput(f"family must be one of {', '.join(FAMILIES)}; got {family!r}.")
-    if (shape is not None) != (family == "negative_binomial"):
-        need = "needs a shape, the alpha of its variance mu + alpha mu^2" if shape is None else "has no shape"
-        raise InvalidInput(f"shape: family {family} {need}; got {shape!r}.")
-    if shape is not None and not (is_number(shape) and math.isfinite(shape) and shape > 0):
-        raise InvalidInput(f"shape must be a positive number; got {shape!r}.")
-    chosen = family_of(family, None if shape is None else float(shape))
+    chosen = FAMILIES[family].of_shape(shape)
     if link is not None and link not in chosen.links:
         raise InvalidInput(f"link must be one of {', '.join(chosen.links)} for family {family}; got {link!r}.")
     name = link or chosen.links[0]
@@ -153,11 +142,11 @@ def read_family(
 
 def revealed_of(model: GLMModel) -> list[str]:
     """What the sums are of that every honest component discloses."""
-    k = model.k
+    k, kinds = model.k, 1 + (not model.canonical)
     found = [
-        f"the numbers of {model.counted}",
-        f"the sums of {len(model.names)} columns, of their squares about the means, and of {model.response}",
-        f"at every step of Newton's method deviance, score and information: {1 + k + k * (k + 1) // 2} sums",
+        f"the numbers of {', '.join(model.counted)}",
+        f"the sums of {len(model.names)} columns, of their squares and products, and of {model.response}",
+        f"at every step of Newton's method deviance, score and information: {1 + k + kinds * k * (k + 1) // 2} sums",
         "the sums of squared residuals, and the log-likelihood",
     ]
     return found + (["the products of the scores of rows, for the errors"] if model.robust else [])

@@ -1,92 +1,75 @@
-"""What is reported of a generalised linear model at its maximum: residuals, dispersion, errors, log-likelihoods."""
+"""What is reported of a generalised linear model at its maximum: dispersion, errors, log-likelihoods."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...costs.base import Array
-from ...numerics.symmetric import symmetric, upper
-from ...pdmm.masks import GaussianMask
-from ..agreements import Agreements, votable
+from ...errors import Undetermined
+from ...numerics import fixed_order
+from ...sums import Whole
+from ..agreements import Agreements, unless_beyond
+from ..likelihood.columns import square
+from ..likelihood.fixed_point import LOW, exponent, value
 from ..likelihood.maximise import Maximum
-from ..settled import settled_powers
 from .glm_fit import GLMFit
-from .glm_model import Known
-from .glm_sums import Part
+from .glm_model import GLMModel
+from .glm_sums import Part, Reading
 
-AGREEMENTS = 4
-VOTES = 4  # that ride along
-LEAST = 1e-12  # of residuals in their unit: those of a perfect fit have a logarithm
+NOTHING = 1e-12  # of what a variance is made of: rounding, where the terms cancel
 
 
-def numbers(k: int) -> int:
-    """How many real numbers of a party travel, at most."""
-    return 4 + k * (k + 1) // 2 + k * (k + 1) + 2 + VOTES
+def needed(model: GLMModel) -> bool:
+    """Whether one more agreement is."""
+    return model.robust is not None or not _separable(model)
 
 
-def closed(
-    agreements: Agreements, parts: list[Part], known: Known, mask: GaussianMask, top: Maximum, null: Array, first: Array
-) -> GLMFit:
-    """The answer. ``null``: the intercept of the model that has nothing else; ``first``: about its objective."""
-    own, model = parts[0], parts[0].model
-    N, df, n = known.N, known.N - model.k, agreements.parties
-    # Deviances of a good fit are small: they are agreed on in units of their own.
-    held = -2 * np.column_stack([top.sums[:, 0], first]) * known.size  # without a penalty
-    fit, nothing = settled_powers(agreements, held, of="orders of magnitude of the deviances")
-    estimated = model.family.estimated
-    unit = np.array([fit if estimated else N, fit, nothing, min(N, known.size * known.weight)])
-    own_sums = [_residuals(part, eta) / unit for part, eta in zip(parts, null, strict=True)]
-    if model.by_newton:  # errors are those of the expected information, as everywhere
-        at_top = [upper(part.expected(theta)) / known.size for part, theta in zip(parts, top.theta, strict=True)]
-        own_sums = [np.append(one, other) for one, other in zip(own_sums, at_top, strict=True)]
-    of = "squared residuals, deviances" + (", and the expected information" if model.by_newton else "")
-    told = n * np.array(own_sums)
-    # Those of a row that the model finds nearly impossible have no bound; but where the dispersion is known nothing
-    # hangs on them, and there is an answer without.
-    lacking = (model.dispersion == "fixed") & ~(np.abs(told[:, :1]) <= votable(agreements, mask))
-    told[:, :1] = np.where(lacking, 0.0, told[:, :1])
-    *agreed, lost = agreements.mean_together(np.column_stack([told, lacking]), mask, of=of, votes=1).T
-    information = symmetric(np.array(agreed)[4:, 0], model.k) if model.by_newton else top.information[0]
-    least = np.array([LEAST, LEAST, LEAST, -np.inf])[:, None]
-    chi2, deviance, null_deviance, perfect = np.maximum(agreed[:4], least) * unit[:, None]
-    chi2 = np.full_like(chi2, np.nan) if np.rint(n * lost[0]) else chi2
-    scale = _scale(parts, chi2, df)  # in units of the parts
-    llf, llnull = -deviance * own.measure / 2 + perfect, -null_deviance * own.measure / 2 + perfect
-    if estimated:
-        # That of a Gaussian is at the variance that makes it largest, as statsmodels has it.
-        at = np.column_stack([deviance / N if model.family.power == 0 else scale, scale])
-        perfects = _perfects(agreements, parts, known, mask, at) if df else np.nan
-        llf, llnull = (perfects - np.column_stack([deviance, null_deviance]) / (2 * at)).T
-    # Estimates with a penalty are biased on purpose: no information tells an error of them.
-    covariance = np.full((model.k, model.k), np.nan)
-    if model.robust is not None:
-        covariance = _sandwich(agreements, parts, known, mask, top, unit[0] if estimated else known.size)
-        covariance *= (N / df if df > 0 else np.nan) if model.robust == "HC1" else 1.0
-    elif not model.ridge:
-        covariance = scale[0] * np.linalg.inv(information) / known.size
-    T = own.columns.back * own.factor
-    params = T @ top.theta[0]
-    if model.intercept:
-        params[0] += own.centre
+def numbers(model: GLMModel) -> int:
+    """How many integers of a party travel in it."""
+    scores = model.k * (model.k + 1) // 2 if model.robust else 0
+    return scores + 2 * (not _separable(model))
+
+
+def closed(agreements: Agreements, parts: Sequence[Part], reading: Reading, top: Maximum) -> GLMFit:
+    """The answer."""
+    known, model, columns = reading.known, reading.known.model, reading.known.columns
+    N, df = known.N, known.N - len(columns)
+    deviance, null_deviance = reading.deviance(top.total), reading.null_deviance(top.total)
+    squares = reading.squares(top.total)
+    scale = 1.0 if not model.dispersed else squares / df if df > 0 else float("nan")
+    told = (1.0, 1.0)  # dispersions of the log-likelihoods, of the model and of that without columns
+    if model.family.estimated:
+        told = model.family.likelihood_scale(deviance, N, scale), scale
+    meat, perfect = _agreed(agreements, parts, reading, top, scale, told, df)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        llf, llnull = np.array(perfect) - np.array([deviance, null_deviance]) / (2 * np.array(told))
+    covariance = _covariance(reading, top, scale, meat)
+    if model.robust == "HC1":
+        covariance *= N / df if df > 0 else np.nan
+    params = columns.params(top.theta[: len(columns)])
+    params[:1] += known.centre * model.intercept
     return GLMFit(
         *agreements.made,
-        terms=own.columns.terms,
+        terms=columns.terms,
         params=params,
-        covariance=T @ covariance @ T.T,
+        covariance=columns.covariance(covariance),
         nobs=N,
+        aliased=columns.aliased,
         response=model.response,
         family=model.family.name,
         link=model.link.name,
-        shape=getattr(model.family, "shape", None),
+        shape=model.family.shape,
         dispersion=model.dispersion,
         robust=model.robust,
         ridge=model.ridge,
-        scale=float(scale[0] * own.measure),
-        deviance=float(deviance[0] * own.measure),
-        null_deviance=float(null_deviance[0] * own.measure),
-        pearson_chi2=float(chi2[0] * own.measure),
-        llf=float(llf[0]),
-        llnull=float(llnull[0]),
+        scale=scale,
+        deviance=deviance,
+        null_deviance=null_deviance,
+        pearson_chi2=squares,
+        llf=float(llf),
+        llnull=float(llnull),
         steps=top.steps,
         formula=model.formula,
         schema=model.schema,
@@ -95,42 +78,86 @@ def closed(
     )
 
 
-def _residuals(part: Part, null: float) -> Array:
-    """Squared residuals and the deviance where the climb ended, the deviance without columns, the log-likelihood of a
-    perfect fit; the last where it does not hang on the dispersion."""
-    perfect = 0.0 if part.model.family.estimated else part.saturated(1.0)
-    return np.array([part.chi2, part.deviance, part.of_null(null), perfect])
+def _agreed(
+    agreements: Agreements,
+    parts: Sequence[Part],
+    reading: Reading,
+    top: Maximum,
+    scale: float,
+    told: tuple[float, float],
+    df: int,
+) -> tuple[Array | None, tuple[float, float]]:
+    """The products of the scores of rows, where errors are from the sandwich; and the log-likelihoods of a perfect fit
+    at two dispersions."""
+    known, model, k = reading.known, reading.known.model, reading.layout.k
+    apart = not _separable(model) and df > 0 and all(0 < phi < np.inf for phi in told)
+    bits = _bits(reading, scale)
+
+    def own(part: Part) -> Whole:
+        scores = [part.scores(top.theta, bits)] if model.robust else []
+        return np.concatenate([*scores, *([part.saturated(told)] if apart else [])])
+
+    if not (model.robust or apart):
+        return None, _perfect(known.saturated, model, known.N, told)
+    of = [*(["products of the scores of rows"] if model.robust else []), *(["a perfect fit"] if apart else [])]
+    size = k * (k + 1) // 2 * (model.robust is not None) + 2 * apart
+    shares = [unless_beyond(lambda part=part: own(part)) for part in parts]  # type: ignore[misc]
+    total = agreements.sum(shares, of=" and ".join(of), size=size)
+    perfect = (np.nan, np.nan) if not _separable(model) else _perfect(known.saturated, model, known.N, told)
+    if apart:
+        perfect = value(total[-2], LOW), value(total[-1], LOW)
+        total = total[:-2]
+    if not model.robust:
+        return None, perfect
+    return np.array([[value(each, 2 * bits) for each in row] for row in square(total, k)]), perfect
 
 
-def _scale(parts: list[Part], chi2: Array, df: int) -> Array:
-    """The dispersion, as each local party holds it; NaN where no row is left to tell it."""
-    if parts[0].model.dispersion == "fixed":
-        return np.full(len(parts), 1 / parts[0].measure)
-    return chi2 / df if df > 0 else np.full(len(parts), np.nan)
+def _separable(model: GLMModel) -> bool:
+    return model.family.separable(weighted=model.weights is not None)
 
 
-def _perfects(agreements: Agreements, parts: list[Part], known: Known, mask: GaussianMask, at: Array) -> Array:
-    """The log-likelihood of a perfect fit at each of some dispersions, ``(local, dispersions)``."""
-    scales = [(part, both * part.measure) for part, both in zip(parts, at, strict=True)]
-    sums = np.array([[part.saturated(phi) for phi in both] for part, both in scales])
-    of = "the log-likelihood of a perfect fit"
-    return known.N * agreements.mean_together(agreements.parties / known.N * sums, mask, of=of)
+def _perfect(saturated: float, model: GLMModel, N: int, told: tuple[float, float]) -> tuple[float, float]:
+    """From that at the dispersion 1: what another one changes is the same for all rows."""
+    one = np.ones(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at = [float(model.family.saturated(one, one, phi)[0]) for phi in (1.0, *told)]
+    return saturated + N * (at[1] - at[0]), saturated + N * (at[2] - at[0])
 
 
-def _sandwich(
-    agreements: Agreements, parts: list[Part], known: Known, mask: GaussianMask, top: Maximum, unit: float
-) -> Array:
-    """``H^-1 (sum u u') H^-1`` for the scores ``u`` of the rows (White, 1982). ``H`` is the observed information, which
-    is at hand but where steps took the expected one."""
-    model, k = parts[0].model, parts[0].model.k
-    known_H = model.canonical or model.by_newton
-    sums = []
-    for part, theta in zip(parts, top.theta, strict=True):
-        observed = [] if known_H else [upper(part.observed(theta)) / known.size]
-        sums.append(np.concatenate([upper(part.scores(theta)) / unit, *observed]))
-    of = "products of scores" + ("" if known_H else ", and the observed information")
-    agreed = agreements.mean_together(agreements.parties * np.array(sums), mask, of=of)[0]
-    first, *second = agreed.reshape(-1, k * (k + 1) // 2)
-    meat, H = symmetric(first, k) * unit, top.information[0] if known_H else symmetric(second[0], k)
-    bread = np.linalg.inv(H) / known.size
-    return np.asarray(bread @ meat @ bread)
+def _bits(reading: Reading, scale: float) -> int:
+    """Of the scores of rows: sums of their squares are about the information times the dispersion, and no row has more
+    than all of them."""
+    known = reading.known
+    size = max(scale, known.dispersion) if scale == scale else known.dispersion
+    square = exponent(float(known.weight) * known.information * size)
+    return 60 - (min(24, known.wide + 8) + known.wide + square + 1) // 2
+
+
+def _covariance(reading: Reading, top: Maximum, scale: float, meat: Array | None) -> Array:
+    """Of the parameters of standardised columns."""
+    model, k = reading.known.model, reading.layout.k
+    if model.ridge:  # estimates are biased on purpose: no information tells an error of them
+        return np.full((k, k), np.nan)
+    expected = fixed_order.inverse(fixed_order.cholesky(reading.expected(top.total))[0])
+    if meat is None:
+        return np.asarray(scale * expected)
+    L, place = fixed_order.cholesky(reading.observed(top.total))
+    if place is not None:
+        raise Undetermined("the observed information does not tell the errors of all parameters. Leave robust out.")
+    bread = fixed_order.inverse(L)
+    return _sandwich(reading, bread, meat)
+
+
+def _sandwich(reading: Reading, bread: Array, meat: Array) -> Array:
+    """``H^-1 (sum u u') H^-1`` for the scores ``u`` of the rows and the observed information (White, 1982)."""
+    T = fixed_order.product(reading.known.columns.back, bread)
+    variances = fixed_order.quadratic(meat, T)
+    sizes = fixed_order.quadratic(np.abs(meat), np.abs(T))
+    lost = variances <= NOTHING * sizes
+    if lost.any():
+        those = ", ".join(repr(t) for t, flag in zip(reading.known.columns.terms, lost, strict=True) if flag)
+        raise Undetermined(
+            f"the robust variance of {those} is 0: as for a level that one row has, nothing is left of the rows that "
+            "tell it. Merge the level with another, or leave robust out."
+        )
+    return fixed_order.product(fixed_order.product(bread, meat), bread)

@@ -1,172 +1,233 @@
-"""What one party sums up over its rows for a generalised linear model."""
+"""What one party sums up over its rows for a generalised linear model, and how everybody reads the totals.
+
+With ``z`` the standardised columns, ``C = sqrt(w s^2) z``, ``u = w s r``, and ``D = sqrt|w c| z`` for the curvature
+``c``, all rounded to public grids, one pass over the rows makes the products
+
+    C'C  (information)    D' sign(c) D  (observed information)    z'u  (score)    1'(w d), 1'(w r^2)
+
+of whole numbers. The first has no negative eigenvalue, however it was rounded.
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...costs.base import Array
-from ...data.rows import Rows
-from ..likelihood.columns import Columns
-from ..likelihood.maximise import packed
-from .glm_model import GLMModel
+from ...data.rows import Int64, Rows
+from ...numerics import fixed_order
+from ...sums import Whole, on_grid
+from ..likelihood.columns import half, square
+from ..likelihood.fixed_point import LOW, join, pair, value
+from .family import Pieces
+from .glm_start import Known
 
-TINY = 1e-200  # of a row's information: its root divides
+FARTHEST = 2.0**61  # what a squared residual counts as that is too large to be added up
+OBSERVED = 0.1  # of the expected information, what the observed one must have for a step of Newton's method
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the totals are: deviance, squared residuals, deviance without columns; the score; the information,
+    expected, and observed where that is another. With offsets the intercept of the model that has nothing else is one
+    more parameter, the last: its score and information follow."""
+
+    k: int
+    both: bool
+    moved: bool
+
+    @classmethod
+    def of(cls, known: Known) -> Layout:
+        """That of a model."""
+        return cls(len(known.columns), not known.model.canonical, known.model.moved)
+
+    @property
+    def size(self) -> int:
+        """How many integers there are."""
+        k, both = self.k, 1 + self.both
+        return 3 + k + both * k * (k + 1) // 2 + self.moved * (1 + both)
+
+    def split(self, total: Whole) -> list[Whole]:
+        """Sums, score, expected and observed information, and those of the null model."""
+        k, h = self.k, self.k * (self.k + 1) // 2
+        return np.split(total, np.cumsum([3, k, h, h * self.both]))
+
+
+@dataclass(frozen=True, eq=False)
 class Part:
-    """The rows of one party, in units that are the same at all parties: responses ``(y - centre) / level``, weights
-    ``w / weight``.
-
-    Attributes
-    ----------
-    chi2, deviance : float
-        The sum of squared Pearson residuals, and the deviance, where sums were last asked for.
-    first : float
-        The deviance where they were first asked for.
-    """
+    """The rows of one party."""
 
     rows: Rows
-    model: GLMModel
-    columns: Columns
-    centre: float
-    level: float
-    weight: float
-    chi2: float = field(default=math.nan, init=False)
-    deviance: float = field(default=math.nan, init=False)
-    first: float = field(default=math.nan, init=False)
+    known: Known
+
+    def __call__(self, theta: Array) -> Whole:
+        """Integers at some parameters: for ``maximise``."""
+        known, k, both = self.known, len(self.known.columns), not self.known.model.canonical
+
+        def sides(block: Array) -> tuple[Int64, Int64]:
+            z, y, w = self._design(block)
+            eta, o = self._eta(block, z, theta[:k])
+            pieces = known.model.family.pieces(known.model.link, eta, y)
+            C = on_grid(np.sqrt(w * pieces.information)[:, None] * z, known.root_bits)
+            left, right = [np.ones((len(z), 1), np.int64), on_grid(z, known.z_bits), C], [C]
+            if both:
+                c = w * self._curvature(eta, y, pieces)
+                D = on_grid(np.sqrt(np.abs(c))[:, None] * z, known.root_bits)
+                left, right = [*left, D], [*right, D * np.sign(c).astype(np.int64)[:, None]]
+            right += [pair(w * pieces.score, known.score_bits), pair(w * pieces.deviance, known.deviance_bits)]
+            right += [self._squares(w * pieces.square), *self._null(theta[k:], y, w, o)]
+            return np.hstack(left), np.hstack(right)
+
+        return self._told(self.rows.grams(sides), k, both)
+
+    def _null(self, theta: Array, y: Array, w: Array, o: Array) -> list[Int64]:
+        """Of the model with an intercept alone; its parameter is known unless there are offsets."""
+        known, family, link = self.known, self.known.model.family, self.known.model.link
+        if not known.model.moved:
+            mean = link.mean(np.full(len(y), known.null))
+            return [pair(w * family.deviance(y, mean), known.deviance_bits)]
+        eta = theta[0] + o
+        pieces = family.pieces(link, eta, y)
+        found = [pair(w * pieces.deviance, known.deviance_bits), pair(w * pieces.score, known.score_bits)]
+        found.append(pair(w * pieces.information, known.root_bits))
+        if not known.model.canonical:
+            found.append(pair(w * self._curvature(eta, y, pieces), known.root_bits))
+        return found
+
+    def _squares(self, values: Array) -> Int64:
+        """Squared residuals. Where the dispersion is known nothing hangs on them: one that is too large makes a total
+        that everybody sees to be none."""
+        if self.known.model.dispersed:
+            return pair(values, self.known.deviance_bits)
+        return pair(np.where(values < FARTHEST / self.known.N, values, FARTHEST), 0)
+
+    def _told(self, gram: Whole, k: int, both: bool) -> Whole:
+        """What is sent of the products: see ``Layout``."""
+        information = [half(gram[1 + k : 1 + 2 * k, :k])]
+        if both:
+            information.append(half(gram[1 + 2 * k :, k : 2 * k]))
+        q = k * (1 + both)  # where pairs begin
+        score = [join(*row) for row in gram[1 : 1 + k, q : q + 2]]
+        d, squares, null, *more = (join(*both_) for both_ in gram[0, q + 2 :].reshape(-1, 2))
+        return np.concatenate([_whole([d, squares, null, *score]), *information, _whole(more)])
+
+    def scores(self, theta: Array, bits: int) -> Whole:
+        """``sum u^2 z z'`` for the scores ``u z`` of the rows: what stands in the middle of the sandwich."""
+        known = self.known
+
+        def sides(block: Array) -> tuple[Int64, Int64]:
+            z, y, w = self._design(block)
+            eta, _ = self._eta(block, z, theta[: len(known.columns)])
+            u = on_grid((w * known.model.family.pieces(known.model.link, eta, y).score)[:, None] * z, bits)
+            return u, u
+
+        return half(self.rows.grams(sides))
+
+    def saturated(self, scales: tuple[float, float]) -> Whole:
+        """The log-likelihood of a perfect fit at two dispersions."""
+        model = self.known.model
+
+        def terms(block: Array) -> Int64:
+            y, w = model.y(block), model.w(block)
+            return np.hstack([pair(model.family.saturated(y, w, scale), 0) for scale in scales])
+
+        high, low, high_2, low_2 = self.rows.totals(terms)
+        return _whole([join(high, low), join(high_2, low_2)])
+
+    def _design(self, block: Array) -> tuple[Array, Array, Array]:
+        model = self.known.model
+        return self.known.columns.matrix(block), model.y(block) - self.known.centre, model.w(block)
+
+    def _eta(self, block: Array, z: Array, theta: Array) -> tuple[Array, Array]:
+        """The linear predictor, and what of it is not estimated."""
+        o = self.known.model.o(block)
+        return self.rows.linear(z, theta) + o, o
+
+    def _curvature(self, eta: Array, y: Array, pieces: Pieces) -> Array:
+        """NaN where there is no mean."""
+        family, link = self.known.model.family, self.known.model.link
+        inside = link.inside(eta)
+        return np.where(inside, family.curvature(link, np.where(inside, eta, 1.0), y), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How totals are read: for ``maximise``."""
+
+    known: Known
 
     @property
-    def shift(self) -> float:
-        """In the linear predictor, so that a logarithmic one has the parameters of the responses as they are."""
-        return -math.log(self.level) if self.model.link.name == "log" else 0.0
-
-    @property
-    def factor(self) -> float:
-        """Of parameters in units of the data."""
-        return self.level ** (self.model.link.power or 0)
-
-    @property
-    def measure(self) -> float:
-        """Of deviances, residuals and the dispersion in units of the data."""
-        power = self.model.family.power
-        return self.weight * (1.0 if power is None else self.level ** (2 - power))
+    def layout(self) -> Layout:
+        """Where they are."""
+        return Layout.of(self.known)
 
     @property
     def penalty(self) -> Array:
         """Of every parameter, what half of its square is multiplied by in the objective: 0 for an intercept."""
-        slopes = self.model.ridge / self.weight / self.columns.deviation**2
-        return np.append(np.zeros(int(self.columns.intercept)), slopes)
+        columns = self.known.columns
+        slopes = self.known.model.ridge / columns.deviation**2
+        return np.append(np.zeros(int(columns.intercept)), slopes)
 
-    def offset(self, offset: Array | float) -> Array:
-        """In the linear predictor of these units."""
-        return np.asarray(offset / self.factor + self.shift)
+    def __call__(self, total: Whole, theta: Array) -> tuple[float, Array, Array]:
+        """Half of the negative deviance with the penalty, its score, and the information for a step."""
+        k, P, known = self.layout.k, self.penalty, self.known
+        _, scores, _, _, more = self.layout.split(total)
+        bits = known.z_bits + known.score_bits + LOW
+        objective = -(self.deviance(total) + known.model.moved * self.null_deviance(total)) / 2
+        score = np.array([value(each, bits) for each in scores]) - P * theta[:k]
+        H = np.zeros((len(theta), len(theta)))
+        H[:k, :k] = self._for_step(total) + np.diag(P)
+        if known.model.moved:
+            score = np.append(score, value(more[0], known.score_bits + LOW))
+            expected, observed = value(more[1], known.root_bits + LOW), value(more[-1], known.root_bits + LOW)
+            H[k, k] = observed if observed > OBSERVED * expected else expected
+        return objective - float(fixed_order.total(P * theta[:k] ** 2)) / 2, score, H
 
-    def y(self, block: Array) -> Array:
-        """Responses."""
-        return (self.model.y(block) - self.centre) / self.level
+    def before(self, total: Whole) -> float:
+        """The objective of the model of an intercept alone."""
+        return -self.null_deviance(total) / 2
 
-    def w(self, block: Array) -> Array:
-        """Weights."""
-        return self.model.w(block) / self.weight
+    def deviance(self, total: Whole) -> float:
+        """Of the model."""
+        return value(total[0], self.known.deviance_bits + LOW)
 
-    def __call__(self, theta: Array) -> Array:
-        """Half of the negative deviance, score and information: for ``maximise``. All are products of columns ``c x``,
-        ``s r / c``, ``r`` and ``sqrt d``, so that one pass makes them; ``c^2`` is a row's part of the information, the
-        observed one where that is never negative."""
-        k, family, link = len(theta), self.model.family, self.model.link
+    def null_deviance(self, total: Whole) -> float:
+        """Of an intercept alone."""
+        return value(total[2], self.known.deviance_bits + LOW)
 
-        def sides(block: Array) -> tuple[Array, Array]:
-            A = self.columns.matrix(block, spare=3)
-            eta, y, root = self._eta(block, self.rows.linear(A[:, :k], theta)), self.y(block), np.sqrt(self.w(block))
-            c, r, d = family.pieces(link, eta, y)
-            A[:, k : k + 3] = (root * np.stack([r, r, np.sqrt(d)])).T
-            if self.model.by_newton:
-                s, c = c, np.sqrt(np.maximum(family.curvature(link, eta, y), TINY))
-                A[:, k] *= s / c
-            A[:, :k] *= (root * c)[:, None]
-            return A, A
+    def squares(self, total: Whole) -> float:
+        """Of Pearson residuals; NaN where some are too large."""
+        if self.known.model.dispersed:
+            return value(total[1], self.known.deviance_bits + LOW)
+        return value(total[1], LOW) if total[1] < int(FARTHEST) << LOW else float("nan")
 
-        found = self.rows.products(sides)
-        self.chi2, self.deviance = float(found[k + 1, k + 1]), float(found[k + 2, k + 2])
-        self.first = self.deviance if math.isnan(self.first) else self.first
-        return packed(-self.deviance / 2, found[:k, k], found[:k, :k])
-
-    def alone(self) -> Part:
-        """The same with an intercept and nothing else."""
-        columns = Columns((), True, np.zeros(0), np.zeros(0), np.zeros(0, bool))
-        return Part(self.rows, self.model, columns, self.centre, self.level, self.weight)
-
-    def squares(self) -> tuple[Array, Array]:
-        """``X'X`` and ``X'1`` of the standardised columns."""
-        k = len(self.columns)
-
-        def sides(block: Array) -> tuple[Array, Array]:
-            A = self.columns.matrix(block, spare=1)
-            A[:, k] = 1.0
-            return A, A
-
-        found = self.rows.products(sides)
-        return found[:k, :k], found[:k, k]
-
-    def of_null(self, eta: float) -> float:
-        """The deviance of an intercept alone; where the climb starts there it is known."""
-        if self.model.intercept and not self.model.moved:
-            return self.first
-
-        def terms(block: Array) -> Array:
-            return (self.w(block) * self._pieces(block, np.full(len(block), eta))[2])[:, None]
-
-        return float(self.rows.sums(terms)[0])
-
-    def saturated(self, scale: float) -> float:
-        """The log-likelihood of a perfect fit, in units of the data."""
-        model = self.model
-        if model.binary and model.weights is None:
-            return 0.0  # outcomes 0 and 1 are certain there
-
-        def terms(block: Array) -> Array:
-            return model.family.saturated(model.y(block), model.w(block), scale)[:, None]
-
-        return float(self.rows.sums(terms)[0])
-
-    def scores(self, theta: Array) -> Array:
-        """``sum u^2 x x'`` for the scores ``u x`` of the rows: what stands in the middle of the sandwich."""
-
-        def sides(block: Array) -> tuple[Array, Array]:
-            Z = self.columns.matrix(block)
-            s, r, _ = self._pieces(block, self.rows.linear(Z, theta))
-            Z *= (self.w(block) * s * r)[:, None]
-            return Z, Z
-
-        return self.rows.products(sides)
-
-    def expected(self, theta: Array) -> Array:
+    def expected(self, total: Whole) -> Array:
         """The expected information."""
+        return self._information(self.layout.split(total)[2])
 
-        def sides(block: Array) -> tuple[Array, Array]:
-            Z = self.columns.matrix(block)
-            Z *= (np.sqrt(self.w(block)) * self._pieces(block, self.rows.linear(Z, theta))[0])[:, None]
-            return Z, Z
-
-        return self.rows.products(sides)
-
-    def observed(self, theta: Array) -> Array:
+    def observed(self, total: Whole) -> Array:
         """The observed information."""
-        family, link = self.model.family, self.model.link
+        _, _, expected, observed, _ = self.layout.split(total)
+        return self._information(observed if self.layout.both else expected)
 
-        def sides(block: Array) -> tuple[Array, Array]:
-            Z = self.columns.matrix(block)
-            eta = self._eta(block, self.rows.linear(Z, theta))
-            return Z * (self.w(block) * family.curvature(link, eta, self.y(block)))[:, None], Z
+    def _for_step(self, total: Whole) -> Array:
+        """The observed information, where steps of Newton's method climb with it; else the expected one."""
+        expected = self.expected(total)
+        if not self.layout.both:
+            return expected
+        observed = self.observed(total)
+        if self.known.model.family.is_concave(self.known.model.link):
+            return observed
+        L, place = fixed_order.cholesky(observed)
+        L_expected, _ = fixed_order.cholesky(expected)
+        enough = place is None and bool((np.diag(L) ** 2 >= OBSERVED * np.diag(L_expected) ** 2).all())
+        return observed if enough else expected
 
-        return self.rows.products(sides)
+    def _information(self, part: Whole) -> Array:
+        bits = 2 * self.known.root_bits
+        return np.array([[value(each, bits) for each in row] for row in square(part, self.layout.k)])
 
-    def _pieces(self, block: Array, linear: Array) -> tuple[Array, Array, Array]:
-        return self.model.family.pieces(self.model.link, self._eta(block, linear), self.y(block))
 
-    def _eta(self, block: Array, linear: Array) -> Array:
-        return linear + self.offset(self.model.o(block)) if self.model.moved else linear + self.shift
+def _whole(values: list[int]) -> Whole:
+    return np.array([*values, None], object)[:-1]

@@ -18,9 +18,9 @@ from ...pdmm.masks import GaussianMask
 from ...pdmm.overlay import AskedOverlay
 from ...pdmm.schedules import Schedule
 from ...pdmm.shards import whose
-from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
-from ..shards import Shards, column_names, one_per_party, read_regression, read_scale
-from .families import Family
+from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation
+from ..shards import Shards, column_names, one_per_party, read_regression
+from .family import Family
 from .glm import read_family
 from .glm_fit import GLMFit
 from .glm_model import GLMModel
@@ -126,13 +126,11 @@ def private_glm(
     read, d, found, target = read_regression(network, shards, None, target)
     columns = column_names(found, names, d)
     response = target or ("y" if "y" not in columns else "target")
-    unit = read_scale(scale, (*columns, response), "column of X and one for the target")
-    check_mask(mask, GaussianMask)
     further = {"offset": offset, "exposure": exposure, "weights": weights}
     given = {name: one_per_party(network, values, name) for name, values in further.items() if values is not None}
     places: dict[str, Any] = {name: d + 1 + place for place, name in enumerate(given)}
     model = GLMModel(
-        columns, response, chosen, by, bool(intercept), unit, **places,
+        columns, response, chosen, by, bool(intercept), (None,) * (d + 1 + len(given)), **places,
         dispersion=phi, robust=robust, ridge=float(ridge),
     )  # fmt: skip
     if not model.k:
@@ -144,11 +142,11 @@ def private_glm(
         more = [_per_row(who, name, values[i], len(part)) for name, values in given.items()]
         rows.append(ArrayRows(np.column_stack([part.array, *more])))
         try:
-            model.check(rows[-1], network.n)
+            model.check(rows[-1])
         except InvalidInput as error:
             raise InvalidInput(f"{who}: {error}") from None
     simulation = Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress)
-    return glm_program(SimulatedAgreements(simulation), rows, model, mask)
+    return glm_program(SimulatedAgreements(simulation), rows, model)
 
 
 def _check_ridge(ridge: float, family: Family, robust: str | None) -> None:

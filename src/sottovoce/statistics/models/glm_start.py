@@ -1,0 +1,260 @@
+"""The first agreement of a generalised linear model: counts, sums and products of columns, of which everybody knows the
+columns that stay, their means and deviations, how large all further numbers are, and the first step of the climb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ...costs.base import Array
+from ...data.rows import Int64, Rows
+from ...errors import Undetermined
+from ...numerics import fixed_order
+from ...numerics.exact_algebra import nearest
+from ...sums import Whole
+from ..agreements import Agreements, Objected, unless_beyond
+from ..analysis import check_rows
+from ..likelihood.columns import Columns, columns_of, half, own_products, products_of, square
+from ..likelihood.fixed_point import LOW, about, exponent, join, pair, value
+from .glm_model import GLMModel
+
+BEYOND = (
+    "columns, responses or weights of some party are larger than exact sums hold: 2^62 of their units. Give them units "
+    "in the schema that are not as small, or bring them to sizes about 1."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What all parties know after the first agreement.
+
+    Attributes
+    ----------
+    N : int
+        Rows.
+    gram : Whole
+        Products of ``(1, columns, response)``, weighted, in units; without those that nobody needs.
+    units : tuple of Fraction
+        Of the columns of the rows.
+    columns : Columns
+        Those that stay.
+    weight : Fraction
+        The mean prior weight.
+    saturated : float
+        The log-likelihood of a perfect fit at the dispersion 1.
+    offset : float
+        The weighted mean of what is not estimated.
+    """
+
+    model: GLMModel
+    N: int
+    gram: Whole
+    units: tuple[Fraction, ...]
+    columns: Columns
+    weight: Fraction
+    saturated: float
+    offset: float
+
+    @property
+    def _y(self) -> int:
+        return len(self.model.names) + 1
+
+    @cached_property
+    def mean(self) -> Fraction:
+        """The weighted mean response."""
+        mean = self.units[self._y - 1] * Fraction(int(self.gram[0, self._y]), int(self.gram[0, 0]))
+        return 1 - mean if self.model.turned else mean
+
+    @cached_property
+    def centre(self) -> float:
+        """From where responses are counted."""
+        return float(self.mean) if self.model.family.centred and self.model.intercept else 0.0
+
+    @cached_property
+    def null(self) -> float:
+        """The linear predictor of the model of an intercept alone, where nothing else is in it."""
+        return float(self.model.link.of(nearest([self.mean - Fraction(self.centre)]))[0])
+
+    @cached_property
+    def spread(self) -> Fraction:
+        """The weighted variance of the responses, where the dispersion is estimated; else 1."""
+        if not self.model.family.estimated:
+            return Fraction(1)
+        n, total, squares = (int(self.gram[at]) for at in ((0, 0), (0, self._y), (self._y, self._y)))
+        return self.units[self._y - 1] ** 2 * Fraction(n * squares - total * total, n * n)
+
+    @cached_property
+    def information(self) -> float:
+        """Of a row about its linear predictor, per unit of weight, at the mean response."""
+        eta, mean = np.array([self.null]), nearest([self.mean])
+        slope, variance = self.model.link.slope(eta), self.model.family.variance(mean)
+        return float((slope * slope / variance)[0])
+
+    @cached_property
+    def dispersion(self) -> float:
+        """About what it is without columns."""
+        if not self.model.family.estimated:
+            return 1.0
+        variance = self.model.family.variance(nearest([self.mean]))[0]
+        return float(self.spread * self.weight) / float(variance) if self.spread else 1.0
+
+    # Powers of two: how finely what is made of rows is rounded
+
+    @cached_property
+    def wide(self) -> int:
+        """``N`` as a power of two."""
+        return max(1, (self.N - 1).bit_length())
+
+    @cached_property
+    def z_bits(self) -> int:
+        """Of standardised columns, which are at most ``sqrt N`` with equal weights."""
+        return min(48, 57 - (self.wide + 1) // 2)
+
+    @cached_property
+    def root_bits(self) -> int:
+        """Of columns times the root of a row's information, which may be ``2^20`` times that at the mean, or for few
+        rows ``2^6 N`` times: of positive sums no term is more than all of them."""
+        size = exponent(float(self.weight) * self.information)
+        return 60 - (min(20, self.wide + 6) + self.wide + size + 1) // 2
+
+    @cached_property
+    def score_bits(self) -> int:
+        """Of a row's part of the score."""
+        return 20 - (exponent(float(self.weight) * self.information * self.dispersion) + 1) // 2
+
+    @cached_property
+    def deviance_bits(self) -> int:
+        """Of deviances and squared residuals, which are about the dispersion."""
+        return 20 - exponent(self.dispersion)
+
+    # The start of the climb
+
+    @property
+    def start_of_null(self) -> float:
+        """The linear predictor of an intercept alone, about."""
+        return about(self.null) - about(self.offset)
+
+    def start(self) -> tuple[Array, Array | None]:
+        """The parameters of an intercept alone, or what comes nearest; and the first step of Fisher scoring from there,
+        where the sums at hand tell it: all rows have one mean at the start."""
+        model, columns = self.model, self.columns
+        eta = self.start_of_null
+        start = np.zeros(len(columns))
+        if not model.intercept:
+            return self._solved(self._products(0), eta), None
+        start[0] = eta
+        if model.moved or not columns.names:
+            return start, None
+        penalty = model.ridge / columns.deviation**2 / (float(self.weight) * self.N)
+        slope = about(float(model.link.slope(np.array([self.null]))[0]))
+        step = np.append(0.0, self._solved(self._products(self._y), 1.0, penalty / about(self.information)) / slope)
+        return start, step
+
+    def _products(self, other: int) -> Array:
+        """Of the standardised columns with each other, and with another column, the last: about the means where there
+        is an intercept, per unit of weight."""
+        n, taken = int(self.gram[0, 0]), [place + 1 for place in self.columns.places] + [other]
+        middle = int(self.model.intercept)
+        units = [Fraction(1), *self.units]
+        exact = np.empty((len(taken), len(taken)), object)
+        for a, i in enumerate(taken):
+            for b, j in enumerate(taken):
+                i_, j_ = min(i, j), max(i, j)
+                product = n * int(self.gram[i_, j_] or 0) - middle * int(self.gram[0, i]) * int(self.gram[0, j])
+                exact[a, b] = units[i] * units[j] * Fraction(product, n * n)
+        deviation = np.append(self.columns.deviation, 1.0)
+        return nearest(exact) / np.multiply.outer(deviation, deviation)
+
+    def _solved(self, products: Array, times: float, penalty: Array | float = 0.0) -> Array:
+        """Of least squares; 0 where float64 does not tell it."""
+        L, place = fixed_order.cholesky(products[:-1, :-1] + np.diag(np.broadcast_to(penalty, len(products) - 1)))
+        if place is not None:
+            return np.zeros(len(products) - 1)
+        turned = -1.0 if self.model.turned and self.model.intercept else 1.0
+        return fixed_order.solve(L, products[:-1, -1]) * (times * turned)
+
+
+def known(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -> Known:
+    """The first agreement.
+
+    Raises
+    ------
+    Undetermined
+        No rows, fewer than parameters, or responses that have nothing to explain: the same at all parties.
+    """
+    units = agreements.units(rows, model.units)
+    own = [unless_beyond(lambda part=part: own_first(part, model, units)) for part in rows]  # type: ignore[misc]
+    counted = len(model.counted)
+    of = f"{', '.join(model.counted)}; sums and products of {len(model.names)} columns and of {model.response!r}"
+    try:
+        total = agreements.sum(own, of=of, counts=counted, size=numbers_of(model))
+    except Objected:
+        raise Undetermined(BEYOND) from None
+    N, *counts = total[:counted].tolist()
+    check_rows(N)
+    if model.k > N and not model.ridge:
+        raise Undetermined(f"{N} observations do not determine {model.k} parameters. Drop columns.")
+    gram = _gram(total[counted:-2], model)
+    weight = Fraction(1) if model.weights is None else Fraction(int(gram[0, 0]), N) * units[model.weights]
+    columns = columns_of(gram, model.names, units[: len(model.names)], intercept=model.intercept, alias=not model.ridge)
+    offset = value(int(total[-1]), LOW) / N
+    found = Known(model, N, gram, units, columns, weight, value(int(total[-2]), LOW), offset)
+    model.family.check(model.response, tuple(counts), float(found.mean))
+    if not columns.terms:
+        raise Undetermined("all columns are 0 in all rows of all parties, and there is no intercept.")
+    if model.family.estimated and model.intercept and not model.moved and found.spread == 0:
+        raise Undetermined(
+            f"{model.response!r} does not vary over the rows of all parties: there is nothing to explain."
+        )
+    return found
+
+
+def own_first(rows: Rows, model: GLMModel, units: tuple[Fraction, ...]) -> Whole:
+    """One party's part: counts, products, the log-likelihood of a perfect fit, and offsets."""
+
+    def terms(block: Array) -> Int64:
+        perfect = pair(model.family.saturated(model.y(block), model.w(block), 1.0), 0)
+        return np.column_stack([model.counts(block), perfect, pair(model.o(block), 0)])
+
+    totals = rows.totals(terms)
+    d = len(model.names)
+    gram = square(own_products(rows, range(d + 1), units, model.weights), d + 2)
+    sums = [join(*totals[-4:-2]), join(*totals[-2:])]
+    return np.concatenate([totals[:-4], _sent(gram, model), np.array(sums, object)])
+
+
+def _sent(gram: Whole, model: GLMModel) -> Whole:
+    """What somebody needs of the products."""
+    d = len(model.names)
+    parts = [half(gram[: d + 1, : d + 1]), gram[:1, d + 1]]
+    if model.intercept and not model.moved:
+        parts.append(gram[1 : d + 1, d + 1])
+    if model.family.estimated:
+        parts.append(gram[d + 1 :, d + 1])
+    return np.concatenate(parts)
+
+
+def _gram(sent: Whole, model: GLMModel) -> Whole:
+    """The matrix of it, with 0 for what was not sent."""
+    d = len(model.names)
+    gram = np.zeros((d + 2, d + 2), object)
+    products = products_of(d)
+    gram[: d + 1, : d + 1] = square(sent[:products], d + 1)
+    gram[0, d + 1] = sent[products]
+    if model.intercept and not model.moved:
+        gram[1 : d + 1, d + 1] = sent[products + 1 : products + 1 + d]
+    if model.family.estimated:
+        gram[d + 1, d + 1] = sent[-1]
+    return gram
+
+
+def numbers_of(model: GLMModel) -> int:
+    """How many integers a party sums up."""
+    d = len(model.names)
+    further = d * (model.intercept and not model.moved) + model.family.estimated
+    return len(model.counted) + products_of(d) + 1 + further + 2
