@@ -184,6 +184,12 @@ def check_weights(rows: Rows, place: int, name: str) -> None:
         raise InvalidInput(f"weights: column {name!r} has values that are not positive. Leave out rows of weight 0.")
 
 
+def factor_bits(rows: int) -> int:
+    """On which grid the factors of a product are: as fine as int64 holds, as no standardised column of so many rows is
+    beyond the root of their number, and probabilities are not beyond 1."""
+    return 60 - max(11, -(-rows.bit_length() // 2))
+
+
 def as_floats(totals: Whole, bits: int) -> Array:
     """Totals of terms on a grid of ``2^-bits``, each rounded once."""
     return np.array([int(total) / (1 << bits) for total in totals.ravel()]).reshape(totals.shape)
