@@ -79,7 +79,7 @@ def test_cuts_alone_are_quantiles_of_shares(rng, link):
 def test_cuts_out_of_order_are_no_point():
     """All parties object there, and half of the step is taken."""
     rows = ArrayRows(np.column_stack([np.linspace(-1, 1, 9), np.arange(9) % 3]))
-    sums = Ordinal(schema=SCHEMA, formula="y ~ x")._sums(rows, Columns(("x",), (0,), True, np.zeros(1), np.ones(1)))
+    sums = Ordinal(schema=SCHEMA, formula="y ~ x")._sums(rows, Columns(("x",), (0,), True, np.zeros(1), np.ones(1)), 40)
     with pytest.raises(Beyond):
         sums(np.array([0.0, 1.0, -1.0]))
     assert len(sums(np.array([0.0, -1.0, 1.0]))) == 1 + 3 + 1 + 2 + 2 + 1

@@ -33,7 +33,7 @@ from ..likelihood.columns import Columns, half
 from ..likelihood.columns import square as square_of
 from ..likelihood.maximise import Read, Sums, maximise
 from ..statistic import Statistic
-from .level_model import LevelModel, as_floats, check_weights, entropy
+from .level_model import LevelModel, as_floats, check_weights, entropy, factor_bits
 from .multinomial_fit import MultinomialFit
 
 
@@ -83,7 +83,8 @@ class Multinomial(LevelModel):
         counts, columns = self.first_totals(agreements, rows, alias=not self.ridge)
         counts = counts[order].astype(np.int64)
         shares = counts.astype(np.float64) if self.weights is None else self._weighted(agreements, rows, order)
-        softmax = Softmax(columns, self.place, tuple(order[1:]), self._weight_place)
+        weight = 2.0 ** round(math.log2(float(shares.sum()) / int(counts.sum())))
+        softmax = Softmax(columns, self.place, tuple(order[1:]), int(counts.sum()), self._weight_place, weight)
         others, p = len(order) - 1, len(columns)
         start = np.zeros((others, p))
         if self.selection.intercept:
@@ -98,7 +99,7 @@ class Multinomial(LevelModel):
         values = self.fields_of(counts, ended, columns, back)
         if penalty is not None:
             values |= {
-                "llf": float(as_floats(ended.total[:1], 2 * GRID)[0]),
+                "llf": softmax.read(ended.total, ended.theta)[0],
                 "covariance": np.full((others * p,) * 2, np.nan),
             }
         if self.weights is not None:
@@ -150,12 +151,21 @@ def penalised(read: Read, penalty: Array) -> Read:
 @dataclass(frozen=True)
 class Softmax:
     """The likelihood of the rows. ``place``: where the level is in a row; ``order``: the places of the levels that are
-    compared with the reference; ``weights``: where a row's weight is."""
+    compared with the reference; ``rows``: of all parties; ``weights``: where a row's weight is, and ``weight``, a power
+    of two about their mean."""
 
     columns: Columns
     place: int
     order: tuple[int, ...]
+    rows: int
     weights: int | None = None
+    weight: float = 1.0
+
+    @property
+    def bits(self) -> tuple[int, int]:
+        """Of the grids of both factors. Weights may be far from their mean."""
+        finest = factor_bits(self.rows)
+        return finest - 6 * (self.weights is not None), finest
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -186,8 +196,9 @@ class Softmax:
                 factors = [share[a] * ((a == b) - share[b]) for a, b in self.pairs]
                 left = np.column_stack([value, (y - share).T, *(factor[:, None] * x for factor in factors)])
                 if self.weights is not None:
-                    left *= block[:, [self.weights]]
-                return on_grid(left), on_grid(np.column_stack([np.ones(len(x)), x]))
+                    left *= block[:, [self.weights]] / self.weight
+                bits = self.bits
+                return on_grid(left, bits[0]), on_grid(np.column_stack([np.ones(len(x)), x]), bits[1])
 
             grams = rows.grams(sides)
             blocks = grams[1 + len(places) :, 1:].reshape(-1, p, p)
@@ -198,9 +209,9 @@ class Softmax:
 
     def read(self, total: Whole, theta: Array) -> tuple[float, Array, Array]:
         """Objective, score and information."""
-        p, others = len(self.columns), len(self.order)
-        values = as_floats(total[: 1 + others * p], 2 * GRID)
+        p, others, bits = len(self.columns), len(self.order), sum(self.bits)
+        values = self.weight * as_floats(total[: 1 + others * p], bits)
         information = np.empty((others, p, others, p))
         for (a, b), part in zip(self.pairs, np.split(total[1 + others * p :], len(self.pairs)), strict=True):
-            information[a, :, b] = information[b, :, a] = as_floats(square_of(part, p), 2 * GRID + 1)
+            information[a, :, b] = information[b, :, a] = self.weight * as_floats(square_of(part, p), bits + 1)
         return float(values[0]), values[1:], information.reshape(others * p, others * p)

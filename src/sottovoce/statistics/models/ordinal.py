@@ -17,12 +17,12 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Int64, Rows
 from ...errors import InvalidInput
-from ...sums import GRID, Beyond, Whole, on_grid
+from ...sums import Beyond, Whole, on_grid
 from ..agreements import Agreements
 from ..likelihood.columns import Columns, half, square
 from ..likelihood.maximise import Sums, maximise
 from ..statistic import Statistic
-from .level_model import LevelModel, as_floats
+from .level_model import LevelModel, as_floats, factor_bits
 from .ordinal_fit import OrdinalFit
 from .ordinal_links import LINKS
 
@@ -59,10 +59,11 @@ class Ordinal(LevelModel):
         totals, columns = self.first_totals(agreements, rows)
         counts, d, cuts = totals.astype(np.int64), len(columns.names), len(self.levels) - 1
         N = int(counts.sum())
+        bits = factor_bits(N)
         start = np.append(np.zeros(d), LINKS[self.link].quantile(np.cumsum(counts)[:-1] / N))
         ended = maximise(
-            agreements, [self._sums(part, columns) for part in rows], start, self.terms_of(columns),
-            lambda total, theta: self._read(total, d), size=self._size(d),
+            agreements, [self._sums(part, columns, bits) for part in rows], start, self.terms_of(columns),
+            lambda total, theta: self._read(total, d, 2 * bits), size=self._size(d),
             infinite=f": columns separate levels of {self.response!r}. Drop one, or merge levels.",
         )  # fmt: skip
         # cut - x'beta = (cut - centre'beta) - z'(deviation beta) for standardised columns z
@@ -76,7 +77,7 @@ class Ordinal(LevelModel):
         cuts = len(self.levels) - 1
         return 1 + d + cuts + d * (d + 1) // 2 + cuts * d + cuts + cuts - 1
 
-    def _sums(self, rows: Rows, columns: Columns) -> Sums:
+    def _sums(self, rows: Rows, columns: Columns, bits: int) -> Sums:
         """Objective, score and information of one party's rows, in one pass."""
         d, cuts, place = len(columns.names), len(self.levels) - 1, self.place
         between = LINKS[self.link].between
@@ -103,7 +104,7 @@ class Ordinal(LevelModel):
                     over * at.aa[:, None] + under * at.bb[:, None],
                     under * at.ab[:, None],  # of the cuts below and above a row
                 ]
-                return on_grid(np.column_stack(left)), on_grid(ones_and_z)
+                return on_grid(np.column_stack(left), bits), on_grid(ones_and_z, bits)
 
             value, slope, of_z, of_cut, mixed, diagonal, beside = np.split(
                 rows.grams(sides), np.cumsum([1, 1, d, cuts, cuts, cuts]), axis=0
@@ -114,15 +115,15 @@ class Ordinal(LevelModel):
 
         return sums
 
-    def _read(self, total: Whole, d: int) -> tuple[float, Array, Array]:
+    def _read(self, total: Whole, d: int, bits: int) -> tuple[float, Array, Array]:
         """Objective, score and information."""
         cuts = len(self.levels) - 1
         parts = np.split(total, np.cumsum([1, d + cuts, d * (d + 1) // 2, cuts * d, cuts]))
         value, score, slopes, mixed, diagonal, beside = parts
         information = np.zeros((d + cuts, d + cuts))
-        information[:d, :d] = as_floats(square(slopes, d), 2 * GRID + 1)
-        information[d:, :d] = as_floats(mixed, 2 * GRID).reshape(cuts, d)
+        information[:d, :d] = as_floats(square(slopes, d), bits + 1)
+        information[d:, :d] = as_floats(mixed, bits).reshape(cuts, d)
         information[:d, d:] = information[d:, :d].T
-        off = as_floats(beside, 2 * GRID)
-        information[d:, d:] = np.diag(as_floats(diagonal, 2 * GRID)) + np.diag(off, 1) + np.diag(off, -1)
-        return float(as_floats(value, 2 * GRID)[0]), as_floats(score, 2 * GRID), information
+        off = as_floats(beside, bits)
+        information[d:, d:] = np.diag(as_floats(diagonal, bits)) + np.diag(off, 1) + np.diag(off, -1)
+        return float(as_floats(value, bits)[0]), as_floats(score, bits), information
