@@ -182,7 +182,7 @@ def test_a_unit_is_a_decimal_however_it_is_given(
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(1, 10**16), st.integers(-290, 280))
+@given(st.integers(1, 10**16), st.integers(-280, 260))
 def test_units_survive_json_and_toml(digits: int, exponent: int) -> None:
     unit = digits * Fraction(10) ** exponent
     schema = sv.Schema([sv.Column("x", "number", unit=unit)])
@@ -290,6 +290,13 @@ def test_the_prior_of_a_schema_is_the_largest() -> None:
 # Refusals
 
 
+NO_UNITS: list[Any] = [
+    0, -1, -0.1, "0", "0.000", "-0.1", math.nan, math.inf, "nan", "inf", True, False, "", " 0.1", "0,1", "1/3", "1_000",
+    "٣", "5 mg", Fraction(1, 3), Fraction(-1, 2), Fraction(0), Fraction(1, 2**5000), Decimal("nan"), 10**400, 1j, [0.1],
+    {}, b"1", np.array([0.1]),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -298,24 +305,17 @@ def test_the_prior_of_a_schema_is_the_largest() -> None:
         ({"unit_name": 5}, r"unit_name must be text in quotes; got 5\."),
         ({"unit_name": "a\nb"}, "unit_name must not have control characters"),
         ({"unit_name": "x" * 201}, r"unit_name must have at most 200 characters; got 201\."),
-        *(
-            ({"unit": unit}, r"unit must be a positive decimal, the smallest step of what was measured, such as 0\.1")
-            for unit in (
-                0, -1, -0.1, "0", "0.000", "-0.1", math.nan, math.inf, "nan", "inf", True, False, "", " 0.1", "0,1", "1/3",
-                "1_000", "٣", Fraction(1, 3), Fraction(-1, 2), Fraction(0), Decimal("nan"), [0.1], {}, b"1", 10**400, 1j,
-                np.array([0.1]), Fraction(1, 2**5000), "5 mg",
-            )
-        ),
+        *(({"unit": unit}, "unit must be a positive decimal, the smallest step of what was") for unit in NO_UNITS),
         ({"unit": "years"}, r"unit must be .*; got 'years'\. What it is measured in goes into unit_name\."),
         ({"type": "integer", "unit": "years"}, r"What it is measured in goes into unit_name\."),
         ({"unit": 0.1 + 0.2}, "unit is 0.30000000000000004 as a number, of 17 digits. Write the decimal that is meant"),
         ({"unit": np.float32(0.1)}, "unit is 0.10000000149011612 as a number"),
-        ({"unit": "1e-301"}, r"unit must be from 1e-300 to 1e300, of at most 50 digits; got '1e-301'\."),
-        ({"unit": "1e301"}, "unit must be from 1e-300 to 1e300"),
-        ({"unit": Decimal("1e999999")}, "unit must be from 1e-300 to 1e300"),
-        ({"unit": "0." + 51 * "1"}, "unit must be from 1e-300 to 1e300, of at most 50 digits"),
+        ({"unit": "1e-301"}, r"unit must be from 1e-280 to 1e280, of at most 50 digits; got '1e-301'\."),
+        ({"unit": "1e301"}, "unit must be from 1e-280 to 1e280"),
+        ({"unit": Decimal("1e999999")}, "unit must be from 1e-280 to 1e280"),
+        ({"unit": "0." + 51 * "1"}, "unit must be from 1e-280 to 1e280, of at most 50 digits"),
         ({"unit": "1e9999"}, "unit must be a positive decimal"),
-        ({"type": "integer", "unit": 1000}, 'no meaning for a integer.* For larger steps make it a "number"'),
+        ({"type": "integer", "unit": 1000}, 'no meaning for an integer.* For larger steps make it a "number"'),
         ({"type": "date", "unit": 1}, r"unit has no meaning for a date: it is for a number\. Leave it out\."),
         ({"type": "boolean", "unit": 1}, "unit has no meaning for a boolean"),
         ({"type": "category", "levels": ["a", "b"], "unit": 1}, "unit has no meaning for a category"),
@@ -413,9 +413,9 @@ def test_schemas_that_are_refused() -> None:
     ("was", "now", "why"),
     [
         ("[0, 120]", "[120, 0]", r"line 8: \[schema\.age\] range must be two numbers in order"),
-        ('unit_name = "years"', "units = 5", r"line 7: \[schema\.age\] units is not a known key; did you mean 'unit'\?"),
+        ('unit_name = "years"', "units = 5", r"line 7: \[schema\.age\] units is not a known key; did you mean 'unit'"),
         ('unit_name = "years"', 'unit = "years"', r"line 7: \[schema\.age\] unit must be a positive .* unit_name\."),
-        ('unit_name = "years"', "unit = 1", r"line 7: \[schema\.age\] unit has no meaning for a integer"),
+        ('unit_name = "years"', "unit = 1", r"line 7: \[schema\.age\] unit has no meaning for an integer"),
         ("0.05", "inf", r"line 22: \[schema\.crp\] unit must be a positive decimal"),
         ("0.05", "501", r"line 22: \[schema\.crp\] unit 501 is larger than the range from 0 to 500\.5 is wide"),
         ('"integer"', '"int"', r"line 6: \[schema\.age\] type = 'int' is not known; did you mean 'integer'\?"),

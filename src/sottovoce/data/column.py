@@ -132,7 +132,8 @@ class Column:
         if self.type == "number":
             return unit
         steps = ' For larger steps make it a "number".' if self.type == "integer" else ""
-        raise self._refused(f"unit has no meaning for a {self.type}: it is for a number. Leave it out.{steps}")
+        kind = "an integer" if self.type == "integer" else f"a {self.type}"
+        raise self._refused(f"unit has no meaning for {kind}: it is for a number. Leave it out.{steps}")
 
     def _check_size_of_unit(self, low: Fraction, high: Fraction) -> None:
         largest = max(abs(low), abs(high))

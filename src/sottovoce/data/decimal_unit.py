@@ -6,7 +6,6 @@ is public, as a range is.
 
 from __future__ import annotations
 
-import math
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +20,9 @@ from ..sums.units import DIGITS, whole
 from .batch import Array
 
 MOST_DIGITS = 50
-SMALLEST, LARGEST = -300, 300  # powers of ten
+SMALLEST, LARGEST = -280, 280  # powers of ten
+FARTHEST = 10**290  # of a number with a unit: products on the way are float64
+ROOM = 1 - 2.0**-40  # for their rounding
 MOST_BITS = 1_200  # of numbers that are looked at: more than 10^350 has
 TEXT = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 EXACT = 2**53  # whole numbers up to it are float64
@@ -110,9 +111,8 @@ def fifteen_digits(largest: float) -> Fraction:
 
 
 def beyond(unit: Fraction) -> float:
-    """From which absolute value on a number has too many units for an integer of 64 bits, or is no float64 once it is
-    rounded."""
-    return math.nextafter(float(min(WINDOW * unit, Fraction(10**308))), 0.0)
+    """From which absolute value on a number has too many units for an integer of 64 bits."""
+    return float(min(WINDOW * unit, Fraction(FARTHEST))) * ROOM
 
 
 def rounded_to(unit: Fraction, values: Array) -> Array:

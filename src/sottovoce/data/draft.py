@@ -27,8 +27,8 @@ HEAD = """\
 # What is marked "to be agreed on" is a guess, for all parties to decide on together.
 """
 NO_UNIT = (
-    "its numbers have more than 15 digits or 22 decimals, as computed ones have, so that no unit is drafted. State one, "
-    "such as unit = 0.001: numbers are rounded to it"
+    "its numbers have more than 15 digits or 22 decimals, as computed ones have, so that no unit is drafted. State "
+    "one, such as unit = 0.001: numbers are rounded to it"
 )
 CODES = 'are these codes? Then it is type = "category", and they are its levels'
 IDENTIFIER = re.compile(r"(?:^|[\W_])(?i:id|ids|uuid|guid|mrn|ssn|pid)(?:[\W_]|$)|[a-z]I[dD]$")

@@ -141,11 +141,11 @@ class Design:
     def measures(self, schema: Schema, largest: Largest) -> list[Measure]:
         """On which steps the columns lie, in order; ``largest`` has absolute values of columns without a range."""
         factors = {k: of_factor(self._factors[k].factor, schema, largest) for k in self._used}
-        found = []
+        measures = []
         for product_of in self._products:
             numbers = [factors[k] for k, _ in product_of if not self._factors[k].is_category]  # the others are 0 or 1
-            found.append(reduce(times, numbers) if numbers else ONE)
-        return found
+            measures.append(reduce(times, numbers) if numbers else ONE)
+        return measures
 
     def target_measures(self, schema: Schema, largest: Largest) -> list[Measure]:
         """The same of the response."""

@@ -1,4 +1,4 @@
-"""On which steps the numbers of a formula lie, and how large they may be: public, from the schema alone.
+"""Steps on which the numbers of a formula lie, and how large they may be: public, from the schema alone.
 
 Columns lie on decimal units, and what is added, subtracted and multiplied of them lies on units again: the greatest
 common divisor of two, and their product. Logarithms, quotients and the like lie on none. They are rounded to a binary
@@ -23,6 +23,7 @@ ROUNDING = 2.0**-53  # of a float64, relative
 TINY = 5e-324  # the smallest float64
 SAFETY = 1 + 2.0**-30  # of computed bounds: functions of the machine differ in their last digits
 MOST_BITS = 5_000  # of a unit
+FARTHEST = Fraction(10**300)  # from 1, a unit of numbers without a bound
 LARGEST_EXPONENT = 709.0  # of e, in float64
 
 Largest = Mapping[str, float]  # by column of the table without a range, its largest absolute value
@@ -73,12 +74,13 @@ class Measure:
         if 0 in (self.unit, self.largest):
             return Fraction(1)
         if not math.isfinite(self.largest):
-            return None if self.has_products else self.unit
+            is_useful = self.unit is not None and 1 / FARTHEST <= self.unit <= FARTHEST
+            return self.unit if is_useful and not self.has_products else None
         if self.unit is not None and (self.is_column or self._is_told_apart(self.unit)):
             return self.unit
         if not self.has_functions:
             return fifteen_digits(self.largest)
-        mantissa, exponent = math.frexp(self.largest * SAFETY)
+        mantissa, exponent = math.frexp(min(self.largest, 1e308) * SAFETY)  # the same power above both
         return Fraction(2) ** (exponent - (mantissa == 0.5) - BITS)
 
     def _is_told_apart(self, unit: Fraction) -> bool:
