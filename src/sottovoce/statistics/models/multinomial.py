@@ -26,8 +26,9 @@ from ...costs.base import Array
 from ...data.rows import Int64, Rows
 from ...data.selection import ModelColumns
 from ...errors import InvalidInput
+from ...numerics.exact_algebra import nearest
 from ...numerics.fixed_order import product, quadratic
-from ...sums import GRID, Whole, on_grid
+from ...sums import Whole, on_grid, whole
 from ..agreements import Agreements, unless_beyond
 from ..likelihood.columns import Columns, half
 from ..likelihood.columns import square as square_of
@@ -112,13 +113,15 @@ class Multinomial(LevelModel):
 
     def _weighted(self, agreements: Agreements, rows: Sequence[Rows], order: Sequence[int]) -> Array:
         """Sums of weights at each level."""
-        place, weights, levels = self.place, self._weight_place, np.array(order)
+        assert self.weights is not None
+        place, weights, levels = self.place, self.selection.place(self.weights), np.array(order)
+        unit = agreements.units(rows, self.units)[weights]
 
         def terms(block: Array) -> Int64:
-            return (block[:, [place]] == levels) * on_grid(block[:, [weights]])
+            return (block[:, [place]] == levels) * whole(block[:, [weights]], [unit])
 
         own = [unless_beyond(lambda part=part: part.totals(terms)) for part in rows]  # type: ignore[misc]
-        return as_floats(agreements.sum(own, of="weights at each level", size=len(order)), GRID)
+        return nearest(agreements.sum(own, of="weights at each level", size=len(order)) * unit)
 
     def _penalty(self, columns: Columns) -> Array | None:
         """``Q`` of which ``theta' Q theta / 2`` is the penalty: slopes less their mean over all levels, the reference
