@@ -346,6 +346,12 @@ def test_a_column_that_is_constant_has_the_deviation_zero(value):
     assert found.mean[0, 1] == value
 
 
+def test_a_mean_is_compared_with_the_decimal_that_was_written():
+    tables = [{"free": [0.1, 0.4]}, {"free": [-0.2]}, {"free": []}]
+    found = study(tables, schema={"free": "number"}).t_test("free", mu=0.1)
+    assert (found.difference, found.statistic, found.pvalue) == (0.1, 0.0, 1.0)
+
+
 def test_moments_of_groups_are_those_of_fractions():
     """By Python's integers, of rows that fill 62 bits; rows of no group are left out."""
     rng = np.random.default_rng(7)

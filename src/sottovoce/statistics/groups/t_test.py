@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...costs.base import Array
+from ...data.decimal_unit import exactly
 from ...data.rows import Int64, Rows
 from ...data.selection import PlainColumns
 from ...errors import InvalidInput, Undetermined, is_number
@@ -198,7 +199,7 @@ class TTestAnalysis(Comparison):
         mean, variance = moments.means[:, 0], moments.variances[:, 0]
         difference = exact[0] - exact[1] if len(n) == 2 else exact[0]
         error = math.sqrt(squared_errors(n, variance, self.equal_var).sum())
-        statistic = float(difference - Fraction(self.mu)) / error
+        statistic = float(difference - exactly(self.mu)) / error
         values = n, mean, variance, self.equal_var, self.mu, float(difference), statistic
         return TTest(*agreements.made, self.column, self.by, names, *values)
 
