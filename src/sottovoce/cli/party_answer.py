@@ -14,15 +14,9 @@ def answer_text(result: dict[str, Any]) -> str:
         width = max(map(len, answer), default=0)
         told = "\n".join(f"{name:<{width}}  {_number(value)}" for name, value in answer.items())
         return told + _noise(list(answer), result.get("noise"))
-    told = text(restored(asked["type"], answer, len(result["covers"])), _columns(asked, answer))
+    told = text(restored(asked["type"], answer, len(result["covers"])))
     told = f"{asked['formula']}\n{told}" if "formula" in asked else told
-    return told + _noise(_columns(asked, answer), result.get("noise"))
-
-
-def _columns(asked: dict[str, Any], answer: dict[str, Any]) -> list[str]:
-    """What the answer is about, for statistics that do not say it themselves."""
-    columns = asked.get("columns", [])
-    return columns if isinstance(columns, list) else [columns]
+    return told
 
 
 def _noise(columns: list[str], noise: dict[str, Any] | None) -> str:

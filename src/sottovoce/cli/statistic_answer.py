@@ -27,7 +27,7 @@ def print_statistic(file: StatisticFile, answer: Statistic, seconds: float) -> N
     rows.add_row("disclosed", Text(disclosed(file)))
     console = Console(highlight=False)
     console.print(f"{file.spec.type} between {file.network.n} parties over {file.network.m} edges\n")
-    console.print(Text(text(answer, file.spec.columns)), soft_wrap=True)
+    console.print(Text(text(answer)), soft_wrap=True)
     console.print("", rows, sep="\n")
 
 
@@ -60,4 +60,4 @@ def statistic_dict(file: StatisticFile, answer: Statistic, seconds: float) -> di
 
 def statistic_rows(file: StatisticFile, answer: Statistic) -> tuple[list[str], list[list[Any]]]:
     """For CSV: a row per term, column or bin."""
-    return table(answer, file.spec.columns)
+    return table(answer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from ..pdmm.result import Status
 from .analyses import ANALYSES
 from .histogram import Histogram
-from .pooled import PooledCovariance, PooledMean, PooledVariance
+from .pooled import PooledCovariance, PooledVariance
 from .statistic import Statistic, Value
 
 Table = tuple[list[str], list[list[Any]]]
@@ -38,45 +37,31 @@ def _unplain(value: Any) -> Any:
     return np.array(value, dtype=np.float64) if array.dtype == object else array  # None stands for NaN
 
 
-def table(statistic: Statistic, columns: Sequence[str]) -> Table:
+def table(statistic: Statistic) -> Table:
     """A header, and a row per term, column or bin."""
-    if isinstance(statistic, Histogram) and statistic.levels:
-        counted = zip(statistic.levels, statistic.counts.tolist(), strict=True)
-        return ["level", "count"], [list(row) for row in counted]
-    if isinstance(statistic, Histogram):
+    if isinstance(statistic, Histogram) and not statistic.levels:
         edges = statistic.edges.tolist()
         starts, ends = [None, *edges[:-1], edges[-1]], [edges[0], *edges[1:], None]
         counts = [statistic.below, *statistic.counts.tolist(), statistic.above]
         return ["from", "to", "count"], [list(row) for row in zip(starts, ends, counts, strict=True)]
-    if not isinstance(statistic, PooledMean):
-        own = statistic._columns()
-        return list(own), [list(row) for row in zip(*own.values(), strict=True)]
-    header, entries = ["column", "mean"], [list(columns), np.atleast_1d(statistic.mean).tolist()]
-    if isinstance(statistic, PooledVariance):
-        header += ["variance", "standard_deviation"]
-        entries += [np.atleast_1d(v).tolist() for v in (statistic.variance, statistic.standard_deviation)]
-    if isinstance(statistic, PooledCovariance):
-        header += [f"covariance with {name}" for name in columns]
-        entries += statistic.covariance.tolist()
-    return header, [list(row) for row in zip(*entries, strict=True)]
+    columns = statistic._columns()
+    return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
 
-def text(statistic: Statistic, columns: Sequence[str]) -> str:
-    """The table for people; of a regression or an analysis its summary."""
+def text(statistic: Statistic) -> str:
+    """The table for people; of a model its summary."""
     if hasattr(statistic, "summary"):
         return str(statistic.summary())
     kind = next(name for name, analysis in ANALYSES.items() if type(statistic) is analysis.gives)
-    if statistic.status is not Status.CONVERGED:
-        return f"{statistic.status.value}: no {kind} to report."
-    header, rows = table(statistic, columns)
+    header, rows = table(statistic)
     cells = [header, *([_cell(entry) for entry in row] for row in rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
     sides = [">" if header[0] == "from" else "<", *[">"] * (len(widths) - 1)]  # numbers to the right
     lines = ["  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
              for row in cells]  # fmt: skip
     ddof = f" (N - {statistic.ddof})" if isinstance(statistic, PooledVariance | PooledCovariance) else ""
-    of = f" of {columns[0]}" if kind == "histogram" else ""
-    count = statistic.observations  # type: ignore[attr-defined]  # every statistic has them
+    of = f" of {statistic.name}" if isinstance(statistic, Histogram) else ""
+    count = statistic.observations  # type: ignore[attr-defined]  # every statistic without a summary has them
     heading = f"{kind.capitalize()}{of}{ddof}: {count} observations of {statistic.parties} parties"
     return "\n".join([heading, *filter(None, [statistic.dropped_words()]), "", *lines])
 
