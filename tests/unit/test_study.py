@@ -13,8 +13,7 @@ from picture_faults import faults
 
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
-from sottovoce.errors import InvalidInput, NotConverged, PrecisionLost
-from sottovoce.statistics.of_tables import ask
+from sottovoce.errors import InvalidInput
 from sottovoce.statistics.tables import restored, text
 
 SCHEMA = sv.Schema(
@@ -29,9 +28,7 @@ SCHEMA = sv.Schema(
         "recovery": {"type": "number", "range": (-20, 60), "unit_name": "points"},
     }
 )
-# An agreement is right to 3 tol = 3e-9 of its largest contribution, about 1. Terms of size 1 that vary by about 0.1,
-# and so have squares of 0.01, are left with 3e-7 of those at worst, and mostly with a tenth of it.
-CLOSE = 1e-7
+CLOSE = 1e-10  # of what NumPy and statsmodels come to in float64, of dates and ages far from 0
 
 
 def cohort(rng, rows):
@@ -104,7 +101,7 @@ NETWORK = sv.Network.from_named_edges([("Ada", "Ben"), ("Ben", "Cleo"), ("Cleo",
 
 
 def study(tables, **arguments):
-    return sv.Study(NETWORK, tables, **{"schema": SCHEMA, "missing": "drop", "seed": 1, **arguments})
+    return sv.Study(NETWORK, tables, **{"schema": SCHEMA, "missing": "drop", **arguments})
 
 
 def near(found, expected):
@@ -136,18 +133,18 @@ def fitted(fit, exact):
     """Terms in any order; right to CLOSE of what an estimate is, and of what it is known to."""
     at = [fit.terms.index(name) for name in exact.params.index]
     assert len(at) == len(fit.terms)
-    assert (np.abs(fit.parameters[at] - exact.params) <= CLOSE * (exact.params.abs() + exact.bse)).all()
-    near(fit.standard_errors[at], exact.bse)
-    near(1 - fit.r_squared, 1 - exact.rsquared)
-    assert fit.observations == exact.nobs
+    assert (np.abs(fit.params[at] - exact.params) <= CLOSE * (exact.params.abs() + exact.bse)).all()
+    near(fit.bse[at], exact.bse)
+    near(1 - fit.rsquared, 1 - exact.rsquared)
+    assert fit.nobs == exact.nobs
 
 
 def test_regression(tables, pooled):
-    fit = study(tables).least_squares("recovery ~ age + C(sex) + arm + log(crp) + smoker:age")
+    fit = study(tables).linear("recovery ~ age + C(sex) + arm + log(crp) + smoker:age")
     names = ["age", "sex", "arm", "smoker", "crp", "recovery"]
     rows = pooled[names].dropna()
     columns = {
-        "intercept": 1.0,
+        "Intercept": 1.0,
         "age": rows["age"],
         "C(sex)[T.m]": rows["sex"] == "m",
         "C(sex)[T.x]": rows["sex"] == "x",
@@ -157,7 +154,7 @@ def test_regression(tables, pooled):
         "smoker:age": rows["smoker"] * rows["age"],
     }
     fitted(fit, sm.OLS(rows["recovery"], pd.DataFrame(columns, index=rows.index).astype(float)).fit())
-    assert fit.target == "recovery"
+    assert fit.response == "recovery"
     assert fit.dropped == dropped_of(pooled, *names)
     assert f"{fit.dropped['rows']} rows dropped for missing values: age {fit.dropped['age']}, " in fit.summary()
 
@@ -165,20 +162,16 @@ def test_regression(tables, pooled):
 def test_dates_offsets_and_no_intercept(tables, pooled):
     own = study(tables)
     rows = pooled[["recovery", "enrolled", "age"]].dropna()
-    X = sm.add_constant(rows[["enrolled"]]).rename(columns={"const": "intercept"})
+    X = sm.add_constant(rows[["enrolled"]]).rename(columns={"const": "Intercept"})
     fitted(
-        own.least_squares("recovery ~ enrolled + offset(-0.2 * age)"),
+        own.linear("recovery ~ enrolled + offset(-0.2 * age)"),
         sm.OLS(rows["recovery"] + 0.2 * rows["age"], X).fit(),
     )
     rows = pooled[["recovery", "age", "arm"]].dropna()
     X = pd.DataFrame({f"arm[{arm}]": rows["arm"] == arm for arm in ("high", "low", "placebo")}).astype(float)
-    fit = own.least_squares("recovery ~ 0 + arm + age")
+    fit = own.linear("recovery ~ 0 + arm + age")
     exact = sm.OLS(rows["recovery"], X.assign(age=rows["age"])).fit()
-    assert not fit.fitted_intercept
-    near(fit.parameters, exact.params)
-    ridge = own.least_squares("recovery ~ age", ridge=5.0)
-    centred = rows[["recovery", "age"]] - rows[["recovery", "age"]].mean()
-    near(ridge.coefficients[0], (centred["recovery"] @ centred["age"]) / (centred["age"] @ centred["age"] + 5.0))
+    near(fit.params, exact.params)
 
 
 def test_histograms(tables, pooled):
@@ -188,10 +181,9 @@ def test_histograms(tables, pooled):
     assert sex.counts.tolist() == [(pooled["sex"] == level).sum() for level in sex.levels]
     assert sex.dropped == dropped_of(pooled, "sex")
     again = restored("histogram", sex.to_dict(), 4)
-    assert text(again, ["sex"]) == text(sex, ["sex"])
+    assert text(again) == text(sex)
     assert (
-        text(sex, ["sex"]).splitlines()[1]
-        == f"{sex.dropped['rows']} rows dropped for missing values: sex {sex.dropped['sex']}"
+        text(sex).splitlines()[1] == f"{sex.dropped['rows']} rows dropped for missing values: sex {sex.dropped['sex']}"
     )
     assert faults(sex.plot()) == []
     assert own.histogram("smoker").counts.tolist() == [(pooled["smoker"] == value).sum() for value in (0, 1)]
@@ -219,18 +211,16 @@ def test_blocks_of_any_size_give_the_same_answer(cohorts, size):
 
     def fit(given):
         network = sv.Network.ring(3)
-        return sv.Study(network, given, schema=SCHEMA, missing="drop", seed=2).least_squares("recovery ~ age * sex")
+        return sv.Study(network, given, schema=SCHEMA, missing="drop").linear("recovery ~ age * sex")
 
     expected, found = fit(whole), fit([PiecesSource(cut(table)) for table in whole])
-    for one, other in zip(found.problems, expected.problems, strict=True):
-        np.testing.assert_array_equal(one.quadratic.q, other.quadratic.q)
-    np.testing.assert_array_equal(found.parameters, expected.parameters)
+    np.testing.assert_array_equal(found.params, expected.params)
     assert found.dropped == expected.dropped
 
 
 def test_missing_values_are_refused_before_anything_is_agreed_on(tables, cohorts, monkeypatch):
     monkeypatch.setattr(
-        "sottovoce.statistics.agreements.solve", lambda *_, **__: pytest.fail("something was agreed on")
+        "sottovoce.statistics.agreements.summed", lambda *_, **__: pytest.fail("something was agreed on")
     )
     own = study(tables, missing="raise")
     with pytest.raises(InvalidInput) as told:
@@ -242,7 +232,7 @@ def test_missing_values_are_refused_before_anything_is_agreed_on(tables, cohorts
     )
     # of several columns, each with its own, at the party that has them
     with pytest.raises(InvalidInput, match=r"party Ada: .*'sex' \d+ \(rows .*'crp' \d+ \(rows"):
-        own.least_squares("recovery ~ sex + crp")
+        own.linear("recovery ~ sex + crp")
 
 
 def test_whole_tables_raise_nothing(tables, pooled):
@@ -250,27 +240,14 @@ def test_whole_tables_raise_nothing(tables, pooled):
     near(result.mean, pooled["recovery"].mean())
     assert result.dropped is None
     assert "dropped" not in result.to_dict()
-    assert len(result.runs) == 2  # the count, and the mean
+    assert result.traffic.agreements == 1
 
 
-def test_what_is_dropped_is_agreed_on_once_as_integers(tables):
+def test_what_is_dropped_is_agreed_on_first(tables):
     result = study(tables).mean("age")
-    assert [type(mask) for mask in result.masks] == [sv.ModularMask, sv.ModularMask, sv.GaussianMask]
-    assert result.problems[0].dim == 2  # all rows, and those without an age
-    assert len(result.audit(corrupt={"Ada"})) == 3
-
-
-def test_a_statistic_that_does_not_converge_has_no_values(tables):
-    result = study(tables, max_iter=1).mean("age")
-    assert (result.status, result.dropped) == (sv.Status.MAX_ITER, None)
-    with pytest.raises(NotConverged, match="mean is not known"):
-        _ = result.mean
-
-
-def test_each_question_has_pads_of_its_own(tables):
-    own = study(tables)
-    seeds = {own._simulation_of(ask("mean", SCHEMA, name)).seed for name in ("age", "crp", "visits")}
-    assert len(seeds) == 3
+    assert [each.of for each in result.shown] == ["rows with missing values, by column", "rows and values"]
+    assert result.shown[0].counts == (result.dropped["rows"], result.dropped["age"])
+    assert np.nanmax(result.audit_total(corrupt={"Ada"}).excess) == 0
 
 
 def changed(tables, **columns):
@@ -317,7 +294,7 @@ def test_rows_are_counted_over_all_batches():
 def test_what_a_formula_makes_no_number_of(tables):
     crp = [1.0, None, 0.0, 2.0, 3.0, 0.0, 1.0, 1.0, 1.0]
     with pytest.raises(InvalidInput, match=r"party Cleo: formula: .*log.* in 2 rows: 3, 6"):
-        study(changed(tables, crp=crp)).least_squares("recovery ~ log(crp)")
+        study(changed(tables, crp=crp)).linear("recovery ~ log(crp)")
 
 
 WRONG = [
@@ -329,13 +306,9 @@ WRONG = [
     (lambda own: own.histogram("sex", 3), "column 'sex' is a category: leave bins out"),
     (lambda own: own.histogram(["age", "crp"]), "a histogram counts one column"),
     (lambda own: own.histogram("age", 0), "0 bins need a range in the schema, and are 1 to 10,000"),
-    (lambda own: own.histogram("age", mask=sv.GaussianMask(1.0)), "mask must be a ModularMask"),
-    (lambda own: own.least_squares("recovery ~ 1"), "no term but an intercept"),
-    (lambda own: own.least_squares("~ age"), "needs one column before ~"),
-    (lambda own: own.least_squares("age ~ age + crp"), "'age' is the response, and a term as well"),
-    (lambda own: own.least_squares("recovery ~ nobody"), "nobody"),
-    (lambda own: own.least_squares("recovery ~ age", scale={"agee": 3}), "scale names 'agee'"),
-    (lambda own: own.least_squares("recovery ~ age", scale=3.0), "scale must be numbers by the names of terms"),
+    (lambda own: own.linear("~ age"), "one column before ~"),
+    (lambda own: own.linear("age ~ age + crp"), "'age' is the response, and a term as well"),
+    (lambda own: own.linear("recovery ~ nobody"), "nobody"),
     (lambda own: own.variance("age", ddof=-1), "ddof must be"),
 ]
 
@@ -350,9 +323,9 @@ def test_questions_that_cannot_be_answered(tables, question, sentence):
     ("arguments", "sentence"),
     [
         ({"missing": "impute"}, 'missing must be "raise" or "drop"'),
-        ({"mask": sv.ModularMask()}, "mask must be a GaussianMask"),
-        ({"scale": {"agee": 1.0}}, "the schema has no column"),
-        ({"seed": -1}, "seed must be"),
+        ({"mask": sv.ModularMask()}, "mask is gone"),
+        ({"scale": {"age": 1.0}}, "scale is gone"),
+        ({"seed": 1}, "seed is gone"),
         ({"schema": {}}, "a schema has one to"),
     ],
 )
@@ -382,34 +355,3 @@ def test_nothing_left(tables):
     table = {"age": [1.0, None], "rows": [2.0, 3.0]}
     result = sv.Study(sv.Network.ring(3), [table, nothing, table], schema=schema, missing="drop").mean("age")
     assert (result.observations, result.dropped) == (2, {"rows": 4, "age": 4})
-
-
-def test_scale_follows_from_ranges():
-    def units(formula, schema=SCHEMA, **arguments):
-        spec = ask("least_squares", schema, formula, **arguments).spec
-        return dict(zip(spec.columns, spec.scale, strict=True))
-
-    # The largest products and logarithms that the ranges allow, with one digit; age is given, 60 that of the target.
-    assert units("recovery ~ age + age:crp + log1p(crp) + sex", scale={"age": 50, "visits": 7}) == {
-        "age": 50, "age:crp": 50_000, "log1p(crp)": 6, "sex[T.m]": 1, "sex[T.x]": 1, "recovery": 60
-    }  # fmt: skip
-    assert units("recovery ~ log(crp)")["log(crp)"] == 6  # which has no value at the end of the range
-    assert units("recovery ~ smoker:age + I(crp^2)")["I(crp ** 2)"] == 200_000
-    unknown = sv.Schema({**SCHEMA, "crp": sv.Column("crp", "number")})  # and so are its products
-    assert units("recovery ~ age + age:crp", unknown) == {"age": 120, "age:crp": 1, "recovery": 60}
-    # of a formula that has no value in the places that are looked at, columns of the table tell theirs all the same
-    assert units("recovery ~ age + log(crp - 900)", unknown) == {"age": 120, "log(crp - 900)": 1, "recovery": 60}
-    days = ask("mean", SCHEMA, ["enrolled", "smoker"]).spec.scale
-    assert days == ((date(2023, 12, 31) - date(1970, 1, 1)).days, 1)
-    assert ask("mean", unknown, ["age", "crp"], scale=3.0).spec.scale == (3, 3)
-
-
-def test_a_variance_whose_digits_are_not_known_says_so():
-    """Days of one week in a range of 130 years: 5e-9 of the unit squared, beside the 3e-10 that an agreement leaves."""
-    days = [{"seen": [f"2024-01-0{1 + k % 7}" for k in range(rows)]} for rows in (9, 12, 8)]
-    wide = {"seen": {"type": "date", "range": ("1900-01-01", "2030-12-31")}}
-    study = sv.Study(sv.Network.ring(3), days, schema=wide)
-    with pytest.warns(PrecisionLost, match="'seen' hardly varies in units of scale"):
-        study.variance("seen")
-    with pytest.warns(PrecisionLost, match="'seen' hardly varies"):
-        study.covariance(["seen", "seen"][:1])

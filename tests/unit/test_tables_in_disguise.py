@@ -24,7 +24,7 @@ BINS = [dt.date(2019, 1, 1), dt.date(2025, 1, 1)]
 
 
 def study(table, other=OTHER, schema=NUMBER, **options):
-    return sv.Study(RING, [table, other, other], schema=schema, seed=0, **options)
+    return sv.Study(RING, [table, other, other], schema=schema, **options)
 
 
 def test_rows_of_texts_are_rows_and_not_letters():
@@ -50,7 +50,7 @@ def test_masked_cells_of_an_array_are_missing():
     masked = np.ma.masked_array([[1.0], [50.0]], mask=[[0], [1]])
     with pytest.raises(InvalidInput, match=r"missing in 1 of 2 rows.*row 2"):
         study((masked, ["x"])).mean("x")
-    assert study((masked, ["x"]), missing="drop").mean("x").mean == pytest.approx(7 / 5, abs=1e-6)
+    assert study((masked, ["x"]), missing="drop").mean("x").mean == pytest.approx(7 / 5, abs=0)
 
 
 def test_times_among_dates_are_not_cut_off():
@@ -60,7 +60,7 @@ def test_times_among_dates_are_not_cut_off():
         with pytest.raises(InvalidInput, match="of different kinds"):
             study(table, DAY, DATE).mean("d")
     for table in ({"d": days}, pd.DataFrame({"d": days}, dtype=object)):
-        assert study(table, DAY, DATE).mean("d").mean == pytest.approx(18262.5, abs=1e-4)
+        assert study(table, DAY, DATE).mean("d").mean == 18262.5
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,5 @@ def test_a_folder_whose_second_file_has_a_column_twice_gets_a_sentence(tmp_path:
 
 def test_designs_with_too_many_products_are_refused_before_anything_is_read():
     levels = {f"c{k}": {"type": "category", "levels": [f"l{i}" for i in range(17)]} for k in range(3)}
-    with pytest.raises(InvalidInput, match="4,913 columns are too many"):
-        study(OTHER, schema=NUMBER | levels).least_squares("x ~ c0*c1*c2")
+    with pytest.raises(InvalidInput, match="columns are too many"):
+        study(OTHER, schema=NUMBER | levels).linear("x ~ c0*c1*c2")

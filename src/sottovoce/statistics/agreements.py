@@ -295,7 +295,8 @@ class SimulatedAgreements(Agreements):
     of ``BLOCK``: memory is that of one block. ``runs[k]`` is then about the longest of them. ``z`` is not kept.
     """
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, play: Network | Simulation) -> None:
+        simulation = Simulation(play) if isinstance(play, Network) else play
         network = simulation.network
         super().__init__(network.n, [network.name(i) for i in range(network.n)], simulation.tol)
         self.simulation, self.overlay = simulation, settled_overlay(network, simulation.overlay)

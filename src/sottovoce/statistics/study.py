@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
-import numpy as np
 import numpy.typing as npt
 
 from ..data.schema import Schema
@@ -15,13 +12,11 @@ from ..data.sources import Source, open_source
 from ..data.table import Missing, check_missing
 from ..errors import InvalidFile, InvalidInput
 from ..network import Network
-from ..pdmm.masks import GaussianMask
-from ..pdmm.overlay import AskedOverlay
-from ..pdmm.schedules import Schedule
 from ..pdmm.shards import whose
-from .agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
+from .agreements import SimulatedAgreements
 from .analysis import Analysis
 from .evidence.study_evidence import Evidence
+from .gone import refuse_options
 from .groups.study_groups import Groups
 from .histogram import Histogram, HistogramAnalysis
 from .linear.study_linear import Linear
@@ -56,13 +51,6 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
     missing : {"raise", "drop"}
         Whether missing values are refused, or rows left out that have one in a column in use. How many rows were, of
         all parties, and in how many each column was missing, is agreed on as well, and is in the result.
-    scale : float or mapping, optional
-        Public numbers that bring columns to size 1, one for all or by name. Others follow from the ranges of the
-        schema, and are 1 where there is none.
-    mask, overlay, schedule, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
-    seed : int, optional
-        Gives every statistic pads of its own.
     policy : Policy, or mapping
         What the parties let be computed of their rows: one for all, or some by the names of parties. Each is checked
         before anything is agreed on.
@@ -92,25 +80,14 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         *,
         schema: Schema | Mapping[str, Any],
         missing: Missing = "raise",
-        scale: float | Mapping[str, float] | None = None,
-        mask: GaussianMask = DEFAULT_MASK,
-        overlay: AskedOverlay = "tree",
-        schedule: Schedule | None = None,
-        seed: int | None = None,
-        tol: float = 1e-9,
-        max_iter: int | None = None,
-        max_rounds: int | None = None,
-        progress: bool | None = None,
         policy: Policy | Mapping[Any, Policy] | None = None,
+        **gone: Any,
     ) -> None:
+        refuse_options(gone)
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         check_missing(missing)
-        check_mask(mask, GaussianMask)
-        if isinstance(scale, Mapping):
-            self.schema.restricted(scale)  # a sentence for names that are none of columns
-        self.network, self.missing, self.scale, self.mask = network, missing, scale, mask
+        self.network, self.missing = network, missing
         given = one_per_party(network, tables, "tables")
-        self._simulation = Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress)
         self._parties = whose(network, "party")
         self._policies = read_policies(network, policy)
         self._sources: list[Source] = [
@@ -142,18 +119,9 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         tables = [asked.table(source) for source in self._sources]
         for who, table in zip(self._parties, tables, strict=True):
             _of(who, checked_table, asked, table, self.network.n)
-        agreements = SimulatedAgreements(self._simulation_of(asked))
+        agreements = SimulatedAgreements(self.network)
         agreements.ledger = admitted(asked, tables, self._policies, self._parties)
         return run_on_tables(asked, agreements, tables)
-
-    def _simulation_of(self, asked: Asked) -> Simulation:
-        """Pads are used once: each question has a seed of its own, and the same question the same."""
-        seed = self._simulation.seed
-        if seed is None:
-            return self._simulation
-        words = np.frombuffer(hashlib.sha256(asked.to_json().encode()).digest(), np.uint32).tolist()
-        own = np.random.SeedSequence([int(seed), *words]).generate_state(1, np.uint64)[0]
-        return replace(self._simulation, seed=int(own))
 
 
 def _of(who: str, read: Any, *arguments: Any) -> Any:
