@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,9 +13,11 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput, NotConverged
+from ...errors import InvalidInput
+from ...numerics.grid import equal_steps
 from ...pdmm.modular_mask import Integers
-from ..agreements import Agreements
+from ...sums import Whole, whole
+from ..agreements import Agreements, unless_beyond
 from ..groups.contingency import chi2_pvalue
 from ..groups.finding import Finding, numbers, p_words
 from ..statistic import Value
@@ -22,6 +25,9 @@ from .score import ScoreAnalysis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+HALF = 31  # bits of a score
+FINEST = 10**18
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,7 +96,7 @@ class Calibration(Finding):
         predicted = numbers(self.predicted)[self._there]
         apart, variance = (events - n * predicted) ** 2, n * predicted * (1 - predicted)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return float(np.where((variance <= 0) & (apart < 1e-9), 0.0, apart / np.maximum(variance, 0.0)).sum())
+            return float(np.where(apart == 0, 0.0, apart / variance).sum())
 
     @property
     def df(self) -> int:
@@ -153,47 +159,61 @@ class CalibrationAnalysis(ScoreAnalysis):
     @property
     def edges(self) -> Array:
         """Of the bins, from 0 to 1, whatever part of it the range is."""
-        return np.linspace(0, 1, self.bins + 1)
+        return equal_steps(0, 1, self.bins)
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Calibration:
-        middle, half = self.edges[:-1] + 0.5 / self.bins, 0.5 / self.bins
-        try:
-            events, others = self.agreed_counts(agreements, rows)
-            n = events + others
-            share = agreements.parties / np.append(np.maximum(n, 1), n.sum())
+        unit = _within_one(agreements.units(rows, self.units)[1])
+        terms = [unless_beyond(lambda part=part: self._terms(part, unit)) for part in rows]  # type: ignore[misc]
+        of = f"{self.counts_of}, scores by bin, and squares of what they are off the outcome"
+        total = agreements.sum(terms, of=of, counts=2 * self.bins)
+        events, others = self.by_outcome(total[: 2 * self.bins])
+        n, scores = events + others, total[2 * self.bins : -1]
+        predicted = [
+            float(unit * Fraction(score, count)) if count else np.nan
+            for score, count in zip(scores.tolist(), n.tolist(), strict=True)
+        ]
+        brier = float(Fraction(int(total[-1]), int(n.sum()) * unit.denominator**2))
+        answer = self.outcome, self.score, self.edges, n, events, np.array(predicted), brier, self.fitted
+        return Calibration(*agreements.made, *answer)
 
-            def sides(block: Array) -> tuple[Array, Array]:
-                """Which bin a row is in, or any; and by how much its score is off the middle, or the truth."""
-                place, score = self.places(block), block[:, 1]
-                bins = place[:, None] == np.arange(self.bins)
-                off = np.column_stack([(score - middle[place]) / half, (score - self.happened(block)) ** 2])
-                return np.column_stack([bins, np.ones(len(block))]).astype(np.float64), off
+    def _terms(self, rows: Rows, unit: Fraction) -> Whole:
+        """Of one party: its ``cells``, the sums of scores by bin in units, and the sum of squares of what they are off
+        the truth, in units of ``1 / unit.denominator``."""
 
-            sums = np.array([_sums(part.products(sides)) for part in rows])
-            of = f"scores by bin of {self.score}, and squares of what they are off the outcome"
-            agreed = agreements.mean(share * sums, self.mask, 0, of=of)[0]
-        except NotConverged:
-            return Calibration(*agreements.made)
-        predicted = np.where(n > 0, np.clip(middle + half * agreed[:-1], 0.0, 1.0), np.nan)
-        asked = self.outcome, self.score, self.edges, n, events
-        return Calibration(*agreements.made, *asked, predicted, max(0.0, float(agreed[-1])), self.fitted)
+        def of_block(block: Array) -> Integers:
+            score, place, halves = whole(block[:, 1:], [unit])[:, 0], self.places(block), np.zeros((2, self.bins), int)
+            np.add.at(halves[0], place, score >> HALF)  # whose sums are below 2^62 for 2^31 rows
+            np.add.at(halves[1], place, score & (2**HALF - 1))
+            return np.concatenate([self.counted(block), *halves])[None]
+
+        def off(block: Array) -> tuple[Integers, Integers]:
+            score = whole(block[:, 1:], [unit])
+            apart = unit.numerator * score - unit.denominator * self.happened(block)[:, None]
+            return apart, apart
+
+        cells, high, low = np.split(rows.totals(of_block), [2 * self.bins, 3 * self.bins])
+        return np.concatenate([cells, (high << HALF) + low, rows.grams(off)[0]])
 
     @property
     def revealed(self) -> list[str]:
         return [
-            f"the rows by {self.outcome} in each of {self.bins} bins of {self.score}",
+            f"the {self.counts_of}",
             f"values of {self.score} in each bin, and squares of what they are off the outcome",
         ]
 
     @property
     def stages(self) -> int:
-        return 2
+        return 1
 
     @property
     def numbers(self) -> int:
-        return self.bins + 1
+        return 3 * self.bins + 1
+
+    @property
+    def counts(self) -> int:
+        return 0
 
 
-def _sums(products: Array) -> Array:
-    """Of scores by bin, and of squares over all rows."""
-    return np.append(products[:-1, 0], products[-1, 1])
+def _within_one(unit: Fraction) -> Fraction:
+    """A unit of which 1 is less than 2^62, as scores are measured against 0 and 1."""
+    return unit if unit.denominator <= FINEST else Fraction(1, FINEST)

@@ -22,8 +22,8 @@ def fourfold(rows: Rows, schema: Schema, exposure: str, outcome: str) -> Integer
     """``a, b, c, d``: exposed with and without the outcome, others with and without it. ``rows``: the two columns."""
     exposed, happened = yes_of(schema[exposure]), yes_of(schema[outcome])
 
-    def of_block(block: Array) -> Array:
+    def of_block(block: Array) -> Integers:
         place = 2 * (block[:, 0] != exposed).astype(np.int64) + (block[:, 1] != happened)
-        return np.bincount(place, minlength=4)[None].astype(np.float64)
+        return np.bincount(place, minlength=4)[None]
 
-    return np.rint(rows.sums(of_block)).astype(np.int64)
+    return rows.totals(of_block).astype(np.int64)

@@ -12,8 +12,8 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged, Undetermined
-from ...pdmm.modular_mask import Integers, check_size
+from ...errors import InvalidInput, Undetermined
+from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import Analysis, check_rows
 from ..groups.contingency import chi2_pvalue
@@ -24,6 +24,8 @@ from .fourfold import check_columns, fourfold
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+CELLS = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,47 +197,38 @@ class MantelHaenszelAnalysis(Analysis):
     def cells(self, rows: Rows) -> Integers:
         return fourfold(rows, self.schema, self.exposure, self.outcome)
 
-    def check(self, rows: Rows, parties: int) -> None:
-        check_size(np.array([len(rows)]), self.counting, parties)
-
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> MantelHaenszel:
-        own = [self.cells(part) for part in rows]
-        counts = np.array([[*table, *common_ratios.flags(table)] for table in own])
-        of = f"rows by {self.exposure} and {self.outcome}, and parties with terms that are not 0"
-        try:
-            total = agreements.total(counts, self.counting, of=of)
-            table, strata, there = total[:4], int(total[4]), total[5:] > 0
-            check_rows(table)
-            if not strata:
-                raise Undetermined(
-                    f"no party has both levels of {self.exposure!r} and of {self.outcome!r}: there is no table to "
-                    "combine. Ask for crosstab, of all rows."
-                )
-            most = common_ratios.bounds(table)
-            terms = np.array([agreements.parties * common_ratios.terms(each) / most for each in own])
-            sums = most * agreements.mean(terms, self.mask, 0, of="terms of common ratios and their variances")[0]
-        except NotConverged:
-            return MantelHaenszel(*agreements.made)
-        R, S, above, below = there.tolist()
-        sums = np.where([R, S, R, R or S, S, above, below, True, True], sums, 0.0)  # what is 0, is so for certain
-        asked = self.exposure, self.outcome, table.reshape(2, 2), strata
-        return MantelHaenszel(*agreements.made, *asked, *common_ratios.estimates(sums))
+        tables = [self.cells(part) for part in rows]
+        terms = [
+            [*table.tolist(), int(common_ratios.says_something(table)), *common_ratios.terms(table)] for table in tables
+        ]
+        of = f"rows by {self.exposure} and {self.outcome}, parties with both levels, and terms of common ratios"
+        total = agreements.sum(terms, of=of, counts=CELLS).tolist()
+        counts, strata = np.array(total[:CELLS]), total[CELLS]
+        check_rows(counts)
+        if not strata:
+            raise Undetermined(
+                f"no party has both levels of {self.exposure!r} and of {self.outcome!r}: there is no table to "
+                "combine. Ask for crosstab, of all rows."
+            )
+        ratios = common_ratios.estimates(total[CELLS + 1 :])
+        return MantelHaenszel(*agreements.made, self.exposure, self.outcome, counts.reshape(2, 2), strata, *ratios)
 
     @property
     def revealed(self) -> list[str]:
         return [
-            f"the rows by {self.exposure} and {self.outcome}, and how many parties have terms that are not 0",
+            f"the rows by {self.exposure} and {self.outcome}, and how many parties have both levels of both",
             f"{common_ratios.TERMS} terms of common ratios and their variances",
         ]
 
     @property
     def stages(self) -> int:
-        return 2
+        return 1
 
     @property
     def numbers(self) -> int:
-        return common_ratios.TERMS
+        return CELLS + 1 + common_ratios.TERMS
 
     @property
     def counts(self) -> int:
-        return 9
+        return 0

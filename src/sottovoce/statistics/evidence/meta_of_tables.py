@@ -5,30 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
 from ...errors import InvalidInput, is_number
 from ...network import Network
-from ...pdmm.masks import GaussianMask
-from ...pdmm.overlay import AskedOverlay
-from ...pdmm.schedules import Schedule
+from ...pdmm.modular_mask import Integers
 from ...pdmm.shards import whose
-from ..agreements import DEFAULT_MASK, Agreements, SimulatedAgreements, Simulation, check_mask
+from ...sums import Beyond
+from ..agreements import Agreements, SimulatedAgreements, Simulation
 from ..analysis import Analysis
-from ..groups.columns import chosen_levels, frame, level_column, levels_of, number_column
-from ..groups.moments import Grouped, grouping, no_groups
+from ..gone import refuse_options
+from ..groups.columns import chosen_levels, level_column, levels_of, number_column
 from ..shards import one_per_party
-from .effects import LOG, Estimate, of_means, of_table
+from .effects import Estimate, of_means, of_table
 from .fourfold import check_columns, fourfold
-from .meta_analysis import COUNTS, NUMBERS, STAGES, meta_program
+from .meta_analysis import NUMBERS, STAGES, Study, meta_program
 from .meta_result import MetaAnalysis
 
 OF_MEANS = ("mean", "mean_difference")
+LARGEST = 1e150  # of estimates and errors that are brought
 OF_TABLES = ("log_odds_ratio", "log_risk_ratio", "risk_difference")
 
 
@@ -76,35 +77,33 @@ class MetaAnalysisAnalysis(Analysis):
         names = (self.exposure, self.outcome) if self.effect in OF_TABLES else (self.column, self.by)
         return PlainColumns(tuple(name for name in names if name is not None))
 
-    @property
-    def frame(self) -> tuple[float, float]:
-        """A public centre and unit of an estimate."""
-        if self.effect in OF_TABLES:
-            return 0.0, 1.0 if self.effect == "risk_difference" else LOG
-        assert self.column is not None
-        centre, unit = frame(self.schema[self.column])
-        return (centre, unit) if self.effect == "mean" else (0.0, 2 * unit)
-
-    @cached_property
-    def _grouped(self) -> Grouped:
-        if self.by is None:
-            return Grouped(lambda block: block[:, :1], no_groups, 1)
-        known = levels_of(self.schema[self.by])
-        group = grouping(1, [known.index(level) for level in self.levels or ()], len(known))
-        return Grouped(lambda block: block[:, :1], group, 2)
-
-    def estimate(self, rows: Rows) -> Estimate | None:
+    def estimate(self, rows: Rows, units: Sequence[Fraction]) -> Estimate | None:
         """Of one party's rows; None where they give none."""
         if self.effect in OF_MEANS:
-            return of_means(self._grouped, rows, self.frame[0])
+            return of_means(rows, units[0], self._group, 1 if self.by is None else 2)
         assert self.exposure is not None
         assert self.outcome is not None
         return of_table(self.effect, fourfold(rows, self.schema, self.exposure, self.outcome), self.continuity)
 
+    def _group(self, block: Array) -> Integers:
+        """Of each row the place of its level among the two, or -1; 0 without groups."""
+        if self.by is None:
+            return np.zeros(len(block), np.int64)
+        levels = levels_of(self.schema[self.by])
+        places = np.full(len(levels), -1)
+        places[[levels.index(level) for level in self.levels or ()]] = [0, 1]
+        return np.asarray(places[block[:, 1].astype(np.int64)])
+
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> MetaAnalysis:
-        own = [self.estimate(part) for part in rows]
+        units = agreements.units(rows, self.units)
         nobody = f"no party has enough rows for an estimate of the {self.effect.replace('_', ' ')} and its error."
-        return meta_program(agreements, own, *self.frame, self.mask, self._told, nobody)
+        return meta_program(agreements, [self._study(part, units) for part in rows], self._told, nobody)
+
+    def _study(self, rows: Rows, units: Sequence[Fraction]) -> Study:
+        try:
+            return self.estimate(rows, units)
+        except Beyond as beyond:
+            return beyond
 
     @property
     def _told(self) -> str:
@@ -120,7 +119,7 @@ class MetaAnalysisAnalysis(Analysis):
         return [
             "how many parties have an estimate, and the sum of the binary orders of their weights",
             f"weights, their squares, and the weighted estimates of the {self._told}, and their squares",
-            "the same weights and estimates with the variance between parties",
+            "the same weights and estimates with the variance between parties, where there is any",
         ]
 
     @property
@@ -133,7 +132,7 @@ class MetaAnalysisAnalysis(Analysis):
 
     @property
     def counts(self) -> int:
-        return COUNTS
+        return 0
 
     @property
     def parameters(self) -> int:
@@ -145,15 +144,7 @@ def private_meta_analysis(
     estimates: Sequence[tuple[float, float] | None] | Mapping[Any, tuple[float, float] | None],
     *,
     effect: str = "effect",
-    scale: float = 1.0,
-    mask: GaussianMask = DEFAULT_MASK,
-    overlay: AskedOverlay = "tree",
-    schedule: Schedule | None = None,
-    seed: int | None = None,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    max_rounds: int | None = None,
-    progress: bool | None = None,
+    **gone: Any,
 ) -> MetaAnalysis:
     """Estimates of parties, combined by inverse variances: fixed effect, and random effects after DerSimonian and
     Laird. Nobody shows its own.
@@ -170,10 +161,6 @@ def private_meta_analysis(
         that has none.
     effect : str
         What is estimated, for people.
-    scale : float
-        A public number that brings estimates to size 1.
-    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
 
     Returns
     -------
@@ -191,13 +178,11 @@ def private_meta_analysis(
     >>> found.studies, round(found.fixed, 6), round(found.tau2, 6)
     (2, 0.176923, 0.06375)
     """
-    if not (is_number(scale) and 0 < scale < math.inf):
-        raise InvalidInput(f"scale must be a positive number; got {scale!r}.")
-    check_mask(mask, GaussianMask)
+    refuse_options(gone)
     given = one_per_party(network, estimates, "estimates")
-    own = [_read(who, pair) for who, pair in zip(whose(network, "party"), given, strict=True)]
-    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
-    return meta_program(agreements, own, 0.0, float(scale), mask, str(effect), "no party has an estimate.")
+    studies = [_read(who, pair) for who, pair in zip(whose(network, "party"), given, strict=True)]
+    agreements = SimulatedAgreements(Simulation(network))
+    return meta_program(agreements, studies, str(effect), "no party has an estimate.")
 
 
 def _read(who: str, pair: Any) -> Estimate | None:
@@ -209,4 +194,9 @@ def _read(who: str, pair: Any) -> Estimate | None:
     value, error = (float(entry) for entry in entries)
     if error <= 0:
         raise InvalidInput(f"{who}: estimates must have a positive standard error; give None for a party without one.")
-    return Estimate(value, error**2)
+    if max(abs(value), error, 1 / error) > LARGEST:
+        raise InvalidInput(
+            f"{who}: estimates must be below 1e150 in size, with errors from 1e-150 to 1e150, as their squares "
+            "are numbers too. Choose another unit."
+        )
+    return Estimate(Fraction(value), Fraction(error) ** 2)

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import NotConverged
 from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import CountsAnalysis
@@ -176,12 +175,14 @@ class RocAnalysis(CountsAnalysis, ScoreAnalysis):
     gives = Roc
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Roc:
-        try:
-            positives, negatives = self.agreed_counts(agreements, rows)
-        except NotConverged:
-            return Roc(*agreements.made)
+        cells = [self.cells(part).tolist() for part in rows]
+        positives, negatives = self.by_outcome(agreements.sum(cells, of=self.counts_of, counts=True))
         return Roc(*agreements.made, self.outcome, self.score, self.edges, positives, negatives)
 
     @property
     def revealed(self) -> list[str]:
-        return [f"the rows by {self.outcome} in each of {self.bins} bins of {self.score}"]
+        return [f"the {self.counts_of}"]
+
+    @property
+    def counts(self) -> int:
+        return 2 * self.bins

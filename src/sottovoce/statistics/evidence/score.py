@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -14,8 +13,9 @@ from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
 from ...errors import InvalidInput, Undetermined
-from ...pdmm.modular_mask import Integers, check_size
-from ..agreements import Agreements
+from ...numerics.grid import equal_steps
+from ...pdmm.modular_mask import Integers
+from ...sums import Whole
 from ..analysis import Analysis, check_rows
 from ..groups.columns import ranged_column, yes_of, yes_or_no
 
@@ -50,11 +50,11 @@ class ScoreAnalysis(Analysis, ABC):
         """Of the bins, public; a bin has its upper edge, and the first both."""
         limits = self.schema[self.score].limits
         assert limits is not None
-        return np.linspace(*limits, self.bins + 1)
+        return equal_steps(*limits, self.bins)
 
-    def happened(self, block: Array) -> Array:
+    def happened(self, block: Array) -> Integers:
         """1 for a row that had the outcome, else 0."""
-        return np.asarray(block[:, 0] == yes_of(self.schema[self.outcome]), dtype=np.float64)
+        return np.asarray(block[:, 0] == yes_of(self.schema[self.outcome]), dtype=np.int64)
 
     def places(self, block: Array) -> Integers:
         """The bin of each row."""
@@ -62,26 +62,21 @@ class ScoreAnalysis(Analysis, ABC):
 
     def cells(self, rows: Rows) -> Integers:
         """By bin, rows with the outcome, then those without."""
+        return rows.totals(lambda block: self.counted(block)[None]).astype(np.int64)
 
-        def of_block(block: Array) -> Array:
-            place = self.places(block) + self.bins * (1 - self.happened(block).astype(np.int64))
-            return np.bincount(place, minlength=2 * self.bins)[None].astype(np.float64)
+    def counted(self, block: Array) -> Integers:
+        """The same of a block."""
+        return np.bincount(self.places(block) + self.bins * (1 - self.happened(block)), minlength=2 * self.bins)
 
-        return np.rint(rows.sums(of_block)).astype(np.int64)
+    @property
+    def counts_of(self) -> str:
+        """What the counts are of, for people."""
+        return f"rows by {self.outcome} in each of {self.bins} bins of {self.score}"
 
-    def check(self, rows: Rows, parties: int) -> None:
-        check_size(np.array([len(rows)]), self.counting, parties)
-
-    def agreed_counts(self, agreements: Agreements, rows: Sequence[Rows]) -> tuple[Integers, Integers]:
-        """With and without the outcome, by bin; refused where all rows are of one kind."""
-        of = f"rows by {self.outcome} in each of {self.bins} bins of {self.score}"
-        total = agreements.total(np.array([self.cells(part) for part in rows]), self.counting, of=of)
-        positives, negatives = total.reshape(2, self.bins)
-        check_rows(total)
+    def by_outcome(self, total: Whole) -> tuple[Integers, Integers]:
+        """With and without the outcome, by bin, of all parties; refused where all rows are of one kind."""
+        positives, negatives = total.astype(np.int64).reshape(2, self.bins)
+        check_rows(positives + negatives)
         if not (positives.any() and negatives.any()):
             raise Undetermined(f"all rows of the parties have one level of {self.outcome!r}: there is nothing to tell.")
         return positives, negatives
-
-    @property
-    def counts(self) -> int:
-        return 2 * self.bins
