@@ -13,66 +13,60 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged
-from ...pdmm.modular_mask import Integers
+from ...errors import InvalidInput, NotConverged, Undetermined
+from ...numerics.fixed_order import eigen, total
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..new_rows import schema_text
-from ..settled import voted
 from ..statistic import Statistic
 from .equation import Columns
-from .moments import (
-    AGREEMENTS,
-    ANYTHING,
-    VARIES,
-    agreed_moments,
-    counts_of_moments,
-    numbers_of_moments,
-)
+from .gram import agreed_gram, check_size, numbers_of_gram
+from .moments import Moments
 from .principal_components import PrincipalComponents
+
+FEW = 100  # columns, whose eigenvectors take less than a second in a fixed order
 
 
 def components_program(
     agreements: Agreements, rows: Sequence[Rows], columns: Columns, standardize: bool, count: int, schema: str
 ) -> PrincipalComponents:
-    """From rows to components: eigenvectors of the agreed covariance, or of the correlations."""
+    """From rows to components: eigenvectors of the covariance, or of the correlations."""
     try:
-        moments = agreed_moments(
-            agreements, rows, columns, need=max(2, count), columns_are=VARIES if standardize else ANYTHING
-        )
-        first = moments.products[:, 0, 1:]
-        S = moments.products[:, 1:, 1:] - first[:, :, None] * first[:, None, :]
-        deviation = np.sqrt(np.maximum(np.diagonal(S, axis1=1, axis2=2), 0.0))
-        unit = 1 / deviation if standardize else np.broadcast_to(moments.spread, deviation.shape)
-        variances, vectors = np.linalg.eigh(S * unit[:, :, None] * unit[:, None, :])
-        components = np.swapaxes(vectors, 1, 2)[:, ::-1][:, :count]
-        pivots = _pivots(agreements, components)
+        gram = agreed_gram(agreements, rows, columns)
     except NotConverged:
         return PrincipalComponents(*agreements.made)
-    # Of equal variances every party has axes of its own, and those of others may have a 0 at the place.
-    signs = np.where(components[0][np.arange(count), pivots] < 0, -1.0, 1.0)
-    found = components[0] * signs[:, None]
-    share = moments.N / (moments.N - 1)
+    if (need := max(2, count)) > gram.N:
+        raise Undetermined(f"the parties have {gram.N} rows in all; this needs {need} at least.")
+    moments = Moments(gram.whole, gram.units)
+    if standardize and not moments.varies.all():
+        constant = ", ".join(map(repr, np.array(columns.names)[~moments.varies].tolist()))
+        raise Undetermined(f"constant over the rows of all parties: {constant}. Leave it out, or do not standardize.")
+    scale = moments.deviations if standardize else np.ones(len(columns.names))
+    variances, vectors = _eigen(moments.S / np.outer(scale, scale))
+    share = gram.N / (gram.N - 1)
     return PrincipalComponents(
         *agreements.made,
         names=columns.names,
         schema=schema,
-        nobs=moments.N,
+        nobs=gram.N,
         standardize=standardize,
-        mean=moments.centre + moments.spread * first[0],
-        scale=moments.spread * deviation[0] if standardize else np.ones(len(columns.names)),
-        components=found,
-        explained_variance=np.maximum(variances[0][::-1][:count], 0.0) * share,
-        total_variance=float(variances[0].sum()) * share,
+        mean=moments.mean,
+        scale=scale,
+        components=vectors.T[:count],
+        explained_variance=np.maximum(variances[:count], 0.0) * share,
+        total_variance=float(total(variances)) * share,
     )
 
 
-def _pivots(agreements: Agreements, components: Array) -> Integers:
-    """By component its largest loading, in the eyes of most parties: the one that is to be positive."""
-    largest = np.abs(components).argmax(axis=2)
-    votes = largest[:, :, None] == np.arange(components.shape[2])
-    said = voted(agreements, votes.reshape(len(votes), -1), of="votes on the signs of components")
-    return np.asarray(said.reshape(votes.shape[1:]).argmax(axis=1))
+def _eigen(S: Array) -> tuple[Array, Array]:
+    """Eigenvalues, the largest first, and vectors as columns, each with a positive entry where that is largest in size:
+    in a fixed order, but of very many columns as fast as there is."""
+    if len(S) <= FEW:
+        return eigen(S)
+    variances, vectors = np.linalg.eigh(S)
+    vectors = vectors[:, ::-1]
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(S))]
+    return variances[::-1], vectors * np.where(largest < 0, -1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,13 +93,14 @@ class ComponentsModel(Analysis):
         if not isinstance(self.standardize, bool):
             raise InvalidInput(f"standardize must be true or false; got {self.standardize!r}.")
         check_components(self.components, len(names))
+        check_size(len(names))
 
     @cached_property
     def selection(self) -> PlainColumns:
         return PlainColumns(self.columns)
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PrincipalComponents:
-        columns = Columns(self.columns, self.unit, self.mask)
+        columns = Columns(self.columns, self.units)
         text = schema_text(self.schema, self.columns)
         return components_program(agreements, rows, columns, self.standardize, self._count, text)
 
@@ -120,25 +115,19 @@ class ComponentsModel(Analysis):
     @property
     def revealed(self) -> list[str]:
         names = ", ".join(self.columns)
-        return [
-            "the number of rows",
-            f"values and squares of {names}",
-            f"products about the mean of {names}, pair by pair",
-        ]
+        return ["the number of rows", f"values and products, pair by pair, of {names}"]
 
     @property
     def stages(self) -> int:
-        return AGREEMENTS + 1
+        return 1
 
     @property
     def numbers(self) -> int:
-        k = len(self.columns)
-        return numbers_of_moments(k)
+        return numbers_of_gram(len(self.columns))
 
     @property
     def counts(self) -> int:
-        k = len(self.columns)
-        return counts_of_moments(k) + k * self._count
+        return 0
 
 
 def check_components(components: int | None, columns: int) -> None:

@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from ...costs.base import Array
-from ...data.rows import Rows
+from ...data.rows import Int64, Rows
 from ...errors import InvalidInput
-from ...pdmm.masks import GaussianMask
+from ...sums import whole
 
 INTERCEPT = "Intercept"
+COMMENSURABLE = 1_000  # units of one measured column in a unit of another, at most
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns of rows of which moments are agreed on, the same at all parties: the first ones of a row, in units that
-    bring them to size 1; ``offset``, the place of a column that is subtracted from the last of them; ``weight``, that
-    of the rows' weights, in units of ``weight_unit``."""
+    """Columns of rows of which products are summed, the same at all parties: the first ones of a row; ``offset``, the
+    place of a column that is subtracted from the last of them; ``weight``, that of the rows' weights. ``declared``:
+    units of all columns of a row, as far as they are public beforehand."""
 
     names: tuple[str, ...]
-    unit: Array
-    mask: GaussianMask
+    declared: tuple[Fraction | None, ...]
     offset: int | None = None
     weight: int | None = None
-    weight_unit: float = 1.0
 
-    def values(self, block: Array) -> Array:
-        """Of some rows, ``(rows, columns)``, in the units of the data."""
+    def units(self, of_rows: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Units of the columns, from those of all columns of a row."""
+        own = tuple(of_rows[: len(self.names)])
+        return own if self.offset is None else (*own[:-1], common_unit(own[-1], of_rows[self.offset]))
+
+    def integers(self, block: Array, units: Sequence[Fraction]) -> Int64:
+        """Of some rows ``(rows, 1 + columns)``: 1, and the columns in their units."""
         t = block[:, : len(self.names)]
         if self.offset is not None:
             t = t.copy()
             t[:, -1] -= block[:, self.offset]
-        return t
-
-    def weights(self, block: Array) -> Array:
-        """Of some rows, ``(rows, 1)``; 1 without weights."""
-        if self.weight is None:
-            return np.ones((len(block), 1))
-        return block[:, self.weight : self.weight + 1] / self.weight_unit
+        return np.column_stack([np.ones(len(block), np.int64), whole(t, units)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +61,24 @@ class Equation(Columns):
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """What is estimated."""
+        """The columns of the design."""
         return (INTERCEPT, *self.slopes) if self.intercept else self.slopes
+
+
+def common_unit(one: Fraction, other: Fraction) -> Fraction:
+    """A unit for differences of multiples of two units: their greatest common divisor. Units that do not fit together,
+    as one of them is binary, have a very small one; there it is the smaller of the two.
+
+    >>> common_unit(Fraction(1, 4), Fraction(1, 10)), common_unit(Fraction(1, 10), Fraction(1, 2**40))
+    (Fraction(1, 20), Fraction(1, 1099511627776))
+    """
+    below = math.lcm(one.denominator, other.denominator)
+    divisor = Fraction(math.gcd(int(one * below), int(other * below)), below)
+    smaller = min(one, other)
+    return divisor if smaller <= COMMENSURABLE * divisor else smaller
 
 
 def check_weights(rows: Rows, place: int, name: str) -> None:
     """Refuse weights of one party's rows that are not positive."""
-    if rows.sums(lambda block: np.asarray(block[:, place : place + 1] <= 0, np.float64))[0] > 0:
+    if rows.totals(lambda block: np.asarray(block[:, place : place + 1] <= 0, np.int64))[0] > 0:
         raise InvalidInput(f"weights: column {name!r} has values that are not positive. Leave out rows of weight 0.")

@@ -12,6 +12,7 @@ import numpy as np
 from ...costs.base import Array
 from ...errors import InvalidInput
 from ...files.frames import to_frame
+from ...numerics.fixed_order import cholesky, forward, total
 from ...numerics.unquoted import kind_of
 from ...pdmm.result import Status
 from ..fit import Fit
@@ -19,14 +20,22 @@ from ..new_rows import linear_prediction
 from ..statistic import Value, plain
 from .hypothesis import Test, chi_squared, f_ratio
 
+DEPENDENT = 1e-14  # of its variance, what those of other estimates leave of one that follows from them
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearFit(Fit):
     """What ``Study.linear`` and ``private_linear`` return, besides the fields of ``Fit``: ordinary or weighted least
     squares. Errors are compared with Student's t, the robust ones too.
 
+    Columns that depend on those before them, in the order of the formula, are left out: ``terms`` are the others.
+
     Attributes
     ----------
+    aliased : tuple of str
+        Columns that are left out, such as a level without rows.
+    all_terms : tuple of str
+        All columns of the design in their order.
     response : str
         What is explained; the offset is subtracted from it, where the formula has one.
     formula, schema : str
@@ -39,22 +48,23 @@ class LinearFit(Fit):
         Degrees of freedom: terms less the constant, and rows less terms.
     constant : bool
         Whether the columns span one: then ``rsquared`` is about the mean, as in statsmodels.
-    ssr, centered_tss, uncentered_tss : float
-        Sums of squares: of the residuals, and of the response about its mean and about 0. With weights, weighted.
+    ssr, ess, centered_tss, uncentered_tss : float
+        Sums of squares: of the residuals, of what the model explains, and of the response about its mean and about 0.
+        With weights, weighted.
     llf : float
         Log-likelihood, if errors are normal.
     condition_number : float
         Of the design, the root of the ratio of the eigenvalues of ``X'WX``.
     vif : ndarray
         Variance inflation factors, one per term; NaN for the intercept.
+    gram : ndarray
+        ``(terms + 1, terms + 1)``: sums of products of the terms, and last of the response. With weights, weighted.
     term_of : tuple of str
         By parameter, of which term of the formula it is.
     tested : tuple of str
         The terms of the formula, for ``anova``.
-    tested_df : ndarray
-        Their numbers of parameters.
-    sum_sq : ndarray
-        ``(terms, 2)``: their sums of squares of type II and of type III.
+    tested_df, sum_sq : ndarray
+        ``(terms, 3)``: their degrees of freedom and sums of squares of types I, II and III.
 
     Examples
     --------
@@ -65,6 +75,8 @@ class LinearFit(Fit):
     (('Intercept', 'x0'), [0.8, 2.3], [0.324037, 0.173205], 0.988785)
     """
 
+    aliased: Value[tuple[str, ...]] = Value()
+    all_terms: Value[tuple[str, ...]] = Value()
     response: Value[str] = Value()
     formula: Value[str] = Value()
     schema: Value[str] = Value()
@@ -74,11 +86,13 @@ class LinearFit(Fit):
     df_resid: Value[int] = Value()
     constant: Value[bool] = Value()
     ssr: Value[float] = Value()
+    ess: Value[float] = Value()
     centered_tss: Value[float] = Value()
     uncentered_tss: Value[float] = Value()
     llf: Value[float] = Value()
     condition_number: Value[float] = Value()
     vif: Value[Array] = Value()
+    gram: Value[Array] = Value()
     term_of: Value[tuple[str, ...]] = Value()
     tested: Value[tuple[str, ...]] = Value()
     tested_df: Value[Array] = Value()
@@ -97,13 +111,18 @@ class LinearFit(Fit):
 
     @property
     def rsquared(self) -> float:
-        """The share of the response's squares that the model explains."""
-        return 1 - self.ssr / (self.centered_tss if self.constant else self.uncentered_tss)
+        """The share of the response's squares that the model explains; NaN where there are none."""
+        return self.ess / self._total if self._total else math.nan
 
     @property
     def rsquared_adj(self) -> float:
         """The same, by degrees of freedom."""
-        return 1 - (self.nobs - self.constant) / self.df_resid * (1 - self.rsquared)
+        left = self.ssr / self._total if self._total else math.nan
+        return 1 - (self.nobs - self.constant) / self.df_resid * left
+
+    @property
+    def _total(self) -> float:
+        return self.centered_tss if self.constant else self.uncentered_tss
 
     @property
     def aic(self) -> float:
@@ -131,8 +150,7 @@ class LinearFit(Fit):
             return Test(float("nan"), float("nan"), 0, self.df_resid)
         if self.robust is not None:
             return self.f_test([term for term in self.terms if term != "Intercept"])
-        total = self.centered_tss if self.constant else self.uncentered_tss
-        return self._f_ratio(total - self.ssr, self.df_model)
+        return self._f_ratio(self.ess, self.df_model)
 
     def _f_ratio(self, squares: float, df: int) -> Test:
         """Against those of the residuals; infinite where these are 0."""
@@ -143,8 +161,7 @@ class LinearFit(Fit):
         """The F test that some terms are all 0: names of parameters, or of terms of the formula, such as ``"C(arm)"``,
         with all their parameters. Only the estimates and their covariance are used: nothing more is agreed on."""
         at = self._places(terms)
-        b, V = self.params[at], self.covariance[np.ix_(at, at)]
-        statistic = float(b @ np.linalg.solve(V, b)) / len(at) if V.any() else math.inf  # of a perfect fit
+        statistic = _squared_distance(self.params[at], self.covariance[np.ix_(at, at)]) / len(at)
         return f_ratio(statistic, len(at), self.df_resid)
 
     def wald_test(self, terms: str | Sequence[str]) -> Test:
@@ -163,25 +180,30 @@ class LinearFit(Fit):
         return self._f_ratio(other.ssr - self.ssr, df)
 
     def anova(self, typ: int = 2) -> Any:
-        """F tests of the terms of the formula as a frame: sums of squares of type II, each term beside all that do not
-        contain it, or of type III, beside all others. From the classical covariance, in the coding of the levels by
-        differences from the reference."""
+        """F tests of the terms of the formula as a frame: sums of squares of type I, each term after those before it,
+        of type II, beside all that do not contain it, or of type III, beside all others. From the classical covariance,
+        in the coding of the levels by differences from the reference. A term that adds no column has no degrees of
+        freedom and no test, and is left out of type I, as in R."""
         from scipy import special
 
-        if typ not in (2, 3):
-            raise InvalidInput(f"typ must be 2 or 3; got {typ!r}.")
-        squares = np.append(self.sum_sq[:, typ - 2], self.ssr)
-        df = np.append(self.tested_df, self.df_resid)
+        if typ not in (1, 2, 3):
+            raise InvalidInput(f"typ must be 1, 2 or 3; got {typ!r}.")
+        df, squares = np.reshape(self.tested_df, (-1, 3))[:, typ - 1], np.reshape(self.sum_sq, (-1, 3))[:, typ - 1]
+        shown = np.flatnonzero(df > 0) if typ == 1 else np.arange(len(df))
+        squares, df = np.append(squares[shown], self.ssr), np.append(df[shown], self.df_resid)
         with np.errstate(divide="ignore", invalid="ignore"):
             F = squares / df / self.scale
-        p = special.fdtrc(df, self.df_resid, F)
+            p = special.fdtrc(df, self.df_resid, F)
         F[-1] = p[-1] = np.nan
-        return to_frame({"term": [*self.tested, "Residual"], "sum_sq": squares, "df": df, "F": F, "p_value": p})
+        terms = [*(self.tested[k] for k in shown), "Residual"]
+        return to_frame({"term": terms, "sum_sq": squares, "df": df, "F": F, "p_value": p})
 
     def predict(self, table: Any) -> Array:
         """Expected responses of rows: a table with the columns that the formula reads, in any form that a party's table
-        may have, or an array or a frame of the columns; offsets are added."""
-        return linear_prediction(self.formula, self.schema, self.terms, self.params, table)
+        may have, or an array or a frame of the columns; offsets are added, and aliased columns have no part."""
+        params = dict(zip(self.terms, self.params.tolist(), strict=True))
+        all_params = np.array([params.get(term, 0.0) for term in self.all_terms])
+        return linear_prediction(self.formula, self.schema, self.all_terms, all_params, table)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON: the fields, and what follows from them."""
@@ -213,9 +235,14 @@ class LinearFit(Fit):
                 f"other must have some of the terms {', '.join(self.terms)} and not all; it has "
                 f"{', '.join(other.terms)}."
             )
-        # The same rows in the same model of the errors: their total is the same up to what was agreed on.
-        if not np.isclose(other.uncentered_tss, self.uncentered_tss, rtol=1e-6):
-            raise InvalidInput("other must be fitted to the same response: its sum of squares is another.")
+        # Sums of products are exact. Where those that both have are equal, the smaller model is that of these rows,
+        # whichever rows it was made from: it follows from these sums.
+        at = [*(self.terms.index(term) for term in other.terms), len(self.terms)]
+        if not np.array_equal(other.gram, self.gram[np.ix_(at, at)]):
+            raise InvalidInput(
+                "other must be fitted to the same rows and response: sums over its rows are others. Where missing "
+                "values are dropped, give both models the rows of the larger one."
+            )
         return len(self.terms) - len(other.terms)
 
     def _facts(self) -> str:
@@ -240,3 +267,15 @@ class LinearFit(Fit):
             ("BIC", f"{self.bic:.6g}"),
             ("Cond. No.", f"{self.condition_number:.3g}"),
         ]
+
+
+def _squared_distance(b: Array, V: Array) -> float:
+    """``b'V^-1 b``: infinite where some combination of ``b`` has no variance, NaN where that is 0 as well."""
+    sizes = np.sqrt(np.diag(V))
+    if not (sizes > 0).all():
+        return math.inf if b[sizes == 0].any() else math.nan
+    L, dependent = cholesky(V / np.outer(sizes, sizes), DEPENDENT)
+    if dependent is not None:
+        return math.inf
+    whitened = forward(L, b / sizes)
+    return float(total(whitened * whitened))

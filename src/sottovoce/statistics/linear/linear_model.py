@@ -8,23 +8,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-import numpy as np
-
 from ...data.formula import Formula
 from ...data.rows import Rows
 from ...data.schema import Schema
-from ...data.selection import INTERCEPT, ModelColumns
+from ...data.selection import ModelColumns
 from ...errors import InvalidInput
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..new_rows import schema_text
-from ..settled import integers
 from ..statistic import Statistic
 from .equation import Equation, check_weights
-from .least_squares import ROBUST
+from .gram import check_size, numbers_of_gram
 from .linear_fit import LinearFit
 from .linear_program import linear_program
-from .moments import AGREEMENTS, counts_of_moments, numbers_of_moments
+from .robust import ROBUST, numbers_of_robust
 
 
 def model_columns(formula: str, schema: Schema, weights: str | None = None) -> ModelColumns:
@@ -39,21 +36,17 @@ def model_columns(formula: str, schema: Schema, weights: str | None = None) -> M
             raise InvalidInput(f"weights must be a column of numbers in the schema; got {weights!r}.")
         if weights in design.needs:
             raise InvalidInput(f"weights must be a column that the formula does not use; got {weights!r}.")
+    check_size(len(design.columns))
     return ModelColumns(design, () if weights is None else (weights,))
 
 
 def equation_of(selection: ModelColumns, analysis: Analysis) -> Equation:
-    """Where the columns are in its rows; the target is as large as response and offset are."""
-    unit, d = analysis.unit, len(selection.slopes)
-    places = [d] if selection.offset is None else [d, selection.offset]
-    weight = selection.place(selection.more[0]) if selection.more else None
+    """Where the columns are in its rows."""
     return Equation(
         names=(*selection.slopes, selection.design.response[0]),
-        unit=np.append(unit[:d], unit[places].max()),
-        mask=analysis.mask,
+        declared=analysis.units,
         offset=selection.offset,
-        weight=weight,
-        weight_unit=1.0 if weight is None else float(unit[weight]),
+        weight=selection.place(selection.more[0]) if selection.more else None,
         intercept=selection.intercept,
     )
 
@@ -98,29 +91,21 @@ class LinearModel(Analysis):
 
     @property
     def revealed(self) -> list[str]:
-        names = ", ".join(self.columns)
-        columns = ", ".join(name for name in self.selection.design.columns if name != INTERCEPT) or "the constant"
-        weighted = f", weighted by {self.weights}," if self.weights else ""
-        robust = [f"squared residuals times products{weighted} of {columns}, pair by pair"] if self.robust else []
-        return [
-            "the number of rows",
-            f"values and squares{weighted} of {names}",
-            f"products{weighted} about the mean of {names}, pair by pair",
-            f"squared residuals, and residuals times{weighted} {columns}",
-            *robust,
-        ]
+        names, by = ", ".join(self.columns), f", weighted by {self.weights}," if self.weights else ""
+        terms = ", ".join(self.selection.design.columns)
+        robust = [f"squared residuals times products of {terms}, pair by pair"] if self.robust else []
+        weights = [f"{self.weights} and its logarithm"] if self.weights else []
+        return ["the number of rows", *weights, f"values{by} and products, pair by pair,{by} of {names}", *robust]
 
     @property
     def stages(self) -> int:
-        return AGREEMENTS + 2
+        return 1 if self.robust is None else 2
 
     @property
     def numbers(self) -> int:
         k = len(self.selection.slopes) + 1
-        robust = k * (k + 1) // 2 if self.robust else 0
-        return numbers_of_moments(k) + k + 2 + robust + 1  # and a vote
+        return numbers_of_gram(k, weighted=self.weights is not None) + numbers_of_robust(self.parameters, self.robust)
 
     @property
     def counts(self) -> int:
-        k, p = len(self.selection.slopes) + 1, self.parameters
-        return counts_of_moments(k) + integers(p + 1, votes=p + 2)
+        return 0

@@ -15,8 +15,8 @@ from ..agreements import Agreements
 from ..analysis import Analysis
 from ..new_rows import schema_text
 from ..statistic import Statistic
+from .gram import numbers_of_gram
 from .linear_model import equation_of, model_columns
-from .moments import AGREEMENTS, counts_of_moments, numbers_of_moments
 from .penalised import Penalty, penalised_program, read_penalties
 from .penalty_path import LassoPath, PenaltyPath, RidgePath
 
@@ -61,26 +61,19 @@ class RidgeModel(Analysis):
     @property
     def revealed(self) -> list[str]:
         names, by = ", ".join(self.columns), ", by fold" if self.penalty.cut > 1 else ""
-        return [
-            f"the number of rows{by}",
-            f"values and squares of {names}",
-            f"products about the mean of {names}, pair by pair{by}",
-        ]
+        return [f"the number of rows{by}", f"values and products, pair by pair, of {names}{by}"]
 
     @property
     def stages(self) -> int:
-        return AGREEMENTS + (self.penalty.cut > 1) + (self.penalty.l1_ratio is not None)
+        return 1
 
     @property
     def numbers(self) -> int:
-        k = len(self.selection.slopes) + 1
-        return numbers_of_moments(k, self.penalty.cut)
+        return numbers_of_gram(len(self.selection.slopes) + 1, folds=self.penalty.cut)
 
     @property
     def counts(self) -> int:
-        k = len(self.selection.slopes) + 1
-        votes = 2 * self.penalty.count * (self.penalty.cut > 1) + 2 * (k - 1) * (self.penalty.l1_ratio is not None)
-        return counts_of_moments(k, self.penalty.cut) + votes
+        return 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

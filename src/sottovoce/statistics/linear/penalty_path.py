@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...costs.base import Array
+from ...numerics.fixed_order import total
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
 from ..covariates import covariates
 from ..new_rows import linear_prediction
 from ..statistic import Statistic, Value, plain
+from .equation import INTERCEPT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False, repr=False)
 class PenaltyPath(Statistic):
     """A linear model for every one of some penalties, and which of them predicts best, besides the fields of
-    ``Statistic``; as the first local party holds it, the others to within ``tol``.
+    ``Statistic``.
 
     There are no standard errors: penalised estimates are biased on purpose.
 
@@ -44,7 +47,8 @@ class PenaltyPath(Statistic):
     path : ndarray
         ``(P, terms)``: the estimates for each.
     deviations : ndarray
-        Of the columns that explain, over ``nobs``; without an intercept their root mean squares.
+        Of the columns that explain, over ``nobs``; without an intercept their root mean squares. Of a column that is
+        constant, or 0, it is 0, and so is its coefficient.
     rsquared_path : ndarray
         ``(P,)``: the share of the response's squares that is explained, in the rows that were fitted.
     folds, fold_seed : int
@@ -55,7 +59,7 @@ class PenaltyPath(Statistic):
         ``(P, folds)``: the mean squared error in a fold of the model that was fitted to the others.
     best, best_1se : int
         The place of the penalty with the least mean error, and of the largest penalty whose mean error is within one
-        standard error of that: as most parties voted.
+        standard error of that.
 
     Examples
     --------
@@ -89,6 +93,12 @@ class PenaltyPath(Statistic):
         return "Penalised regression"
 
     @property
+    def aliased(self) -> tuple[str, ...]:
+        """Columns that are constant, or without an intercept 0: a level without rows, for instance."""
+        slopes = [term for term in self.terms if term != INTERCEPT]
+        return tuple(term for term, size in zip(slopes, self.deviations, strict=True) if size == 0)
+
+    @property
     def penalty(self) -> float:
         """The one with the least error."""
         return float(self.penalties[self.best])
@@ -116,17 +126,17 @@ class PenaltyPath(Statistic):
     @property
     def cv_mean(self) -> Array:
         """``(P,)``: the mean over folds of the mean squared error; empty without folds."""
-        return np.asarray(self.cv_errors.mean(axis=1)) if self.folds else np.empty(0)
+        return _mean(self.cv_errors) if self.folds else np.empty(0)
 
     @property
     def cv_std(self) -> Array:
         """``(P,)``: its standard deviation over folds (over ``folds``, as scikit-learn has it)."""
-        return np.asarray(self.cv_errors.std(axis=1)) if self.folds else np.empty(0)
+        return np.sqrt(_mean((self.cv_errors - _mean(self.cv_errors)[:, None]) ** 2)) if self.folds else np.empty(0)
 
     @property
     def cv_se(self) -> Array:
         """``(P,)``: the standard error of ``cv_mean``, as if folds were independent."""
-        return np.asarray(self.cv_std / np.sqrt(self.folds - 1)) if self.folds else np.empty(0)
+        return _error_of_mean(self.cv_errors) if self.folds else np.empty(0)
 
     def predict(self, table: Any, *, rule: str = "min") -> Array:
         """Expected responses of rows, as of ``LinearFit.predict``, for ``penalty``, or with ``rule="1se"`` for
@@ -138,7 +148,7 @@ class PenaltyPath(Statistic):
         """Plain numbers and lists, for JSON: the fields, and what follows from them."""
         if self.status is not Status.CONVERGED:
             return super().to_dict()
-        derived = ("penalty", "penalty_1se", "params", "params_1se", "rsquared", "cv_mean", "cv_std")
+        derived = ("aliased", "penalty", "penalty_1se", "params", "params_1se", "rsquared", "cv_mean", "cv_std")
         return {**super().to_dict(), **{name: plain(getattr(self, name)) for name in derived}}
 
     def _model_size(self) -> tuple[int, int, int] | None:
@@ -164,6 +174,8 @@ class PenaltyPath(Statistic):
                 )
         else:
             lines.append(f"R-squared {self.rsquared:.4f}")
+        if self.aliased:
+            lines.append(f"Constant, and left out: {', '.join(self.aliased)}")
         return lines
 
     def summary(self) -> str:
@@ -182,6 +194,24 @@ class PenaltyPath(Statistic):
         from .pictures import plot_path
 
         return plot_path(path, self)
+
+
+def within_one_error(errors: Array) -> tuple[int, int]:
+    """The place of the penalty with the least mean of errors ``(P, folds)``, and of the largest one whose mean is
+    within one standard error of that; of equal means the larger penalty."""
+    mean = _mean(errors)
+    least = int(mean.argmin())
+    return least, int((mean <= mean[least] + _error_of_mean(errors)[least]).argmax())
+
+
+def _mean(errors: Array) -> Array:
+    return np.asarray(total(errors.T) / errors.shape[1])
+
+
+def _error_of_mean(errors: Array) -> Array:
+    """From the deviation of the sample, ``folds - 1``."""
+    folds = errors.shape[1]
+    return np.sqrt(total((errors - _mean(errors)[:, None]).T ** 2) / (folds - 1)) / math.sqrt(folds)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,7 +242,7 @@ class LassoPath(PenaltyPath):
     l1_ratio : float
         1 for the lasso, less for an elastic net.
     selected, selected_1se : tuple of str
-        The columns with a coefficient other than 0 at ``penalty`` and at ``penalty_1se``: as most parties voted.
+        The columns with a coefficient other than 0 at ``penalty`` and at ``penalty_1se``.
 
     Examples
     --------

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrincipalComponents(Statistic):
-    """What ``Study.pca`` and ``private_pca`` return, besides the fields of ``Statistic``: directions of most variance,
-    as the first local party holds them, the others to within ``tol`` over the gap between variances.
+    """What ``Study.pca`` and ``private_pca`` return, besides the fields of ``Statistic``: directions of most variance.
 
-    A component is turned so that its largest loading is positive: which one that is, most parties say. Of components
-    with (nearly) the same variance only the space that they span is determined, here as in any software.
+    A component is turned so that its largest loading is positive, the first of equal ones. Of components with (nearly)
+    the same variance only the space that they span is determined, here as in any software.
 
     Attributes
     ----------

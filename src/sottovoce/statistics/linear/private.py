@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...errors import InvalidInput
 from ...network import Network
-from ...pdmm.masks import GaussianMask
 from ...pdmm.overlay import AskedOverlay
 from ...pdmm.schedules import Schedule
-from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation, check_mask
-from ..shards import Shards, read_rows, read_scale
+from ..agreements import SimulatedAgreements, Simulation
+from ..shards import Shards, read_rows
 from .components_model import check_components, components_program
 from .equation import INTERCEPT, Columns
-from .least_squares import ROBUST
 from .linear_fit import LinearFit
 from .linear_program import linear_program
 from .principal_components import PrincipalComponents
-from .shards import Scale, read_equation
+from .robust import ROBUST
+from .shards import read_equation
 
 
 def private_linear(
@@ -29,8 +29,8 @@ def private_linear(
     robust: str | None = None,
     intercept: bool = True,
     names: Sequence[str] | None = None,
-    scale: Scale = None,
-    mask: GaussianMask = DEFAULT_MASK,
+    scale: Any = None,
+    mask: Any = None,
     overlay: AskedOverlay = "tree",
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -62,11 +62,8 @@ def private_linear(
         Whether to fit one.
     names : sequence of str, optional
         Of the columns of arrays; frames have them.
-    scale : float, sequence or mapping, optional
-        Public numbers that bring the columns, and last the target, to size 1: one for all, one each, or by name. They
-        need only be rough: deviations are agreed on, and columns are taken in units of these.
-    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+    scale, mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
+        Of no use any more: sums are exact.
 
     Returns
     -------
@@ -88,7 +85,7 @@ def private_linear(
     """
     if robust is not None and robust not in ROBUST:
         raise InvalidInput(f"robust must be one of {', '.join(ROBUST)}, or None; got {robust!r}.")
-    rows, equation = read_equation(network, shards, target, weights, intercept, names, scale, mask)
+    rows, equation = read_equation(network, shards, target, weights, intercept, names)
     term_of = [() if term == INTERCEPT else (term,) for term in equation.terms]
     told = {"formula": "", "schema": "", "weights": None if weights is None else "weights"}
     agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
@@ -101,8 +98,8 @@ def private_pca(
     *,
     standardize: bool = False,
     components: int | None = None,
-    scale: Scale = None,
-    mask: GaussianMask = DEFAULT_MASK,
+    scale: Any = None,
+    mask: Any = None,
     overlay: AskedOverlay = "tree",
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -126,10 +123,8 @@ def private_pca(
         Whether columns are brought to one variance first: components of the correlations.
     components : int, optional
         How many. Default: all.
-    scale : float, sequence or mapping, optional
-        Public numbers that bring the columns to size 1, one for all, one each, or by name.
-    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+    scale, mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
+        Of no use any more: sums are exact.
 
     Returns
     -------
@@ -150,9 +145,8 @@ def private_pca(
     rows, shape, names = read_rows(network, shards)
     if not shape:
         raise InvalidInput("private_pca takes rows (n_i, d) of every party; got vectors, which are of one variable.")
-    check_mask(mask, GaussianMask)
     check_components(components, len(names))
-    columns = Columns(names, read_scale(scale, names, "column"), mask)
+    columns = Columns(names, (None,) * len(names))
     count = len(names) if components is None else int(components)
     agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return components_program(agreements, rows, columns, bool(standardize), count, "")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from ...network import Network
-from ...pdmm.masks import GaussianMask
 from ...pdmm.overlay import AskedOverlay
 from ...pdmm.schedules import Schedule
-from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation
+from ..agreements import SimulatedAgreements, Simulation
 from ..shards import Shards
 from .penalised import Penalty, penalised_program
 from .penalty_path import LassoPath, RidgePath
-from .shards import Scale, read_equation
+from .shards import read_equation
 
 
 def private_ridge(
@@ -27,8 +26,8 @@ def private_ridge(
     fold_seed: int = 0,
     intercept: bool = True,
     names: Sequence[str] | None = None,
-    scale: Scale = None,
-    mask: GaussianMask = DEFAULT_MASK,
+    scale: Any = None,
+    mask: Any = None,
     overlay: AskedOverlay = "tree",
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -48,7 +47,7 @@ def private_ridge(
 
     Parameters
     ----------
-    network, shards, target, intercept, names, scale
+    network, shards, target, intercept, names
         As for ``private_linear``.
     penalties : float or sequence of float, optional
         Default: 25, from 100 to 0.0001 per row, in units of the columns' variances. With one there is nothing to
@@ -60,8 +59,8 @@ def private_ridge(
         an intercept in units of their root mean squares.
     fold_seed : int
         Public; another one gives other folds.
-    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+    scale, mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
+        Of no use any more: sums are exact.
 
     Returns
     -------
@@ -82,7 +81,7 @@ def private_ridge(
     >>> fit.folds, fit.path.shape, fit.params.round(2).tolist()
     (5, (25, 2), [0.15, 1.99])
     """
-    rows, equation = read_equation(network, shards, target, None, intercept, names, scale, mask)
+    rows, equation = read_equation(network, shards, target, None, intercept, names)
     penalty = Penalty(cast(tuple[float, ...] | None, penalties), folds, fold_seed, standardize, None)
     agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return cast(RidgePath, penalised_program(agreements, rows, equation, penalty, {"formula": "", "schema": ""}))
@@ -100,8 +99,8 @@ def private_lasso(
     fold_seed: int = 0,
     intercept: bool = True,
     names: Sequence[str] | None = None,
-    scale: Scale = None,
-    mask: GaussianMask = DEFAULT_MASK,
+    scale: Any = None,
+    mask: Any = None,
     overlay: AskedOverlay = "tree",
     schedule: Schedule | None = None,
     seed: int | None = None,
@@ -118,7 +117,7 @@ def private_lasso(
 
     Parameters
     ----------
-    network, shards, target, intercept, names, scale
+    network, shards, target, intercept, names
         As for ``private_linear``.
     penalties : float or sequence of float, optional
         Default: 50, from the least one that leaves no column in to a thousandth of it.
@@ -126,8 +125,8 @@ def private_lasso(
         As for ``private_ridge``.
     l1_ratio : float
         1 for the lasso, less for an elastic net.
-    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+    scale, mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
+        Of no use any more: sums are exact.
 
     Returns
     -------
@@ -147,7 +146,7 @@ def private_lasso(
     >>> fit.selected
     ('x0',)
     """
-    rows, equation = read_equation(network, shards, target, None, intercept, names, scale, mask)
+    rows, equation = read_equation(network, shards, target, None, intercept, names)
     penalty = Penalty(cast(tuple[float, ...] | None, penalties), folds, fold_seed, standardize, l1_ratio)
     agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
     return cast(LassoPath, penalised_program(agreements, rows, equation, penalty, {"formula": "", "schema": ""}))

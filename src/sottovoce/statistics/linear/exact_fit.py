@@ -1,0 +1,122 @@
+"""A linear model of exact sums: which columns stay, and what some of them leave of the target, as fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from ...costs.base import Array
+from ...errors import Undetermined
+from ...numerics.exact_algebra import LeastSquares, NestedModels, nearest, solved
+from .equation import Equation
+from .gram import Gram
+
+TermOf = Sequence[tuple[str, ...]]  # by column of the design, the factors of its term in the formula
+
+
+class ExactFit:
+    """The fit of an equation.
+
+    Attributes
+    ----------
+    kept : tuple of int
+        Columns of ``a = (1, x_1, .., y)`` in the model: each that does not depend on those before it.
+    target : int
+        The place of ``y``.
+
+    Raises
+    ------
+    Undetermined
+        No column is left, or no row for the errors.
+    """
+
+    def __init__(self, gram: Gram, equation: Equation) -> None:
+        self.gram, self.equation = gram, equation
+        self.G = gram.whole
+        self.target = len(self.G) - 1
+        self.models = NestedModels(self.G, self.target, gram.units)
+        self.kept = self.models.independent(self.columns)
+        if not self.kept:
+            raise Undetermined(f"{', '.join(map(repr, equation.terms))}: 0 in all rows of all parties.")
+        if (rank := len(self.kept)) >= gram.N:
+            raise Undetermined(
+                f"the parties have {gram.N} rows in all, which determine {rank} terms of {len(equation.terms)} and "
+                "leave nothing for their errors. Leave terms out."
+            )
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Of the design, those that depend on others among them."""
+        return tuple(range(0 if self.equation.intercept else 1, self.target))
+
+    def names(self, columns: Sequence[int]) -> tuple[str, ...]:
+        """What they are called."""
+        first = self.columns[0]
+        return tuple(self.equation.terms[k - first] for k in columns)
+
+    @property
+    def aliased(self) -> tuple[str, ...]:
+        """Columns of the design that depend on those before them."""
+        return self.names([k for k in self.columns if k not in self.kept])
+
+    def solution(self) -> LeastSquares:
+        """Estimates, in the units of the data, and in those of the weights."""
+        return self.models.fit(self.columns)
+
+    def left_by(self, columns: Sequence[int]) -> Fraction:
+        """``sum w e^2`` of the model of these columns."""
+        return self.models.residual_squares(columns) * self.gram.weight_unit
+
+    def spans_constant(self) -> bool:
+        """Whether some combination of the columns is 1 in all rows."""
+        return self.equation.intercept or NestedModels(self.G, 0).residual_squares(self.kept) == 0
+
+    def cross_products(self) -> Array:
+        """``sum w a a'`` of the columns that stay and of the target, in the units of the data."""
+        at = [*self.kept, self.target]
+        units = np.array(self.gram.units, object)[at]
+        return nearest(self.G[np.ix_(at, at)] * np.outer(units, units) * self.gram.weight_unit)
+
+    def inflation(self, inverse: Array) -> Array:
+        """By column what its variance would be without the others, in the denominator of what it is: its squares, about
+        the mean where the others span the constant, times the diagonal of ``(X'WX)^-1``. NaN for the intercept."""
+        G, kept, units = self.G, list(self.kept), self.gram.units
+        if self.equation.intercept:
+            is_spanned = np.ones(len(kept), bool)
+        elif self.spans_constant():  # in one way only: others span it where it has none of the column itself
+            is_spanned = solved(G[np.ix_(kept, kept)], G[kept, 0]) == 0
+        else:
+            is_spanned = np.zeros(len(kept), bool)
+        squares = [
+            (G[k, k] - Fraction(G[0, k] ** 2, G[0, 0]) * int(spanned)) * units[k] ** 2
+            for k, spanned in zip(kept, is_spanned, strict=True)
+        ]
+        vif = nearest(np.array(squares, object)) * np.diag(inverse)
+        if self.equation.intercept:
+            vif[0] = np.nan
+        return vif
+
+    def by_term(self, term_of: TermOf) -> tuple[tuple[str, ...], npt.NDArray[np.int64], Array]:
+        """The terms of the formula but the intercept, and by term ``(terms, 3)`` degrees of freedom and sums of squares
+        of type I, II and III: what the columns of a term take off what is left after those of the terms before it (R's
+        ``anova``); beside all terms that do not contain it; and what those that stay take off beside all others that
+        stay (``car::Anova(singular.ok = TRUE)``)."""
+        of = dict(zip(self.columns, term_of, strict=True))
+        terms = [term for term in dict.fromkeys(term_of) if term]
+        df, squares = np.zeros((len(terms), 3), np.int64), np.zeros((len(terms), 3))
+        before = [k for k in self.kept if not of[k]]
+        for place, term in enumerate(terms):
+            own = [k for k in self.kept if of[k] == term]
+            others = [k for k in self.kept if of[k] != term]
+            besides = [k for k in self.columns if not set(of[k]) >= set(term)]
+            with_own = sorted([*besides, *(k for k in self.columns if of[k] == term)])
+            for typ, (without, model) in enumerate(
+                ((before, [*before, *own]), (besides, with_own), (others, self.kept))
+            ):
+                df[place, typ] = len(self.models.independent(model)) - len(self.models.independent(without))
+                squares[place, typ] = float(self.left_by(without) - self.left_by(model))
+            before = [*before, *own]
+        return tuple(":".join(term) for term in terms), df, squares

@@ -1,0 +1,133 @@
+"""Sums of products of all columns over all rows, exact, from one agreement: all that a linear model asks of the rows.
+
+    G = sum w a a',  a = (1, x_1, ..)       whole multiples of products of public units
+    N, sum log w                            where rows have weights; else N is the first entry of G
+
+With folds, G of each of them: that of a training set is then a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...costs.base import Array
+from ...data.rows import Int64, Rows
+from ...errors import InvalidInput, PeerError, Undetermined
+from ...numerics.exact_algebra import is_semidefinite
+from ...sums import Whole, on_grid, whole
+from ..agreements import Agreements, unless_beyond
+from ..analysis import check_rows
+from .equation import Columns
+from .folds import fold_of
+
+LOGARITHMS = 50  # bits behind the point: they are below 2^10, and 2^62 is left for all of it
+MOST_COLUMNS = 1_000  # sums of all products are held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """What was agreed on.
+
+    Attributes
+    ----------
+    N : int
+        Rows of all parties.
+    units : tuple of Fraction
+        Of the columns of ``a``; 1 for that of ones.
+    by_fold : tuple of Whole
+        ``(1 + k, 1 + k)`` each: ``sum w a a'`` in these units, and in those of the weights.
+    sizes : tuple of int
+        Rows in each fold; ``(N,)`` without folds.
+    of_rows : tuple of Fraction
+        Units of all columns of a row.
+    weight_unit : Fraction
+        Of the weights; 1 without any.
+    log_weights : float
+        ``sum log w``; 0 without any.
+    """
+
+    N: int
+    units: tuple[Fraction, ...]
+    by_fold: tuple[Whole, ...]
+    sizes: tuple[int, ...]
+    of_rows: tuple[Fraction, ...]
+    weight_unit: Fraction = Fraction(1)
+    log_weights: float = 0.0
+
+    @property
+    def whole(self) -> Whole:
+        """Over all rows."""
+        return np.asarray(sum(self.by_fold[1:], start=self.by_fold[0]))
+
+
+def numbers_of_gram(k: int, *, folds: int = 1, weighted: bool = False) -> int:
+    """How many numbers of a party travel for ``k`` columns."""
+    return folds * (k + 1) * (k + 2) // 2 + 2 * weighted
+
+
+def agreed_gram(
+    agreements: Agreements, rows: Sequence[Rows], columns: Columns, *, folds: int = 1, seed: int = 0
+) -> Gram:
+    """Of all rows of all parties."""
+    of_rows = agreements.units(rows, columns.declared)
+    units = columns.units(of_rows)
+    weight_unit = Fraction(1) if columns.weight is None else of_rows[columns.weight]
+    q = len(units) + 1
+
+    def own(part: Rows) -> Whole:
+        gram = part.grams(lambda block: _sides(block, columns, units, weight_unit, folds, seed))
+        halves = gram.reshape(folds, q, q)[:, *np.triu_indices(q)]
+        if columns.weight is None:
+            return np.asarray(halves.T.ravel())  # first of all the rows in each fold
+        logs = part.totals(lambda block: on_grid(np.log(block[:, columns.weight, None]), LOGARITHMS))
+        return np.concatenate([np.array([len(part)], object), logs, halves.ravel()])
+
+    by = ", by fold" if folds > 1 else ""
+    weighted = ", logarithms of weights" if columns.weight is not None else ""
+    total = agreements.sum(
+        [unless_beyond(lambda part=part: own(part)) for part in rows],  # type: ignore[misc]
+        of=f"rows{weighted}, values and products, pair by pair{by}",
+        counts=folds,
+    )
+    sizes = tuple(int(count) for count in total[:folds])
+    check_rows(sum(sizes))
+    logs, entries = (0.0, total) if columns.weight is None else (int(total[1]) / (1 << LOGARITHMS), total[2:])
+    by_fold = tuple(_symmetric(half, q) for half in entries.reshape(-1, folds).T)
+    return Gram(sum(sizes), (Fraction(1), *units), by_fold, sizes, tuple(of_rows), weight_unit, logs)
+
+
+def _sides(
+    block: Array, columns: Columns, units: Sequence[Fraction], weight_unit: Fraction, folds: int, seed: int
+) -> tuple[Int64, Int64] | tuple[Int64, Int64, Int64]:
+    a = columns.integers(block, units)
+    if columns.weight is not None:
+        return a, a, whole(block[:, columns.weight, None], [weight_unit])[:, 0]
+    if folds == 1:
+        return a, a
+    inside = fold_of(block, folds, seed)[:, None] == np.arange(folds)
+    return (inside[:, :, None] * a[:, None, :]).reshape(len(block), folds * a.shape[1]), a
+
+
+def _symmetric(half: Whole, q: int) -> Whole:
+    G, (i, j) = np.empty((q, q), object), np.triu_indices(q)
+    G[i, j] = G[j, i] = half
+    if not is_semidefinite(G):
+        raise PeerError("sums of squares of all parties are impossible: a party has not kept to the protocol.")
+    return G
+
+
+def check_folds_have_rows(gram: Gram) -> None:
+    """A fold without rows has no error."""
+    if not all(gram.sizes):
+        empty, folds = gram.sizes.index(0) + 1, len(gram.sizes)
+        raise Undetermined(f"folds: fold {empty} of {folds} has no rows, of {gram.N} in all. Use fewer folds.")
+
+
+def check_size(columns: int) -> None:
+    """All products of columns are held at once, and computed with exactly."""
+    if columns > MOST_COLUMNS:
+        raise InvalidInput(f"{columns:,} columns are too many for sums of their products; at most {MOST_COLUMNS:,}.")
