@@ -14,7 +14,7 @@ from typing import Any
 from ..data.number_columns import NumberColumns, NumberTable
 from ..data.rows import Rows
 from ..data.schema import Schema
-from ..data.selection import Selection
+from ..data.selection import ModelColumns, Selection
 from ..data.sources import Source
 from ..data.table import Missing, Table, check_missing
 from ..errors import NotConverged
@@ -70,6 +70,10 @@ def ask_analysis(analysis: type[Analysis], schema: Schema, *, missing: Missing =
     given = {key: value for key, value in options.items() if value is not None}
     check_types(analysis, given)
     spec = analysis(schema=schema, **given)
+    if isinstance(spec.selection, ModelColumns) and len(spec.columns) > MOST_COLUMNS:
+        raise InvalidInput(
+            f"{len(spec.columns):,} columns are too many for sums of their products; at most {MOST_COLUMNS}."
+        )
     return Asked(spec, schema, spec.selection, missing, formula=getattr(spec, "formula", None) or "")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ KINDS: dict[str, tuple[str, str, Callable[[Any], bool]]] = {
     "str": ("a string", "strings", lambda value: isinstance(value, str)),
     "bool": ("true or false", "true and false", lambda value: isinstance(value, bool | np.bool_)),
     "int": ("an integer", "integers", _is_integer),
+    "date": ("a date", "dates", lambda value: type(value) is date),
     "float": ("a number", "numbers", is_number),
 }
 
