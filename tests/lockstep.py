@@ -1,70 +1,59 @@
-"""Programs at parties that run in threads of their own, hold nothing but their own rows, and meet to agree.
-
-Averages are exact; what a party holds of one may be moved a little, as it is in a network.
-"""
+"""Programs at parties in threads of their own, which hold nothing but their own rows and meet to add up integers."""
 
 from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-
-import sottovoce as sv
 from sottovoce.errors import InvalidInput
-from sottovoce.statistics.agreements import Agreements
-
-TOL = 1e-9
+from sottovoce.statistics.agreements import Agreements, PooledAgreements
 
 
 class Meeting:
-    """Where parties in threads of their own meet. ``hold(i, stage, x)`` is what party ``i`` holds of the mean ``x``."""
+    """Where parties in threads of their own meet: what all have brought, once all have. ``sent``: what was added up."""
 
-    def __init__(self, n, hold=lambda i, stage, x: x):
-        self.n, self.hold, self.rows, self.sent = n, hold, [None] * n, []
-        self.barrier = threading.Barrier(n, timeout=5)  # parties that go apart wait for each other in vain
+    def __init__(self, n):
+        self.brought, self.sent = [None] * n, []
+        self.barrier = threading.Barrier(n, timeout=10)  # parties that go apart wait for each other in vain
 
-    def mean(self, i, stage, row):
-        self.rows[i] = (stage, row)
+    def of_all(self, i, own):
+        self.brought[i] = own
         self.barrier.wait()
-        assert len({(s, r.shape) for s, r in self.rows}) == 1, "parties are at different stages"
-        mean = np.mean([r for _, r in self.rows], axis=0)
-        if i == 0:
-            self.sent.append([r for _, r in self.rows])
-        self.barrier.wait()
-        return mean
+        brought = list(self.brought)
+        self.barrier.wait()  # nobody brings the next before everybody has read this
+        return brought
 
 
 class OneParty(Agreements):
-    """Exact averages, of which a party holds what the meeting says."""
+    """A driver with one local party: integers are added up in the open."""
 
     def __init__(self, meeting, i):
-        super().__init__(meeting.n, [f"party {i}"], TOL)
+        super().__init__(len(meeting.brought), [f"party {i}"], 0.0)
         self.meeting, self.i = meeting, i
 
+    def units(self, rows, declared):
+        return PooledAgreements(self.parties).units([part for (part,) in self.meeting.of_all(self.i, rows)], declared)
+
+    def add_up(self, own, ring, rows_counted):
+        brought = self.meeting.of_all(self.i, own[0])
+        assert len({len(part) for part in brought}) == 1, "parties are at different stages"
+        if self.i == 0:
+            self.meeting.sent.append(brought)
+        return ring.integers(ring.words(sum(brought)))
+
     def agree(self, contributions, mask):
-        stage = len(self.runs)
-        x = self.meeting.mean(self.i, stage, contributions[0])
-        if not isinstance(mask, sv.ModularMask):
-            x = self.meeting.hold(self.i, stage, x.copy())
-        return sv.Result(
-            x=x[None], z=None, status=sv.Status.CONVERGED, iterations=1, activations=1, messages=0, residual=0.0,
-            history={}, wall_time=0.0, c=1.0, theta=1.0, seed=None,
-        )  # fmt: skip
+        raise AssertionError("an approximate agreement")
 
 
-def together(program, n, hold=lambda i, stage, x: x):
-    """``program(agreements, i)`` at each of ``n`` parties; what each came to, or its refusal."""
-    meeting = Meeting(n, hold)
+def together(program, n):
+    """``program(agreements, i)`` at each of ``n`` parties; what each came to, or its refusal; and what was sent."""
+    meeting = Meeting(n)
 
     def play(i):
-        agreements = OneParty(meeting, i)
         try:
-            return program(agreements, i), len(agreements.runs)
+            return program(OneParty(meeting, i), i)
         except InvalidInput as error:
-            return str(error), len(agreements.runs)
+            return str(error)
 
     with ThreadPoolExecutor(n) as threads:
-        found = list(threads.map(play, range(n)))
-    assert len({stages for _, stages in found}) == 1  # nobody waits for another
-    return [answer for answer, _ in found], meeting
+        return list(threads.map(play, range(n))), meeting.sent

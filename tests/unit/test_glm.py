@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,10 +15,9 @@ from scipy import stats
 import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput, Undetermined
-from sottovoce.statistics.models.families import FAMILIES, family_of
+from sottovoce.statistics.models.families import FAMILIES
 from sottovoce.statistics.models.glm import GLM
 from sottovoce.statistics.models.links import LINKS
-from sottovoce.statistics.statistic import Statistic
 
 SCHEMA = sv.Schema(
     {
@@ -59,7 +57,7 @@ RING = sv.Network.ring(4)
 
 @pytest.fixture
 def study():
-    return sv.Study(RING, TABLES, schema=SCHEMA, seed=1)
+    return sv.Study(RING, TABLES, schema=SCHEMA)
 
 
 def pooled(formula, family, **options):
@@ -78,9 +76,9 @@ def test_an_outcome_is_a_boolean_or_a_category_whose_reference_counts_as_0(study
     assert fit.terms == ("Intercept", "age", "site[T.a]", "site[T.c]")
     assert (fit.response, fit.family, fit.link, fit.ratio) == (response, "binomial", "logit", "odds ratio")
     order = ["Intercept", "age", "site[T.a]", "site[T.c]"]
-    np.testing.assert_allclose(fit.params, expected.params[order], rtol=1e-8)
-    np.testing.assert_allclose(fit.bse, expected.bse[order], rtol=1e-8)
-    np.testing.assert_allclose(fit.ratios()[:, 0], np.exp(expected.params[order]), rtol=1e-8)
+    np.testing.assert_allclose(fit.params, expected.params[order], rtol=1e-12)
+    np.testing.assert_allclose(fit.bse, expected.bse[order], rtol=1e-12)
+    np.testing.assert_allclose(fit.ratios()[:, 0], np.exp(expected.params[order]), rtol=1e-12)
     assert fit.shown[0].counts == (223, POOLED["death"].sum(), (~POOLED["death"]).sum())
 
 
@@ -90,20 +88,19 @@ def test_exposure_offset_and_weights_are_columns(study):
         POOLED["visits"], sm.add_constant(POOLED[["age"]]), family=sm.families.Poisson(), exposure=POOLED["days"],
         offset=0.01 * POOLED["w"], var_weights=POOLED["w"],
     ).fit(tol=1e-13, tol_criterion="params", cov_type="HC0")  # fmt: skip
-    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-8)
-    np.testing.assert_allclose(fit.bse, expected.bse, rtol=1e-8)
+    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-12)
+    np.testing.assert_allclose(fit.bse, expected.bse, rtol=1e-12)
     assert (fit.weights, fit.exposure, fit.robust, fit.ratio) == ("w", "days", "HC0", "rate ratio")
 
 
 def test_of_arrays_and_of_tables_are_one(study):
     shards = [(frame[["age"]], frame[["cost"]]) for frame in TABLES]
-    one = sv.private_glm(RING, shards, family="gamma", scale={"age": 100, "cost": 20000})
+    one = sv.private_glm(RING, shards, family="gamma")
     two = study.glm("cost ~ age", family="gamma")
     assert (one.terms, one.response) == (two.terms, two.response)
-    np.testing.assert_allclose(one.params, two.params, rtol=1e-9)
-    target = sv.private_glm(RING, [frame[["age", "cost"]] for frame in TABLES], family="gamma", target="cost",
-                            scale=[100, 20000])  # fmt: skip
-    np.testing.assert_allclose(target.params, one.params, rtol=1e-9)
+    np.testing.assert_allclose(one.params, two.params, rtol=1e-12)
+    target = sv.private_glm(RING, [frame[["age", "cost"]] for frame in TABLES], family="gamma", target="cost")
+    np.testing.assert_allclose(target.params, one.params, rtol=1e-12)
 
 
 def test_rows_with_missing_values_are_dropped_where_that_is_asked():
@@ -111,14 +108,14 @@ def test_rows_with_missing_values_are_dropped_where_that_is_asked():
     fit = sv.Study(RING, holes, schema=SCHEMA, missing="drop").glm("death ~ age")
     kept = pd.concat(holes).dropna()
     expected = sm.Logit(kept["death"].astype(float), sm.add_constant(kept[["age"]])).fit(disp=0)
-    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-8)
+    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-12)
     assert fit.dropped["age"] == len(POOLED) - len(kept)
 
 
 def test_an_intercept_alone(study):
     fit = study.glm("visits ~ 1", family="poisson")
-    assert fit.params[0] == pytest.approx(np.log(POOLED["visits"].mean()), rel=1e-9)
-    assert (fit.deviance, fit.llf) == pytest.approx((fit.null_deviance, fit.llnull), rel=1e-9)
+    assert fit.params[0] == pytest.approx(np.log(POOLED["visits"].mean()), rel=1e-12)
+    assert (fit.deviance, fit.llf) == pytest.approx((fit.null_deviance, fit.llnull), rel=1e-12)
 
 
 # At a party
@@ -146,19 +143,16 @@ def test_parties_that_hold_only_their_own_rows_come_to_the_simulators_answer(stu
     rows = [ArrayRows(glm.selection.block(part, np.arange(len(part["age"])))) for part in values]
     for part in rows:
         glm.check(part, 4)
-    found, meeting = together(lambda agreements, i: glm.program(agreements, [rows[i]]), 4)
-    reals = [len(sent[0]) - 1 for sent, shown in zip(meeting.sent, found[0].shown, strict=True) if shown.counts is None]
-    counts = [
-        len(sent[0]) for sent, shown in zip(meeting.sent, found[0].shown, strict=True) if shown.counts is not None
-    ]
-    assert len(meeting.sent) <= glm.stages
-    assert sum(reals) <= glm.numbers
-    assert sum(counts) <= glm.counts
+    found, sent = together(lambda agreements, i: glm.program(agreements, [rows[i]]), 4)
+    assert len(sent) <= glm.stages
+    assert sum(len(parts[0]) - 1 for parts in sent) <= glm.numbers  # an objection is beside them
+    assert glm.counts == 0
     assert glm.parameters == len(expected.params)
     for one in found:
-        assert (one.terms, one.nobs, one.family, one.formula) == (expected.terms, 223, expected.family, glm.formula)
-        for name in ("params", "bse", "deviance", "null_deviance", "pearson_chi2", "scale", "llf", "llnull"):
-            np.testing.assert_allclose(getattr(one, name), getattr(expected, name), rtol=1e-7, err_msg=name)
+        assert [(shown.of, shown.numbers, shown.counts) for shown in one.shown] == [
+            (shown.of, shown.numbers, shown.counts) for shown in expected.shown
+        ]
+        assert repr(one.to_dict()) == repr(expected.to_dict())  # to the bit
 
 
 # What is refused before anything is sent
@@ -179,7 +173,7 @@ def test_parties_that_hold_only_their_own_rows_come_to_the_simulators_answer(stu
         ({"weights": "weight"}, "weights must be a column of the schema; got 'weight'"),
         ({"weights": "site"}, "weights must be a column of numbers; 'site' is a category"),
         ({"formula": "~ age"}, "formula: it needs one column before ~, which is to be explained; got 0"),
-        ({"formula": "site ~ age"}, "formula: 'site' has 3 levels; family binomial takes two"),
+        ({"formula": "site ~ age"}, "formula: 'site' has 3 levels; family binomial takes 2"),
         ({"formula": "alive ~ age", "family": "poisson"}, "formula: 'alive' is a category, and no response of family"),
         ({"formula": "death ~ 0"}, "formula: there are no terms left"),
         ({"formula": "death ~ death"}, "'death' is the response, and a term as well"),
@@ -258,16 +252,9 @@ def test_exposures_are_positive():
         (lambda f: f.iloc[:0], {"formula": "death ~ age"}, "no party has any rows"),
         (lambda f: f.iloc[:1], {"formula": "visits ~ age * site", "family": "poisson"}, "3 observations do not determ"),
         (
-            lambda f: f.assign(site="a"),
-            {"formula": "death ~ age + site"},
-            "the columns 'site\\[T.a\\]', 'site\\[T.c\\]' do ",
-        ),
-        (lambda f: f[f["site"] != "c"], {"formula": "death ~ age + site"}, r"column 'site\[T.c\]' does not vary over "),
-        (lambda f: f.assign(w=f["age"] / 50), {"formula": "death ~ age + w"}, "columns 'age', 'w' are linearly depend"),
-        (
             lambda f: f.assign(death=f["death"] | (f["site"] == "c")),
             {"formula": "death ~ age + site"},
-            r"the estimate of 'site\[T.c\]' is infinite, .*: the column separates the outcomes 'death', or a level",
+            r"the estimate of 'site\[T.c\]' is infinite: the column separates the outcomes 'death', or a level",
         ),
         (
             lambda f: f.assign(death=f["age"] > 50),
@@ -277,7 +264,7 @@ def test_exposures_are_positive():
         (
             lambda f: f.assign(visits=f["visits"].where(f["site"] != "c", 0)),
             {"formula": "visits ~ age + site", "family": "poisson"},
-            r"the estimate of 'site\[T.c\]' is infinite, .* all counts 'visits' are 0 where the column is not",
+            r"the estimate of 'site\[T.c\]' is infinite: all counts 'visits' are 0 where the column is not",
         ),
         (
             lambda f: f.assign(cost=7.0),
@@ -315,7 +302,7 @@ def test_predictions_from_a_table(study):
 def test_predictions_of_models_of_arrays():
     columns = ["age", "w"]
     fit = sv.private_glm(
-        RING, [(frame[columns], frame["visits"]) for frame in TABLES], family="poisson", scale=100,
+        RING, [(frame[columns], frame["visits"]) for frame in TABLES], family="poisson",
         exposure=[frame["days"] for frame in TABLES],
     )  # fmt: skip
     new = table(9, 8)
@@ -329,7 +316,7 @@ def test_predictions_of_models_of_arrays():
         fit.predict(new[["age"]].to_numpy())
     with pytest.raises(InvalidInput, match="exposure: it must be positive, and 9 of the new rows"):
         fit.predict(new[columns], exposure=np.zeros(9))
-    plain = sv.private_glm(RING, [(frame[["age"]], frame["death"]) for frame in TABLES], scale=100)
+    plain = sv.private_glm(RING, [(frame[["age"]], frame["death"]) for frame in TABLES])
     with pytest.raises(InvalidInput, match="exposure needs the link log; this model has logit"):
         plain.predict([[50.0]], exposure=[2.0])
 
@@ -337,8 +324,8 @@ def test_predictions_of_models_of_arrays():
 def test_likelihood_ratio_tests(study):
     small, large = study.glm("death ~ age"), study.glm("death ~ site + age")
     statistic, p, df = large.compare_lr(small)
-    assert statistic == pytest.approx(2 * (large.llf - small.llf), rel=1e-7)
-    assert (p, df) == (pytest.approx(stats.chi2.sf(statistic, 2), rel=1e-9), 2)
+    assert statistic == pytest.approx(2 * (large.llf - small.llf), rel=1e-12)
+    assert (p, df) == (pytest.approx(stats.chi2.sf(statistic, 2), rel=1e-12), 2)
     costs = [study.glm(f"cost ~ {terms}", family="gamma") for terms in ("age", "age + site")]
     assert costs[1].compare_lr(costs[0])[0] == pytest.approx((costs[0].deviance - costs[1].deviance) / costs[1].scale)
     for other, sentence in (
@@ -371,15 +358,6 @@ def test_what_a_fit_tells(study):
     assert "age" in fit.summary()
     assert study.glm("cost ~ age", family="gaussian").ratio is None
     assert [shown.iterate for shown in fit.shown].count(True) == fit.steps - 1  # the last one is the answer
-
-
-def test_a_run_that_does_not_converge_is_a_fit_without_values():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit = sv.Study(RING, TABLES, schema=SCHEMA, max_iter=1).glm("death ~ age")
-    assert fit.status is sv.Status.MAX_ITER
-    assert isinstance(fit, Statistic)
-    assert fit.to_dict() == {"status": "max_iter"}
 
 
 @pytest.mark.parametrize(
@@ -422,25 +400,31 @@ def test_derivatives_of_links(name):
 
 @pytest.mark.parametrize(("name", "link"), [(name, link) for name, family in FAMILIES.items() for link in family.links])
 def test_score_and_information_are_derivatives_of_the_deviance_and_finite_everywhere(name, link):
-    family, link = family_of(name, 0.7 if name == "negative_binomial" else None), LINKS[link]
+    family, link = FAMILIES[name].of_shape(0.7 if FAMILIES[name].shaped_by else None), LINKS[link]
     y = np.array([0.0, 1.0, 3.0, 1.0]) if name in ("poisson", "negative_binomial") else np.array([0.3, 0.9, 0.5, 0.1])
     eta, h = np.array([0.4, 0.9, 1.3, 0.2]), 1e-5
 
     def score(at):
-        s, r, _ = family.pieces(link, at, y)
-        return s * r
+        return family.pieces(link, at, y).score
 
     def deviance(at):
-        return family.pieces(link, at, y)[2]
+        return family.pieces(link, at, y).deviance
 
     np.testing.assert_allclose(score(eta), -(deviance(eta + h) - deviance(eta - h)) / (4 * h), rtol=1e-7, atol=1e-9)
     observed = family.curvature(link, eta, y)
     np.testing.assert_allclose(observed, -(score(eta + h) - score(eta - h)) / (2 * h), rtol=1e-7, atol=1e-9)
     if family.is_concave(link):
         assert (family.curvature(link, np.abs(ETA) if link.power else ETA, np.resize(y, len(ETA))) >= 0).all()
+    found = family.pieces(link, eta, y)
+    mean = link.mean(eta)
+    np.testing.assert_allclose(found.square, (y - mean) ** 2 / family.variance(mean), rtol=1e-12)
+    np.testing.assert_allclose(found.information, link.slope(eta) ** 2 / family.variance(mean), rtol=1e-12)
     with np.errstate(all="raise", under="ignore"):
-        s, r, d = family.pieces(link, ETA, np.resize(y, len(ETA)))
-        assert np.isfinite([s * s, s * r, r * r, d]).all()
+        found = family.pieces(link, ETA, np.resize(y, len(ETA)))
+        inside = link.inside(ETA)
+        assert np.isfinite(found.deviance[inside]).all()
+        assert np.isnan(found.deviance[~inside]).all()
+        assert np.isfinite([found.score, found.information, found.square]).all()
 
 
 def test_the_curvature_of_cloglog_joins_its_series():

@@ -45,7 +45,7 @@ class LikelihoodEstimator(PrivateEstimator):
     def _split(self, result: GLMFit) -> tuple[Floats, float]:
         """Slopes and intercept."""
         first = int(self.fit_intercept)
-        return result.params[first:].copy(), float(result.params[0]) if first else 0.0
+        return result.all_params[first:], float(result.all_params[0]) if first else 0.0
 
 
 class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):

@@ -27,7 +27,7 @@ def design_rows(
     formula: str, schema: str, terms: tuple[str, ...], table: Any, exposure: str | None = None
 ) -> tuple[Array, Array]:
     """The columns ``(rows, terms)``, 1 for an intercept, and what is not estimated of the linear predictor: offsets,
-    and the logarithm of the column ``exposure``."""
+    and the logarithm of the column ``exposure``. ``terms`` may lack some of the design, which were left out."""
     slopes = tuple(term for term in terms if term != INTERCEPT)
     if not formula:
         X = matrix_of(slopes, table)
@@ -41,7 +41,7 @@ def design_rows(
     fixed = np.zeros(len(rows)) if selection.offset is None else rows[:, selection.offset]
     if exposure is not None:
         fixed = fixed + log_exposure(rows[:, selection.place(exposure)])
-    return _with_intercept(rows[:, : len(slopes)], terms), fixed
+    return _with_intercept(rows[:, [selection.slopes.index(term) for term in slopes]], terms), fixed
 
 
 def linear_prediction(formula: str, schema: str, terms: tuple[str, ...], params: Array, table: Any) -> Array:

@@ -115,7 +115,9 @@ class Climb:
         return L
 
     def _infinite(self, flags: npt.NDArray[np.bool_]) -> Undetermined:
-        return Undetermined(f"the estimate of {self._listed(flags)} is infinite{self.infinite}")
+        those = self._listed(flags)
+        subject = f"the estimates of {those} are" if "', '" in those else f"the estimate of {those} is"
+        return Undetermined(f"{subject} infinite{self.infinite}")
 
     def _dependent(self, H: Array, L: Array, place: int) -> Undetermined:
         size = np.diag(H)

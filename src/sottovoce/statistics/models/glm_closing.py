@@ -57,6 +57,7 @@ def closed(agreements: Agreements, parts: Sequence[Part], reading: Reading, top:
         covariance=columns.covariance(covariance),
         nobs=N,
         aliased=columns.aliased,
+        all_terms=model.terms,
         response=model.response,
         family=model.family.name,
         link=model.link.name,

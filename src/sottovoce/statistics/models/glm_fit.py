@@ -22,6 +22,8 @@ class GLMFit(Fit):
 
     Attributes
     ----------
+    all_terms : tuple of str
+        Those of the parameters and those that are aliased, in the order of the design.
     response : str
         What is explained.
     family, link : str
@@ -61,6 +63,7 @@ class GLMFit(Fit):
     [0.4499]
     """
 
+    all_terms: Value[tuple[str, ...]] = Value()
     response: Value[str] = Value()
     family: Value[str] = Value()
     link: Value[str] = Value()
@@ -91,6 +94,12 @@ class GLMFit(Fit):
     def intercept(self) -> bool:
         """Whether the model has one."""
         return "Intercept" in self.terms
+
+    @property
+    def all_params(self) -> Array:
+        """Estimates of ``all_terms``: 0 of those that are aliased, which have no part in predictions."""
+        params = dict(zip(self.terms, self.params.tolist(), strict=True))
+        return np.array([params.get(term, 0.0) for term in self.all_terms])
 
     @property
     def df_model(self) -> int:
@@ -166,8 +175,8 @@ class GLMFit(Fit):
         given = {"offset": offset, "exposure": exposure}
         if self.formula and (named := [name for name, value in given.items() if value is not None]):
             raise InvalidInput(f"{named[0]}: this model reads all that it needs from the table. Leave it out.")
-        X, fixed = design_rows(self.formula, self.schema, self.terms, table, self.exposure)
-        eta = X @ self.params + fixed
+        X, fixed = design_rows(self.formula, self.schema, self.all_terms, table, self.exposure)
+        eta = X @ self.all_params + fixed
         if offset is not None:
             eta = eta + as_floats(offset, "offset")
         if exposure is not None:

@@ -68,6 +68,11 @@ class GLMModel:
         return len(self.names) + self.intercept
 
     @property
+    def terms(self) -> tuple[str, ...]:
+        """What they are called."""
+        return ("Intercept",) * self.intercept + self.names
+
+    @property
     def canonical(self) -> bool:
         """Whether the observed information is the expected one."""
         return self.link.name == self.family.canonical
