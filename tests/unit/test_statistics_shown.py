@@ -42,7 +42,7 @@ def test_a_repr_is_short(every):
         "variance": "PooledVariance(converged, age, pets, bill: 240 observations of 6 parties)",
         "covariance": "PooledCovariance(converged, age, pets, bill: 240 observations of 6 parties)",
         "histogram": "Histogram(converged, age: 240 observations of 6 parties in 2 bins)",
-        "fit": "LinearFit(converged, 3 terms: 240 observations of 6 parties)",
+        "fit": "LinearFit(converged, Least squares for bill: 240 observations of 6 parties)",
     }
 
 
@@ -65,7 +65,7 @@ def test_frames(every, frames):
 
 
 def test_tables_in_notebooks(every):
-    for name, result in every.items():
+    for result in every.values():
         table = result._repr_html_()
         assert table.startswith("<table>")
         assert table.count("<tr>") == 1 + len(result.to_frame())

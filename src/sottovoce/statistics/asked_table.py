@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -37,11 +38,7 @@ def read_asked(table: Table, schema: Schema) -> Asked:
     InvalidFile
         With key and line.
     """
-    refuse_gone(table)
-    analysis = ANALYSES[table.choice("type", tuple(ANALYSES))]
-    keys = [field.name for field in fields(analysis) if field.name != "schema"]
-    equation = EQUATION if "formula" in keys else ()
-    table.refuse_unknown(("type", "missing", *keys, *equation))
+    analysis, keys, equation = read_kind(table)
     options = {key: table.get(key) for key in keys if key in table}
     if any(key in table for key in equation):
         options["formula"] = formula_of(table)
@@ -53,6 +50,17 @@ def read_asked(table: Table, schema: Schema) -> Asked:
         return ask_analysis(analysis, schema, missing=missing, **options)
     except InvalidInput as error:
         raise _at_its_key(table, error, _naming(analysis, table)) from None
+
+
+def read_kind(table: Table, more: Sequence[str] = ()) -> tuple[type[Analysis], list[str], tuple[str, ...]]:
+    """The analysis, its options, and the keys that may stand for its formula; keys that are none of these, and none of
+    ``more``, are refused."""
+    refuse_gone(table)
+    analysis = ANALYSES[table.choice("type", tuple(ANALYSES))]
+    keys = [field.name for field in fields(analysis) if field.name != "schema"]
+    equation = EQUATION if "formula" in keys else ()
+    table.refuse_unknown(("type", "missing", *keys, *equation, *more))
+    return analysis, keys, equation
 
 
 def formula_of(table: Table) -> str:

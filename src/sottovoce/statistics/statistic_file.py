@@ -5,7 +5,7 @@ Without a ``[schema]`` all columns are numbers, in the file or in CSV files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,8 @@ from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, TomlFile
 from ..network import Network
 from .agreements import SimulatedAgreements, Simulation
-from .analyses import ANALYSES
 from .analysis import Analysis
-from .asked_table import read_asked
+from .asked_table import read_asked, read_kind
 from .gone import EXACT, refuse_gone
 from .of_tables import AnyTable, Asked, checked_table, run_on_tables
 from .statistic import Statistic
@@ -146,8 +145,8 @@ def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticF
 
 def _of_numbers(file: TomlFile, table: Table, question: Table) -> tuple[Asked, list[str], list[Source]]:
     """Without a schema: the columns that the question names, or that the data have, are numbers."""
-    kind, base = table.choice("type", tuple(ANALYSES)), file.path.parent
-    keys = {option.name for option in fields(ANALYSES[kind])}
+    _, keys, _ = read_kind(table, DATA_KEYS)
+    base = file.path.parent
     values, wanted = {key: value for key, value in table.values.items() if key in DATA_KEYS}, dict(question.values)
     is_equation = "formula" in keys and "formula" not in table
     if is_equation:

@@ -32,8 +32,6 @@ class LinearFit(Fit):
 
     Attributes
     ----------
-    aliased : tuple of str
-        Columns that are left out, such as a level without rows.
     all_terms : tuple of str
         All columns of the design in their order.
     response : str
@@ -75,7 +73,6 @@ class LinearFit(Fit):
     (('Intercept', 'x0'), [0.8, 2.3], [0.324037, 0.173205], 0.988785)
     """
 
-    aliased: Value[tuple[str, ...]] = Value()
     all_terms: Value[tuple[str, ...]] = Value()
     response: Value[str] = Value()
     formula: Value[str] = Value()
