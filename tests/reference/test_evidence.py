@@ -125,7 +125,7 @@ def clinics(name):
     """Parties of very different sizes, one without rows, one with a single row and one without a level."""
     if name == "generated":
         rng = np.random.default_rng(4)
-        frame = pd.DataFrame({"x": rng.normal(120, 15, 500), "g": rng.choice(["a", "b", "c"], 500)})
+        frame = pd.DataFrame({"x": rng.normal(120, 15, 500).round(3), "g": rng.choice(["a", "b", "c"], 500)})
         frame.x += 10 * (np.arange(500) > 400) + 3 * (frame.g == "a")
     else:
         data = (

@@ -60,7 +60,7 @@ def case(request):
     columns = {"days": {"type": kind, "range": limits}, "death": "boolean", "group": GROUP, "sex": "boolean"}
     order = np.argsort(frame["group"].to_numpy(), kind="stable")  # so that a party lacks a level
     shards = [frame.iloc[part] for part in np.split(order, [3, 40, 41, 41])]
-    study = sv.Study(sv.Network.ring(5), shards, schema=sv.Schema(columns), seed=1)
+    study = sv.Study(sv.Network.ring(5), shards, schema=sv.Schema(columns))
     low, high = limits
     points = (
         np.arange(low, high + 1.0)

@@ -165,7 +165,7 @@ class CalibrationAnalysis(ScoreAnalysis):
         unit = _within_one(agreements.units(rows, self.units)[1])
         terms = [unless_beyond(lambda part=part: self._terms(part, unit)) for part in rows]  # type: ignore[misc]
         of = f"{self.counts_of}, scores by bin, and squares of what they are off the outcome"
-        total = agreements.sum(terms, of=of, counts=2 * self.bins)
+        total = agreements.sum(terms, of=of, counts=2 * self.bins, size=self.numbers)
         events, others = self.by_outcome(total[: 2 * self.bins])
         n, scores = events + others, total[2 * self.bins : -1]
         predicted = [

@@ -73,7 +73,8 @@ def _common_unit(agreements: Agreements, studies: Sequence[Study], nobody: str) 
         None if isinstance(each, Beyond) else [0, 0] if each is None else [_order(1 / each.variance), 1]
         for each in studies
     ]
-    total, k = agreements.sum(orders, of="binary orders of the weights of parties, and how many have one").tolist()
+    of = "binary orders of the weights of parties, and how many have one"
+    total, k = agreements.sum(orders, of=of, size=2).tolist()
     if not k:
         raise Undetermined(nobody)
     return k, round(Fraction(total, 2 * k))
