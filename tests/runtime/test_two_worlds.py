@@ -21,6 +21,7 @@ from runtime.two_worlds import Event, Scene, Unlucky, World, along_tree, other_w
 import sottovoce as sv
 from sottovoce.costs import Cost
 from sottovoce.data.cost_table import PartyCost
+from sottovoce.data.schema import Schema
 from sottovoce.files.toml_table import Table, TomlFile
 from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm.masks import GaussianMask
@@ -32,19 +33,23 @@ from sottovoce.runtime.keys import identity
 from sottovoce.runtime.own_noise import OwnNoise
 from sottovoce.runtime.plan.question import Question
 from sottovoce.runtime.protocol.agreement import Agreement
-from sottovoce.statistics.at_one_party import Spec
+from sottovoce.statistics.analyses import ANALYSES
+from sottovoce.statistics.of_tables import ask_analysis
+from sottovoce.sums import Ring
 
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
 MASK, TOL = GaussianMask(1e4), 1e-8  # a small mask: thresholds are not hidden by rounding
 TURNED = (2, 4, 0, 1, 3)  # whose rows each party has in the other world
 HELLO, VALUE, OPENING, PADS = (8 * k + 2 for k in (1, 2, 6, 7))  # how frames begin
 MISFORTUNE = (Event(0.45, 1, crash=True), Event(0.62, 2, crash=False), Event(0.9, 3, crash=True), Event(1.4, 0, True))
-STATISTICS = {
+STATISTICS: dict[str, dict[str, Any]] = {
     "mean": {"columns": ("a", "b")},
-    "variance": {"columns": ("a",)},
     "covariance": {"columns": ("a", "b")},
-    "least_squares": {"columns": ("a", "b", "y"), "ridge": 0.5},
+    "histogram": {"columns": ("a",), "bins": (-0.5, 0.0, 0.5)},
+    "quantiles": {"column": "a", "q": (0.25, 0.5)},  # whose counts hang on those before
 }
+SCHEMA = Schema({name: {"type": "number", "range": [-4.0, 4.0]} for name in ("a", "b")})
+AVERAGING = "averaging"  # a cost, behind Gaussian pads
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +61,20 @@ def people(tmp_path_factory) -> Path:
 
 
 def scene(people: Path, kind: str, network: sv.Network = HOUSE, **more: Any) -> Scene:
-    spec = Spec(kind, **STATISTICS[kind], variance=MASK.variance)
-    return Scene(network, Question(spec, None, MASK, network.n), people, tol=TOL, **more)
+    if kind == AVERAGING:
+        question = averaging_of(people, MASK, network.n)
+    else:
+        asked = ask_analysis(ANALYSES[kind], SCHEMA, **STATISTICS[kind])
+        question = Question(asked, None, ModularMask(), network.n, only_numbers=True)
+    return Scene(network, question, people, tol=TOL, **more)
 
 
 def rows_of(rng: np.random.Generator, kind: str, counts: Sequence[int]) -> list[np.ndarray]:
-    return [sixty_fourths(rng, k, len(STATISTICS[kind]["columns"])) for k in counts]
+    """Of averaging one row each."""
+    if kind == AVERAGING:
+        return [sixty_fourths(rng, 1, 2) for _ in counts]
+    options = STATISTICS[kind]
+    return [sixty_fourths(rng, k, len(options.get("columns", ["column"]))) for k in counts]
 
 
 def sixty_fourths(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -86,14 +99,14 @@ def check(first: World, second: World) -> None:
         np.testing.assert_array_equal(w, other_w)
         differ += (q != other_q).any()
     hidden = [key for key, (own, mask, _) in first.brought.items() if (own != second.brought[key][0]).any()]
-    assert differ or all(isinstance(first.brought[key][1], ModularMask) for key in hidden)
+    assert differ or all(isinstance(first.brought[key][1], Ring) for key in hidden)
     assert len(hidden) >= 2
 
 
 # Statistics
 
 
-@pytest.mark.parametrize("kind", ["variance", "least_squares"])  # a stage that follows another; one that is solved
+@pytest.mark.parametrize("kind", ["covariance", "quantiles", AVERAGING])  # one stage; some; Gaussian pads
 def test_parties_swap_their_rows(people, tmp_path, rng, kind):
     """Other numbers of rows, other sums and squares, in every stage; restarts from the journal."""
     rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
@@ -101,28 +114,31 @@ def test_parties_swap_their_rows(people, tmp_path, rng, kind):
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
 
 
+@pytest.mark.parametrize("kind", ["mean", AVERAGING])
 @pytest.mark.parametrize("wake", ["eager", "turns"])
-def test_over_a_tree(people, tmp_path, rng, wake):
+def test_over_a_tree(people, tmp_path, rng, wake, kind):
     """With pads folded, and messages that are not sent because nothing has changed."""
-    rows = rows_of(rng, "variance", (3, 1, 12, 5, 2))
-    play = scene(people, "variance", events=MISFORTUNE, overlay="tree", wake=wake)
+    rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
+    play = scene(people, kind, events=MISFORTUNE, overlay="tree", wake=wake)
     first = World(play, "A", tmp_path / "a", rows).play()
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
 
 
+@pytest.mark.parametrize("kind", ["mean", AVERAGING])
 @pytest.mark.parametrize("k", [0, 2])
-def test_a_link_stays_dead(people, tmp_path, rng, k):
-    """In the last stage, after all have spoken over the tree: what follows on the whole network tells nothing."""
-    rows = rows_of(rng, "mean", (3, 1, 12, 5, 2))
-    first = World(scene(people, "mean", overlay="tree", dead=(0.77, k)), "A", tmp_path / "a", rows).play()
-    assert all(agent.result["fallback"]["stage"] == 1 for agent in first.agents.values())
+def test_a_link_stays_dead(people, tmp_path, rng, k, kind):
+    """After all have spoken over the tree: what follows on the whole network tells nothing."""
+    rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
+    first = World(scene(people, kind, overlay="tree", dead=(0.4, k)), "A", tmp_path / "a", rows).play()
+    assert all(agent.result["fallback"]["stage"] == 0 for agent in first.agents.values())
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
 
 
-def test_one_leaves_for_good(people, tmp_path, rng):
-    """In the last stage; what it has left with its guardians shows nothing, nor does what they make of it."""
-    rows = rows_of(rng, "mean", (3, 1, 12, 5, 2))
-    first = World(scene(people, "mean", leaver=(0.9, 1), leaving=1), "A", tmp_path / "a", rows).play()
+@pytest.mark.parametrize("kind", ["mean", AVERAGING])
+def test_one_leaves_for_good(people, tmp_path, rng, kind):
+    """What it has left with its guardians shows nothing, nor does what they make of it."""
+    rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
+    first = World(scene(people, kind, leaver=(0.5, 1), leaving=0), "A", tmp_path / "a", rows).play()
     assert first.agents["p0"].decided.kind == "adopted"
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
 
@@ -131,7 +147,7 @@ def test_other_data_under_other_noise(people, tmp_path, rng):
     """Equal pads, and noise that makes equal numbers of other rows: nothing but those numbers leaves a party. After a
     restart it is the noise of before."""
     counts, noisy, on = (3, 1, 12, 5, 2), {}, OwnNoise.on
-    play = scene(people, "mean", events=MISFORTUNE)
+    play = scene(people, AVERAGING, events=MISFORTUNE)
     play.question = replace(play.question, noise=sv.LocalNoise(0.5))
 
     def noted(noise: OwnNoise, values: np.ndarray) -> np.ndarray:
@@ -141,17 +157,18 @@ def test_other_data_under_other_noise(people, tmp_path, rng):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(OwnNoise, "on", noted)
-        first = World(play, "A", tmp_path / "a", rows_of(rng, "mean", counts)).play()
+        first = World(play, "A", tmp_path / "a", rows_of(rng, AVERAGING, counts)).play()
         patch.setattr(OwnNoise, "on", lambda noise, values: noisy[noise._identity.name])
-        second = World(play, "B", tmp_path / "b", rows_of(rng, "mean", counts)).play()
+        second = World(play, "B", tmp_path / "b", rows_of(rng, AVERAGING, counts)).play()
     assert told_apart(first, second) == []
-    assert all((first.brought[f"p{i}", 1][0] != second.brought[f"p{i}", 1][0])[0, :-1].all() for i in range(5))
+    assert all((first.brought[f"p{i}", 0][0] == second.brought[f"p{i}", 0][0]).all() for i in range(5))
+    assert all((first.rows[i] != second.rows[i]).any() for i in range(5))
 
 
-def test_a_histogram(people, tmp_path, rng):
-    question = Question(Spec("histogram", ("a",), bins=(-0.5, 0.0, 0.5), bits=30), None, ModularMask(30), 5)
-    rows = [sixty_fourths(rng, k, 1) for k in (3, 1, 30, 5, 2)]
-    play = Scene(HOUSE, question, people, wake=40.0, channels="encrypted", events=MISFORTUNE[:2])
+def test_counts_behind_words(people, tmp_path, rng):
+    """In the smaller ring, on encrypted channels, with a clock."""
+    rows = rows_of(rng, "histogram", (3, 1, 30, 5, 2))
+    play = scene(people, "histogram", wake=40.0, channels="encrypted", events=MISFORTUNE[:2])
     first = World(play, "A", tmp_path / "a", rows).play()
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
 
@@ -185,10 +202,10 @@ def test_costs_with_a_quadratic_form(people, tmp_path, rng, family):
         return lambda i: PartyCost("averaging", costs[world][i], ["u", "v"], None, None, {}, (), "")
 
     play = Scene(
-        HOUSE, averaging_of(tmp_path, MASK), people, tol=TOL, events=MISFORTUNE,
+        HOUSE, averaging_of(tmp_path, MASK, 5), people, tol=TOL, events=MISFORTUNE,
         own_data={"A": own_data("A"), "B": own_data("B")},
     )  # fmt: skip
-    rows = [np.zeros((1, 1))] * 5
+    rows = [np.zeros((1, 2))] * 5
     first = World(play, "A", tmp_path / "a", rows).play()
     shifts = along_tree(HOUSE, 0, missing, lambda v, parent: 1.0 if v > parent else -1.0)
     second = World(play, "B", tmp_path / "b", rows, shifts).play()
@@ -198,11 +215,11 @@ def test_costs_with_a_quadratic_form(people, tmp_path, rng, family):
         np.testing.assert_array_equal(w, other_w)
 
 
-def averaging_of(folder: Path, mask: GaussianMask) -> Question:
+def averaging_of(folder: Path, mask: GaussianMask, parties: int) -> Question:
     path = folder / "cost.toml"
     path.write_text('[cost]\ntype = "averaging"\ncolumns = ["u", "v"]\n')
     file = TomlFile(path)
-    return Question(None, Table(file, "cost", file.values["cost"]), mask, 5)
+    return Question(None, Table(file, "cost", file.values["cost"]), mask, parties)
 
 
 # Anything
@@ -218,7 +235,7 @@ def stories(draw: Any) -> dict[str, Any]:
     crash = st.builds(Event, st.floats(0.3, 2.0), st.integers(0, n - 1), st.booleans(), st.floats(0.05, 1.0))
     return {
         "network": sv.Network.from_edges(n, sorted({*tree, *more})),
-        "kind": draw(st.sampled_from(list(STATISTICS))),
+        "kind": draw(st.sampled_from([*STATISTICS, AVERAGING])),
         "counts": draw(st.lists(st.integers(1, 6), min_size=n, max_size=n)),
         "seed": draw(st.integers(0, 2**32)),
         "events": tuple(draw(st.lists(crash, max_size=3))),
@@ -273,8 +290,7 @@ class Measured(Agreement):
         return min(1.0, self.node.size) or 1.0
 
 
-@pytest.mark.parametrize("kind", ["mean", "least_squares"])  # in the first stage; in a later one
-def test_a_threshold_that_takes_the_size_of_data_shows_them(people, tmp_path, rng, monkeypatch, kind):
+def test_a_threshold_that_takes_the_size_of_data_shows_them(people, tmp_path, rng, monkeypatch):
     node = stage_node.node
 
     def with_size(agent: Agent, stage: int, cost: Cost, *more: Any) -> Any:
@@ -284,7 +300,7 @@ def test_a_threshold_that_takes_the_size_of_data_shows_them(people, tmp_path, rn
 
     monkeypatch.setattr(stage_node, "node", with_size)
     monkeypatch.setattr(agent_module, "Agreement", Measured)
-    rows = rows_of(rng, kind, (3, 1, 12, 5, 2))
-    first = World(scene(people, kind), "A", tmp_path / "a", rows).play()
+    rows = rows_of(rng, AVERAGING, (3, 1, 12, 5, 2))
+    first = World(scene(people, AVERAGING), "A", tmp_path / "a", rows).play()
     second = other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play()
     assert {"frames", "statuses", "files"} <= set(told_apart(first, second))

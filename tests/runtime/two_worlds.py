@@ -1,8 +1,9 @@
 """Two worlds that nobody outside can tell apart: other data at every party, and pads such that its ``(w, e)`` is equal.
 
-World A is played first. From what everybody brought to each agreement, and from the answers, follows what the parties
-of world B will bring; the pads that make up for the difference follow along a spanning tree. Both pads of an edge,
-``z_{i|j}(0)`` and ``z_{j|i}(0)``, are moved by the same ``delta``: that leaves ``e_ij``, and moves ``w_i`` by
+World A is played first. From what everybody brought to each agreement, and from the totals, follows what the parties
+of world B will bring; the pads that make up for the difference follow along a spanning tree. Of a statistic, whose sums
+are exact, an integer is moved along it in the ring, and all covered words stay as they are. Of averaging both pads of
+an edge, ``z_{i|j}(0)`` and ``z_{j|i}(0)``, are moved by the same ``delta``: that leaves ``e_ij``, and moves ``w_i`` by
 ``A_ij delta``. Parties are whole ones: ``serve``, with its agent, links, journal, trace, status and metrics.
 """
 
@@ -17,9 +18,10 @@ import random
 import socketserver
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +31,9 @@ import pytest
 from runtime.virtual_time import VirtualTimeLoop
 
 import sottovoce as sv
+from sottovoce.costs import Averaging
+from sottovoce.data.number_columns import NumberColumns
+from sottovoce.data.rows import Rows
 from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm import node as node_module
 from sottovoce.pdmm.masks import GaussianMask
@@ -49,13 +54,13 @@ from sottovoce.runtime.plan.routes import Routes
 from sottovoce.runtime.protocol import handshake as handshake_module
 from sottovoce.runtime.protocol.route import Route
 from sottovoce.runtime.transport.in_memory import Faults, Hub
-from sottovoce.statistics.agreements import Agreements
-from sottovoce.statistics.at_one_party import run as run_statistic
+from sottovoce.statistics.agreements import UNIT, Agreements
+from sottovoce.statistics.of_tables import run_on_tables
+from sottovoce.sums import Ring, Whole
 
 C, THETA, RUN = 0.4, 0.8, "two worlds"
 CAPSULES: dict[bytes, tuple[bytes, bytes]] = {}  # by encapsulation key, and so are these
 SIGNATURES: dict[tuple[str, bytes], bytes] = {}  # ECDSA signatures are random; both worlds have the same
-LITTLE = 100  # times tol
 ASKED = 0.4  # virtual seconds between two looks at status and metrics
 
 
@@ -98,10 +103,11 @@ class Scene:
 
 
 class Unlucky(Exception):
-    """The data of the two worlds add up to different sums on the grid: no pads make up for that."""
+    """The data of the two worlds add up to different sums: no pads make up for that."""
 
 
 Shifts = dict[tuple[int, frozenset[str]], Any]  # of the pads of an edge in a stage
+Brought = tuple[Any, Ring | GaussianMask, Any]  # what a party brought, what hides it, and the totals of all
 
 
 @dataclass
@@ -113,12 +119,11 @@ class World:
     folder: Path
     rows: list[np.ndarray]
     shifts: Shifts = field(default_factory=dict)
-    moves: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)  # added to what a party brings to a stage
     frames: list[tuple[float, str, str, bytes]] = field(default_factory=list)
     statuses: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     logs: list[str] = field(default_factory=list)
-    brought: dict[tuple[str, int], tuple[Any, Any, Any]] = field(default_factory=dict)  # contributions, mask, run
+    brought: dict[tuple[str, int], Brought] = field(default_factory=dict)  # by party and stage
     collapsed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)  # q before, and w after
     agents: dict[str, Agent] = field(default_factory=dict)
     hub: Hub | None = None
@@ -153,9 +158,10 @@ class World:
     def prepare(self, i: int) -> None:
         """The party's folder: its data, and a journal with the keys that it has in both worlds."""
         (self.folder / f"p{i}").mkdir(parents=True)
-        statistic = self.scene.question.statistic
-        columns = list(statistic.columns) if statistic is not None else ["x"]
-        lines = [",".join(columns), *(",".join(map(repr, row)) for row in self.rows[i].tolist())]
+        lines = [
+            ",".join(columns_of(self.scene.question)),
+            *(",".join(map(repr, row)) for row in self.rows[i].tolist()),
+        ]
         (self.folder / f"p{i}" / "data.csv").write_text("\n".join(lines) + "\n")
         key = load(self.scene.identities / f"p{i}").derive("journal")
         with Journal(self.folder / f"p{i}" / "journal.sqlite", key) as journal:
@@ -288,23 +294,34 @@ class World:
             return pads(own, stage, holder, count, mask) + self.shift(own, stage, 0.0)
 
         def moved_words(own: EdgeSecrets, stage: int, count: int, bits: int) -> np.ndarray:
-            return (words(own, stage, count, bits) + self.shift(own, stage, np.uint64(0))) & np.uint64(2**bits - 1)
+            pad, more = words(own, stage, count, bits), self.shift(own, stage, None)
+            if more is None:
+                return pad
+            ring = Ring(64 * more.shape[1])
+            return ring.add(pad.reshape(more.shape), more).ravel()
 
         def noted(cost: Any, links: Any, grid: float, folded: Any = ()) -> Any:
             found = collapsed(cost, links, grid, folded)
             self.collapsed.append((cost.quadratic.q.copy(), found.q.copy()))
             return found
 
-        agree = NetworkAgreements.agree
+        add_up, optimise = NetworkAgreements.add_up, NetworkAgreements.optimise
 
-        def brought(own: NetworkAgreements, contributions: np.ndarray, mask: Any) -> Any:
-            stage = len(own.runs)
-            key = own.agent.config.name, stage
-            contributions = contributions + self.moves.get(key, 0.0)
-            self.brought[key] = (contributions, mask, None)  # all that is known of one that leaves
-            run = agree(own, contributions, mask)
-            self.brought[key] = (contributions, mask, run)
-            return run
+        def noted_sum(own: NetworkAgreements, integers: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
+            key = own.agent.config.name, len(own.runs)
+            self.brought[key] = (integers[0], ring, None)  # all that is known of one that leaves
+            total = add_up(own, integers, ring, rows_counted)
+            self.brought[key] = (integers[0], ring, total)
+            return total
+
+        def noted_cost(own: NetworkAgreements, cost: Any, mask: GaussianMask) -> Any:
+            def noted_once() -> Any:
+                made = cost() if callable(cost) else cost
+                if isinstance(made, Averaging):
+                    self.brought[own.agent.config.name, 0] = (made.s[0], mask, None)
+                return made
+
+            return optimise(own, noted_once, mask)
 
         class Seen(Agent):
             def __init__(agent, config: NodeConfig, *others: Any) -> None:
@@ -314,7 +331,8 @@ class World:
         patch.setattr(EdgeSecrets, "pads", moved_pads)
         patch.setattr(EdgeSecrets, "words", moved_words)
         patch.setattr(node_module, "collapsed", noted)
-        patch.setattr(NetworkAgreements, "agree", brought)
+        patch.setattr(NetworkAgreements, "add_up", noted_sum)
+        patch.setattr(NetworkAgreements, "optimise", noted_cost)
         patch.setattr(process_module, "Agent", Seen)
         # A server of metrics looks every half second whether it was told to end, and the still loop waits for it.
         patch.setattr(socketserver.BaseServer.serve_forever, "__defaults__", (0.01,))
@@ -333,33 +351,33 @@ class Given(NodeConfig):
 # The other world
 
 
-def other_world(first: World, folder: Path, rows: list[np.ndarray]) -> World:
-    """A world with these rows in which nothing can be seen to differ from ``first``.
+def columns_of(question: Question) -> list[str]:
+    return question.party_cost().columns if question.asked is None else list(question.asked.selection.needs)
 
-    Parties hold agreed numbers to within ``tol`` only, so that what follows from rows that changed hands adds up to
-    hardly anything else. The last party then brings so much more or less, in ``moves``.
-    """
+
+def other_world(first: World, folder: Path, rows: list[np.ndarray]) -> World:
+    """A world with these rows in which nothing can be seen to differ from ``first``: rows have changed hands, and every
+    total is what it was."""
     scene, n = first.scene, first.scene.network.n
-    assert scene.question.statistic is not None
-    brought: dict[tuple[str, int], np.ndarray] = {}
-    for i in range(n):
-        run_statistic(scene.question.statistic, Foretold(first, f"p{i}", brought), rows[i])
     second = World(scene, "B", folder, rows)
-    for stage in range(1 + max(stage for _, stage in first.brought)):
-        mask = first.brought["p0", stage][1]
-        before = [first.brought[f"p{i}", stage][0][0] for i in range(n)]
-        after = [brought[f"p{i}", stage] for i in range(n)]
-        if not isinstance(mask, GaussianMask):
-            missing = np.array([np.rint(a - b) for a, b in zip(before, after, strict=True)]).astype(np.int64)
-            tree = along_tree(scene.network, stage, missing, lambda v, parent: 1 if v < parent else -1)
-            second.shifts |= {key: delta.astype(np.uint64) for key, delta in tree.items()}
-            continue
-        rest = (masked(before, mask) - masked(after, mask)).sum(axis=0)
-        assert np.abs(rest).max() < LITTLE * scene.tol
-        second.moves[f"p{n - 1}", stage] = -rest / 2
-        after[-1] = after[-1] - rest / 2
-        missing = masked(before, mask) - masked(after, mask)
-        second.shifts |= along_tree(scene.network, stage, missing, lambda v, parent: 1.0 if v > parent else -1.0)
+    if scene.question.asked is None:  # averaging, of one row a party
+        _, mask, _ = first.brought["p0", 0]
+        missing = masked([first.brought[f"p{i}", 0][0] for i in range(n)], mask) - masked(
+            [own[0] for own in rows], mask
+        )
+        second.shifts |= along_tree(scene.network, 0, missing, lambda v, parent: 1.0 if v > parent else -1.0)
+        return second
+    foretold: dict[tuple[str, int], Whole] = {}
+    for i in range(n):
+        table = scene.question.asked.table(NumberColumns(dict(zip(columns_of(scene.question), rows[i].T, strict=True))))
+        run_on_tables(scene.question.asked, Foretold(first, f"p{i}", foretold), [table])
+    assert foretold.keys() == first.brought.keys()
+    for stage in range(1 + max(stage for _, stage in foretold)):
+        ring = first.brought["p0", stage][1]
+        assert isinstance(ring, Ring)
+        missing = np.array([first.brought[f"p{i}", stage][0] - foretold[f"p{i}", stage] for i in range(n)])
+        tree = along_tree(scene.network, stage, missing, lambda v, parent: 1 if v < parent else -1)
+        second.shifts |= {key: ring.words(delta) for key, delta in tree.items()}
     return second
 
 
@@ -386,16 +404,23 @@ def along_tree(network: sv.Network, stage: int, missing: np.ndarray, sign: Calla
 
 
 class Foretold(Agreements):
-    """The agreements of a party as they will be: its answers are those of the first world."""
+    """The agreements of a party as they will be: its totals are those of the first world."""
 
-    def __init__(self, first: World, name: str, brought: dict[tuple[str, int], np.ndarray]) -> None:
+    def __init__(self, first: World, name: str, foretold: dict[tuple[str, int], Whole]) -> None:
         super().__init__(first.scene.network.n, [name], first.scene.tol)
-        self.first, self.name, self.foretold = first, name, brought
+        self.first, self.name, self.foretold, self.stage = first, name, foretold, 0
+
+    def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
+        return tuple(UNIT if unit is None else unit for unit in declared)
+
+    def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
+        self.foretold[self.name, self.stage] = own[0]
+        key, self.stage = (self.name, self.stage), self.stage + 1
+        total = self.first.brought[key][2]
+        return self.first.brought["p0", key[1]][2] if total is None else total
 
     def agree(self, contributions: np.ndarray, mask: Any) -> Any:
-        stage = len(self.runs)
-        self.foretold[self.name, stage] = contributions[0].copy()
-        return self.first.brought[self.name, stage][2] or self.first.brought["p0", stage][2]
+        raise AssertionError("a statistic is made of exact sums")
 
 
 # Programs that take no time
