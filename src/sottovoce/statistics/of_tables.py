@@ -17,7 +17,7 @@ from ..data.schema import Schema
 from ..data.selection import ModelColumns, Selection
 from ..data.sources import Source
 from ..data.table import Missing, Table, check_missing
-from ..errors import NotConverged
+from ..errors import InvalidInput, NotConverged
 from .agreements import Agreements
 from .analysis import Analysis
 from .option_types import check_types

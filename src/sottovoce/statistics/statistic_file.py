@@ -30,7 +30,7 @@ from .of_tables import AnyTable, Asked, checked_table, run_on_tables
 from .statistic import Statistic
 
 TABLES = ("network", "statistic", "schema")
-TABLES_GONE = ("pdmm", "mask", "audit")
+TABLES_GONE = ("pdmm", "mask", "noise")
 
 
 @dataclass(frozen=True, eq=False)
