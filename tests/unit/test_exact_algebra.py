@@ -321,6 +321,22 @@ def test_a_hard_polynomial(work):
     assert np.abs(by_numpy[0] / model.coefficients - 1).max() > 1e-9  # hard it is
 
 
+def test_a_bad_condition_that_no_pivot_shows():
+    """``R'R`` of a triangular ``R`` with 1 on its diagonal and up to 1000 above: each column leaves some ``2^-22`` of
+    itself, and yet the inverse has entries beyond ``2^300``."""
+    upper = np.triu(np.random.default_rng(2).integers(-(10**6), 10**6, (30, 30)), 1)
+    R = whole(upper + 1000 * np.eye(30, dtype=int))
+    exact = inverse_of(R.T @ R, work=10**11)
+    assert max(exact.flat) * 1000**2 > 2**300
+    assert nearest(inverse_of(R.T @ R, work=ROUNDED)).tolist() == nearest(exact).tolist()
+
+
+@BOTH
+def test_a_right_side_of_another_size(work):
+    assert nearest(solved([[2**600]], [3], work=work)).tolist() == [3 * 2.0**-600]
+    assert nearest(solved([[3]], [2**600], work=work)).tolist() == [float(Fraction(2**600, 3))]
+
+
 def test_large_models_are_rounded_and_equal():
     """What is beyond ``WORK`` by itself, against exact sweeps."""
     rng = np.random.default_rng(5)

@@ -33,7 +33,7 @@ def cholesky_twin(A, threshold=0.0):
     n = len(A)
     L, rest = [[0.0] * n for _ in range(n)], [list(row) for row in A]
     for k in range(n):
-        if not (0 < rest[k][k] < math.inf and rest[k][k] > threshold * A[k][k]):
+        if not (rest[k][k] > 0 and rest[k][k] > threshold * A[k][k]):
             return L, k
         L[k][k] = math.sqrt(rest[k][k])
         for i in range(k + 1, n):

@@ -221,6 +221,8 @@ class NestedModels:
     def independent(self, columns: Sequence[int]) -> tuple[int, ...]:
         """Those of the columns that do not depend on those before them; their number is the rank of the model."""
         key = tuple(columns)
+        if len(set(key)) == len(key) and any(set(key) <= set(free) for free in self._columns.values()):
+            return key  # some of columns that are independent
         if key not in self._columns:
             block = self._gram[np.ix_(key, key)]
             self._columns[key] = tuple(key[place] for place in independent(block, work=self._work))

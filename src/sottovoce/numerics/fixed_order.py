@@ -71,7 +71,7 @@ def cholesky(A: Array, threshold: float = 0.0) -> tuple[Array, int | None]:
     L, rest = np.zeros((n, n)), np.array(A, dtype=np.float64)
     for k in range(n):
         pivot = float(rest[k, k])
-        if not (0 < pivot < math.inf and pivot > threshold * float(A[k, k])):
+        if not (pivot > 0 and pivot > threshold * float(A[k, k])):
             return L, k
         L[k, k] = math.sqrt(pivot)
         below = rest[k + 1 :, k] / L[k, k]
