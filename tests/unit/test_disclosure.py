@@ -10,25 +10,22 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput
 from sottovoce.statistics import Disclosure, Fit, Statistic
-from sottovoce.statistics.agreements import Shown, SimulatedAgreements, Simulation
+from sottovoce.statistics.agreements import Shown, SimulatedAgreements
 from sottovoce.statistics.algorithmic_excess import determined_rows, step_numbers
 from sottovoce.statistics.disclosure import disclosure_of, smallest_group
-from sottovoce.statistics.mean_and_covariance import agreed_count
-from sottovoce.statistics.settled import settled, voted
 
 COMMON: dict[str, Any] = {"status": sv.Status.CONVERGED, "parties": 5, "runs": (), "problems": (), "masks": ()}
 PATH = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
 
 
 def newton(k=3, steps=6, nobs=400, terms=("Intercept", "age", "bmi"), **more):
-    """A model as it is fitted: rows, a step after the other with votes that ride along, the last one the answer."""
-    shown = [Shown("the number of rows", 1, (int(nobs),)), Shown("votes on the signs", 0, (), votes=2)]
+    """A model as it is fitted: rows, a step after the other, the last one the answer."""
+    shown = [Shown("the number of rows", 1, (int(nobs),))]
     for step in range(steps):
         last = step == steps - 1
-        shown += [Shown("objective, score and information", step_numbers(k), None, iterate=not last, votes=8)]
+        shown += [Shown("objective, score and information", step_numbers(k), None, iterate=not last)]
     values = {"terms": tuple(terms), "params": np.zeros(k), "covariance": np.eye(k), "nobs": nobs}
     return Fit(**COMMON, shown=tuple(shown), **values, **more)
 
@@ -41,34 +38,26 @@ def test_what_the_statistics_show():
     told = {
         "mean": sv.private_mean(PATH, rows),
         "covariance": sv.private_covariance(PATH, rows),
-        "fit": sv.private_least_squares(PATH, [(np.array([[i], [i * i]]) / 25, [0.1, i / 5]) for i in range(1, 6)]),
+        "fit": sv.private_linear(PATH, [(np.array([[i], [i * i]]) / 25, [0.1, i / 5]) for i in range(1, 6)]),
         "histogram": sv.private_histogram(PATH, [[1.0, 2.0], [], [3.0], [9.0], [-1.0]], bins=[0, 2, 5]),
     }
     found = {
-        name: [(each.of, each.numbers, each.counts is not None) for each in result.disclosure.shown]
+        name: [(each.of, each.numbers, len(each.counts or ())) for each in result.disclosure.shown]
         for name, result in told.items()
     }
-    rows_of = ("the number of rows", 1, True)
-    assert found["mean"] == [rows_of, ("values", 2, False)]
-    assert found["covariance"] == [rows_of, ("values", 2, False), ("products, pair by pair", 3, False)]
-    assert [numbers for _, numbers, _ in found["fit"]] == [1, 2, 3, 1]
-    assert found["histogram"] == [("rows in each bin", 4, True)]
+    assert found["mean"] == [("rows and values", 3, 1)]
+    assert found["covariance"] == [("rows, values and products, pair by pair", 6, 1)]
+    assert [(numbers, counts) for _, numbers, counts in found["fit"]] == [(6, 1)]
+    assert found["histogram"] == [("rows in each bin", 4, 4)]
     assert told["histogram"].disclosure.small_cells == {"rows in each bin": (1, 1, 2, 1)}
     assert told["mean"].disclosure.small_cells == {}
     for result in told.values():
         assert (result.disclosure.parties, result.disclosure.group) == (5, 1)
         assert (result.disclosure.iterates, result.disclosure.excess) == (0, 0)
-    # 2 sums, 3 products and the residuals: 6 numbers, of rows with a covariate and a target
-    assert (told["fit"].disclosure.determined_rows, told["fit"].disclosure.parameters) == (3, 2)
+    # 2 sums and 3 products, of rows with a covariate
+    assert (told["fit"].disclosure.determined_rows, told["fit"].disclosure.parameters) == (5, 2)
     assert told["fit"].disclosure.enough_rows is False
     assert told["mean"].disclosure.enough_rows is None
-
-
-def test_a_run_that_did_not_end_shows_what_it_came_to():
-    hasty = sv.private_least_squares(PATH, [(np.eye(2), [1.0, 2.0])] * 5, max_iter=1)
-    assert hasty.disclosure.shown == ()
-    assert hasty.disclosure.summary() == "What was shown is not known here: no agreement is recorded."
-    assert hasty.disclosure.parameters is None
 
 
 # Groups
@@ -149,14 +138,11 @@ def test_powers_and_levels_are_no_further_numbers_of_a_row():
 
 
 def test_a_search_in_counts_has_iterates_too():
-    agreements = SimulatedAgreements(
-        Simulation(sv.Network.ring(3), "tree", None, None, 1e-9, None, None, None)
-    )  # as a program has them
-    rows = [ArrayRows(np.zeros((n, 1))) for n in (4, 0, 9)]
-    agreed_count(agreements, rows)
+    agreements = SimulatedAgreements(sv.Network.ring(3))  # as a program has them
+    agreements.sum([[4], [0], [9]], of="the number of rows", counts=True)
     for step in range(3):
-        counts = np.array([[len(part), step] for part in rows])
-        agreements.total(counts, sv.ModularMask(), of="rows below cut points", iterate=step < 2)
+        counts = [[rows, step] for rows in (4, 0, 9)]
+        agreements.sum(counts, of="rows below cut points", counts=True, iterate=step < 2)
     found = sv.statistics.PooledMean(*agreements.made).disclosure
     assert (found.iterates, found.excess) == (4, 4)
     assert [each.iterate for each in found.shown] == [False, True, True, False]
@@ -166,9 +152,9 @@ def test_a_search_in_counts_has_iterates_too():
 # Small cells
 
 
-def test_small_counts_and_votes():
+def test_small_counts():
     fit = newton(nobs=4)
-    assert fit.small_cells() == fit.disclosure.small_cells == {"the number of rows": (4,)}  # 3 votes are no rows
+    assert fit.small_cells() == fit.disclosure.small_cells == {"the number of rows": (4,)}
     assert fit.small_cells(4) == {}
     counted = Statistic(
         **COMMON, shown=(Shown("cells", 5, (0, 1, 10, 11, 4)), Shown("cells", 1, (2,)), Shown("values", 2))
@@ -185,37 +171,13 @@ def test_small_counts_and_votes():
             counted.small_cells(wrong)
 
 
-def test_what_is_known_already_is_no_cell():
-    agreements = SimulatedAgreements(Simulation(sv.Network.ring(3), "tree", None, None, 1e-9, None, None, None))
-    voted(agreements, np.array([[1, 0], [0, 0], [1, 1]]), of="votes on the penalty")
-    settled(agreements, np.array([[0.5], [0.5], [0.5]]), of="centres, which follow from these")
-    known = Statistic(*agreements.made)
-    assert [each.is_public for each in known.shown] == [True, True]
-    assert known.small_cells() == {}
-    assert (known.disclosure.iterates, known.disclosure.excess) == (0, 0)
-    assert known.disclosure.summary().startswith(
-        "2 agreements showed nothing, and 5 votes or known numbers that tell nothing more."
-    )
-
-
-def test_votes_that_ride_along_are_no_numbers_of_the_data():
-    agreements = SimulatedAgreements(Simulation(sv.Network.ring(3), "tree", None, None, 1e-9, None, None, None))
-    agreements.mean(np.ones((3, 5)), sv.GaussianMask(1e8), of="scores", votes=2)
-    agreements.total(
-        np.array([[4, 1], [0, 0], [9, 1]]), sv.ModularMask(), of="rows, and parties that have any", votes=1
-    )
-    agreements.total(np.ones((3, 2), np.int64), sv.ModularMask(), of="orders of magnitude", votes=2)
-    assert agreements.shown == [
-        Shown("scores", 3, None, False, 2),
-        Shown("rows, and parties that have any", 1, (13,), False, 1),
-        Shown("orders of magnitude", 0, (), False, 2),
-    ]
-    assert [each.is_public for each in agreements.shown] == [False, False, True]
-    assert Statistic(*agreements.made).small_cells() == {}
+def test_counts_beside_other_numbers():
+    agreements = SimulatedAgreements(sv.Network.ring(3))
+    agreements.sum([[4, 10, -7], [0, 0, 0], [9, 2, 2]], of="rows and scores", counts=1)
+    assert agreements.shown == [Shown("rows and scores", 3, (13,))]
     found = Statistic(*agreements.made).disclosure
-    assert (found.reals, found.counts) == (3, 1)
-    told = found.summary()
-    assert told.startswith("3 agreements showed 3 real numbers and 1 exact count, and 5 votes or known numbers that")
+    assert (found.reals, found.counts) == (2, 1)
+    assert found.summary().startswith("1 agreement showed 2 real numbers and 1 exact count.")
 
 
 def test_models_and_searches_say_what_was_on_the_way():
@@ -245,7 +207,7 @@ def test_models_and_searches_say_what_was_on_the_way():
 def test_the_paragraph():
     told = newton(nobs=400).disclosed(network=sv.Network.ring(5)).summary()
     assert told == (
-        "8 agreements showed 60 real numbers and 1 exact count, and 50 votes or known numbers that tell nothing more. "
+        "7 agreements showed 60 real numbers and 1 exact count. "
         "Each is a sum over every group of honest parties; one corrupt party leaves no group below 4 of 5 "
         "parties. 50 numbers of them are of steps on the way to the answer, which tell up to 50 numbers of the rows "
         "beyond it (algorithmic excess). The covariates of a group of up to 30 rows may follow from them; there are "
@@ -261,9 +223,9 @@ def test_a_ledger_is_attached_by_whoever_keeps_it():
     kept = dataclasses.replace(found, ledger="no earlier answer isolates fewer than 5 rows")
     assert kept.summary().endswith("The ledger: no earlier answer isolates fewer than 5 rows.")
     assert kept.to_dict()["ledger"] == "no earlier answer isolates fewer than 5 rows"
-    agreements = SimulatedAgreements(Simulation(sv.Network.ring(3), "tree", None, None, 1e-9, None, None, None))
+    agreements = SimulatedAgreements(sv.Network.ring(3))
     agreements.ledger = "ann: kept"
-    agreed_count(agreements, [ArrayRows(np.zeros((n, 1))) for n in (4, 0, 9)])
+    agreements.sum([[4], [0], [9]], of="the number of rows", counts=True)
     assert Statistic(*agreements.made).disclosure.ledger == "ann: kept"
 
 
@@ -272,22 +234,15 @@ def test_json_and_notebooks():
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert set(told) == {field.name for field in dataclasses.fields(Disclosure)} | {"enough_rows", "words"}
     assert told["shown"][:2] == [
-        {"of": "the number of rows", "numbers": 1, "exact": True, "iterate": False},
-        {"of": "votes on the signs", "numbers": 0, "exact": True, "iterate": False},
+        {"of": "the number of rows", "numbers": 1, "counts": 1, "iterate": False},
+        {"of": "objective, score and information", "numbers": 10, "counts": 0, "iterate": True},
     ]
-    assert told["shown"][2] == {
-        "of": "objective, score and information",
-        "numbers": 10,
-        "exact": False,
-        "iterate": True,
-    }
     assert told["small_cells"] == {"the number of rows": [4]}
     assert told["words"] == found.summary()
     page = dataclasses.replace(found, ledger="<b>")._repr_html_()
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
-    assert page.count("<tr>") == 1 + 8
-    assert page.count(">known before<") == 1
+    assert page.count("<tr>") == 1 + 7
 
 
 def test_what_is_read_from_a_file_says_so():

@@ -31,8 +31,8 @@ class Disclosure:
     parties : int
         How many there are.
     shown : tuple of Shown
-        What each agreement was on: ``of`` what, how many ``numbers``, ``counts`` where they are integers, and whether
-        it was an ``iterate``, a step on the way. Empty in what is read from a file.
+        What each agreement was on: ``of`` what, how many ``numbers``, ``counts`` where some count rows, and whether it
+        was an ``iterate``, a step on the way. Empty in what is read from a file.
     group : int or None
         How many parties the smallest group has that one corrupt party leaves; None where the network is not known.
     iterates : int
@@ -74,12 +74,12 @@ class Disclosure:
 
     @property
     def reals(self) -> int:
-        """How many real numbers were shown; none that were known before."""
+        """How many other sums were shown."""
         return sum(each.numbers - len(each.counts or ()) for each in self.shown)
 
     @property
     def counts(self) -> int:
-        """How many exact counts were shown; no votes, and none that were known before."""
+        """How many exact counts of rows were shown."""
         return sum(len(each.counts or ()) for each in self.shown)
 
     @property
@@ -102,12 +102,9 @@ class Disclosure:
         return " ".join(filter(None, told))
 
     def _sums(self) -> str:
-        public = sum(each.votes for each in self.shown)
         kinds = [_many(self.reals, "real number")] * (self.reals > 0)
         kinds += [_many(self.counts, "exact count")] * (self.counts > 0)
-        rest = f", and {_many(public, 'vote or known number', 'votes or known numbers')} that tell nothing more"
-        told = f"{_many(len(self.shown), 'agreement')} showed {' and '.join(kinds) or 'nothing'}"
-        return f"{told}{rest if public else ''}."
+        return f"{_many(len(self.shown), 'agreement')} showed {' and '.join(kinds) or 'nothing'}."
 
     def _on_the_way(self) -> str:
         if not self.iterates:
@@ -146,10 +143,10 @@ class Disclosure:
 
     def _repr_html_(self) -> str:
         rows = [
-            (each.of, each.numbers or each.votes, _kind(each), "on the way" if each.iterate else "")
+            (each.of, each.numbers, len(each.counts or ()) or "", "on the way" if each.iterate else "")
             for each in self.shown
         ]
-        header = ("sums of", "numbers", "as", "step") if rows else None
+        header = ("sums of", "numbers", "of which count rows", "step") if rows else None
         return f"<p>{escape(self.summary())}</p>\n{html_table(rows, header)}"
 
 
@@ -207,10 +204,6 @@ def _groups(group: int | None, parties: int) -> str:
     if group == 1:
         return f"{each}, and one corrupt party can leave a single party alone, whose own sums it learns then."
     return f"{each}; one corrupt party leaves no group below {group} of {parties} parties."
-
-
-def _kind(shown: Shown) -> str:
-    return "known before" if shown.is_public else "real numbers" if shown.counts is None else "exact counts"
 
 
 def _many(count: int, one: str, more: str | None = None) -> str:
