@@ -21,8 +21,7 @@ from ...pdmm.modular_mask import Integers
 from ...sums import Whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis, check_rows
-from ..likelihood.columns import Columns, columns_of, own_products, square
-from ..likelihood.columns import numbers as columns_numbers
+from ..likelihood.columns import Columns, columns_of, own_products, products_of, square
 from ..likelihood.maximise import MOST, Maximum, covariance
 from ..new_rows import schema_text
 
@@ -86,7 +85,7 @@ class LevelModel(Analysis):
         shares = [unless_beyond(lambda part=part: own(part)) for part in rows]  # type: ignore[misc]
         levels = len(self.in_order)
         of = f"rows at each level of {self.response}, and products of columns"
-        total = agreements.sum(shares, of=of, counts=levels, size=levels + columns_numbers(len(slopes)))
+        total = agreements.sum(shares, of=of, counts=levels, size=levels + products_of(len(slopes)))
         counts, products = total[:levels], total[levels:]
         check_rows(int(sum(counts)))
         if empty := [repr(level) for level, count in zip(self.in_order, counts, strict=True) if not count]:
@@ -134,7 +133,7 @@ class LevelModel(Analysis):
     @property
     def numbers(self) -> int:
         k = self.most_terms
-        return len(self.in_order) + columns_numbers(len(self.selection.slopes)) + MOST * (1 + k + k * (k + 1) // 2)
+        return len(self.in_order) + products_of(len(self.selection.slopes)) + MOST * (1 + k + k * (k + 1) // 2)
 
     @property
     def counts(self) -> int:

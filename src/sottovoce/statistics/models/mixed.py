@@ -10,28 +10,27 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import ModelColumns
-from ...errors import InvalidInput, NotConverged, Undetermined
-from ...pdmm.modular_mask import check_size
-from ..agreements import Agreements
+from ...errors import InvalidInput, Undetermined
+from ...numerics.fixed_order import product
+from ...sums import Whole
+from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis
-from ..likelihood.columns import AGREEMENTS, Columns, agreed_columns
-from ..likelihood.columns import counts as counts_of_columns
-from ..likelihood.maximise import of_objective
+from ..likelihood.columns import Columns, columns_of, own_products, products_of, square
 from ..new_rows import schema_text
 from ..statistic import Statistic
 from .level_model import check_enough, model_columns
 from .mixed_fit import MixedFit
 from .ratio_point import Party, Point, Task
-from .variance_ratio import STAGES, VOTES, best_ratio, numbers
+from .variance_ratio import STAGES, best_ratio, numbers
 
 METHODS = ("reml", "ml")
 
@@ -66,65 +65,65 @@ class Mixed(Analysis):
         return ("Intercept",) * self.selection.intercept + self.selection.slopes
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> MixedFit:
-        d, intercept = len(self.selection.slopes), self.selection.intercept
-        try:
-            N, parties = self._agreed_sizes(agreements, rows)
-            names = (*self.selection.slopes, self._response)
-            columns, _ = agreed_columns(agreements, rows, N, self.mask, names, self.unit[: d + 1], intercept=intercept)
-            own = [_summed_up(part, standard) for part, standard in zip(rows, columns, strict=True)]
-            task = Task(agreements, self.mask, own, N, parties, self._terms, self._response, self.method == "reml")
-            found, pooled = best_ratio(task)
-        except NotConverged:
-            return MixedFit(*agreements.made)
-        unit = columns[0].deviation[d]  # of the response
-        slopes = replace(columns[0], names=names[:d], centre=columns[0].centre[:d], deviation=columns[0].deviation[:d])
-        params = unit * (slopes.back @ found.beta)
-        params[:1] += columns[0].centre[d] * intercept
-        scale = float(found.rss / task.df * unit**2)
+        units, d = agreements.units(rows, self.units), len(self.selection.slopes)
+        own = [unless_beyond(lambda part=part: own_products(part, range(d + 1), units)) for part in rows]  # type: ignore[misc]
+        sent = [None if part is None else np.concatenate([[part[0], int(part[0] > 0)], part[1:]]) for part in own]
+        of = "rows, parties that have any, and products of columns"
+        total = agreements.sum(sent, of=of, counts=1, size=1 + products_of(d + 1))
+        N, holders = int(total[0]), int(total[1])
+        self._refuse_sizes(N, holders)
+        gram = square(np.concatenate([total[:1], total[2:]]), d + 2)
+        scales = Scales.of(gram, self.selection.slopes, units, intercept=self.selection.intercept)
+        check_enough(N, len(scales.columns) + 1)
+        if not scales.deviation:
+            raise Undetermined(f"the response {self._response!r} is constant over the rows of all parties.")
+        held = [scales.party(square(part, d + 2)) for part in own if part is not None]
+        task = Task(agreements, held, N, holders, scales.columns.terms, self._response, self.method == "reml")
+        best, pooled = best_ratio(task)
+        columns, unit = scales.columns, scales.deviation
+        params = unit * product(columns.back, best.beta)
+        if self.selection.intercept:
+            params[0] += scales.centre
+        scale = float(best.rss / task.df * unit**2)
         # What log-likelihoods in units of deviations lack: |dy|^df, and of REML the determinant of the units of x.
-        lacks = float(task.df * np.log(unit) + (np.log(slopes.deviation).sum() if task.reml else 0.0))
+        lacks = float(task.df * np.log(unit) + (np.log(columns.deviation).sum() if task.reml else 0.0))
         return MixedFit(
             *agreements.made,
-            terms=self._terms,
+            terms=columns.terms,
             params=params,
-            covariance=scale * slopes.back @ found.inverse @ slopes.back.T,
+            covariance=scale * columns.covariance(best.inverse),
             nobs=N,
+            aliased=columns.aliased,
             response=self._response,
             formula=self.formula,
             schema=schema_text(self.schema, self.selection.needs),
             method=self.method,
-            groups=parties,
-            tau2=found.theta * scale,
+            groups=holders,
+            tau2=best.theta * scale,
             scale=scale,
-            llf=_constants(found, task.df) - lacks,
+            llf=_constants(best, task.df) - lacks,
             llf_pooled=_constants(pooled, task.df) - lacks,
         )
 
-    def _agreed_sizes(self, agreements: Agreements, rows: Sequence[Rows]) -> tuple[int, int]:
-        """How many rows there are, and how many parties that have any; refused where they cannot tell variances."""
-        own = np.array([[len(part), len(part) > 0] for part in rows], dtype=np.int64)
-        N, parties = agreements.total(
-            own, self.counting, of="the number of rows, and of parties that have any", votes=1
-        ).tolist()
-        if parties < 2:
+    def _refuse_sizes(self, N: int, holders: int) -> None:
+        """Rows that cannot tell variances."""
+        if holders < 2:
             raise Undetermined(
-                f"{parties} of the parties have rows: a variance between parties needs two or more. Ask for a linear "
+                f"{holders} of the parties have rows: a variance between parties needs two or more. Ask for a linear "
                 "model instead."
             )
-        if parties == N:
+        if holders == N:
             raise Undetermined(
                 "no party has two rows: the variance between parties cannot be told from that within them. Ask for a "
                 "linear model instead."
             )
-        check_enough(N, len(self._terms) + 1)
-        return N, parties
 
     @property
     def revealed(self) -> list[str]:
         columns = ", ".join((*self.selection.slopes, self._response))
         return [
             "the number of rows, and the parties that have any",
-            f"values of {columns}, and their squares about the mean",
+            f"values and products, pair by pair, of {columns}",
             f"X'V^-1X, X'V^-1y, y'V^-1y and log det V of {len(self._terms)} terms, at every ratio of the variances "
             "between and within parties that is tried: together they may tell the number of rows and the means of each "
             "party, though not whose they are",
@@ -133,39 +132,59 @@ class Mixed(Analysis):
 
     @property
     def stages(self) -> int:
-        return 1 + AGREEMENTS + STAGES
+        return 1 + STAGES
 
     @property
     def numbers(self) -> int:
-        return 2 * (len(self.selection.slopes) + 1) + numbers(len(self._terms))
+        return 1 + products_of(len(self.selection.slopes) + 1) + numbers(len(self._terms))
 
     @property
     def counts(self) -> int:
-        return 2 + VOTES + counts_of_columns(len(self.selection.slopes) + 1)
-
-    def spread(self, prior: float) -> float:
-        return super().spread(prior) + of_objective(self.parameters)
+        return 0
 
     @property
     def parameters(self) -> int:
         return len(self._terms) + 2
 
-    def check(self, rows: Rows, parties: int) -> None:
-        check_size(np.array([len(rows)]), self.counting, parties)
 
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """The columns of the design, standardised, and ``centre`` and ``deviation`` of the response, from totals."""
 
-def _summed_up(rows: Rows, columns: Columns) -> Party:
-    """Means and products about them of ``(1, x, y)`` in units of deviations."""
-    n, k = len(rows), len(columns)
-    if not n:
-        return Party(0, np.zeros(k), np.zeros((k, k)))
-    mean = rows.sums(columns.matrix) / n
+    columns: Columns
+    units: tuple[Fraction, ...]
+    centre: float
+    deviation: float
 
-    def sides(block: Array) -> tuple[Array, Array]:
-        t = columns.matrix(block) - mean
-        return t, t
+    @classmethod
+    def of(cls, gram: Whole, names: Sequence[str], units: Sequence[Fraction], *, intercept: bool) -> Scales:
+        """``gram``: exact products of ``(1, x, y)``."""
+        d, n = len(names), int(gram[0, 0])
+        columns = columns_of(gram[: d + 1, : d + 1], names, units, intercept=intercept)
+        total, squares, unit = int(gram[0, d + 1]), int(gram[d + 1, d + 1]), units[d]
+        variance = unit**2 * Fraction(n * squares - total * total * intercept, n * n)
+        centre = float(unit * Fraction(total, n)) if intercept else 0.0
+        return cls(columns, tuple(units), centre, float(np.sqrt(float(variance))))
 
-    return Party(n, mean, rows.products(sides))
+    def party(self, gram: Whole) -> Party:
+        """Means and products about them of ``(1, x, y)`` of a party's rows, in units of deviations, rounded once."""
+        n, intercept = int(gram[0, 0]), self.columns.intercept
+        places = [*self.columns.places, len(gram) - 2]
+        k = len(places) + intercept
+        mean, within = np.zeros(k), np.zeros((k, k))
+        if not n:
+            return Party(0, mean, within)
+        mean[:intercept] = 1.0
+        centres = [*map(Fraction, self.columns.centre.tolist()), Fraction(self.centre)]
+        deviations = [*map(Fraction, self.columns.deviation.tolist()), Fraction(self.deviation)]
+        for a, j in enumerate(places):
+            row = a + intercept
+            mean[row] = float((self.units[j] * Fraction(int(gram[0, j + 1]), n) - centres[a]) / deviations[a])
+            for b, k in enumerate(places[: a + 1]):
+                moment = Fraction(n * int(gram[j + 1, k + 1]) - int(gram[0, j + 1]) * int(gram[0, k + 1]), n)
+                value = float(moment * self.units[j] * self.units[k] / (deviations[a] * deviations[b]))
+                within[row, b + intercept] = within[b + intercept, row] = value
+        return Party(n, mean, within)
 
 
 def _constants(point: Point, df: int) -> float:

@@ -12,7 +12,8 @@ and with the mean residual ``r`` of a party and the means ``x`` of its columns i
 
     sum  theta c^2 r^2 df / rss - theta c [+ theta c^2 x' A^-1 x]
 
-The parties agree on ``T' V^-1 T``, solve for ``beta``, and then agree on what its residuals say: a few numbers.
+The parties add up ``T' V^-1 T``, solve for ``beta``, and then add up what its residuals say: a few numbers. What a
+party adds is computed in float64 and counted in multiples of ``2^-64``: everybody holds the same totals.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...costs.base import Array
-from ...numerics.symmetric import symmetric, upper
-from ...pdmm.masks import GaussianMask
-from ..agreements import Agreements, resolution
-from ..likelihood.climb import untold
+from ...numerics.exact_algebra import nearest, solved
+from ...numerics.fixed_order import cholesky, inverse, product, total
+from ..agreements import Agreements, unless_beyond
+from ..likelihood.columns import square
+from .cox_sums import FINEST, multiples
+from .level_model import as_floats
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -46,7 +49,7 @@ class Party:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """What one party holds of a ratio: the estimates there, and what they say of the ratio."""
+    """What is known of a ratio: the estimates there, and what they say of the ratio."""
 
     theta: float
     beta: Array
@@ -62,7 +65,6 @@ class Task:
     """The local parties at work: ``own`` are their rows, of ``observations`` in all at ``holders`` parties."""
 
     agreements: Agreements
-    mask: GaussianMask
     own: Sequence[Party]
     observations: int
     holders: int
@@ -80,105 +82,54 @@ class Task:
         """Whether there is one; it is the first term."""
         return self.names[:1] == ("Intercept",)
 
-    def error(self, size: float) -> float:
-        """What an agreement leaves open of a number, the largest being of this size."""
-        return 10 * self.agreements.tol * size + resolution(self.mask)
-
     def weight(self, theta: float) -> float:
         """About what ``c`` of all parties adds up to."""
         return self.holders * self.observations / (self.holders + self.observations * theta)
 
-    def units(self, theta: float) -> Array:
-        """What brings ``T'V^-1T`` to size 1: the intercept is known by parties, and the columns by rows."""
-        units = np.full(len(self.names) + 1, np.sqrt(self.observations))
-        if self.intercept:
-            units[0] = np.sqrt(self.weight(theta))
-        return units
+    def summed(self, own: Sequence[Array], of: str) -> Array:
+        """Totals of what the local parties bring, each rounded once."""
+        sent = [unless_beyond(lambda values=values: multiples(values, FINEST)) for values in own]  # type: ignore[misc]
+        return as_floats(self.agreements.sum(sent, of=of, iterate=True, size=len(own[0])), FINEST)
 
 
 def numbers(p: int) -> int:
-    """How many real numbers travel at one ratio, besides flags."""
-    return (p + 1) * (p + 2) // 2 + 1 + 2 + 4 + 1
+    """How many numbers travel at one ratio."""
+    return (p + 1) * (p + 2) // 2 + 1 + 4
 
 
-def visit(
-    task: Task,
-    theta: Array,
-    near: float,
-    votes: Array,
-    good: Sequence[Point] | None = None,
-    *,
-    checked: bool = False,
-) -> tuple[list[Point], Array, Array]:
-    """The points of the local parties at a ratio each, and ``near`` a public one. ``votes`` ride along with the first
-    agreement; with the second, whether the likelihood is lower than at ``good``, and if ``checked`` which terms are of
-    no use. The sums of both come back: integers."""
-    agreements, p = task.agreements, len(task.names)
-    sums = []
-    for own, ratio in zip(task.own, theta, strict=True):
-        products = own.within + own.weight(ratio) * np.outer(own.mean, own.mean)
-        units = task.units(ratio)
-        sums.append(np.append(upper(agreements.parties * products / np.outer(units, units)), np.log1p(own.n * ratio)))
-    of = f"X'V^-1X, X'V^-1y and y'V^-1y of {p} terms, and log det V"
-    agreed = agreements.mean(
-        np.column_stack([sums, votes]), task.mask, degree=0, of=of, iterate=True, votes=np.shape(votes)[1]
-    )
-    solved = [_Solved(task, float(ratio), own) for ratio, own in zip(theta, agreed, strict=True)]
-    # Of a response of variance 1 about 1 / (1 + near) lies within parties: squares of residuals are brought to size 1.
-    size = 1 / (1 + near)
-    told = np.array([_of_residuals(task, *both, size) for both in zip(task.own, solved, strict=True)])
-    opinions = np.zeros((len(told), 1 + 2 * p * checked))
-    for k, (opinion, at) in enumerate(zip(opinions, solved, strict=True)):
-        opinion[0] = good is not None and at.profile < good[k].profile - 1e-8 * (task.df + abs(at.profile))
-        opinion[1:] = at.untold if checked else []
-    of = "what residuals say of the ratio of variances"
-    heard = agreements.mean(
-        np.column_stack([told, opinions]), task.mask, degree=0, of=of, iterate=True, votes=np.shape(opinions)[1]
-    )
-    points = [_point(task, *both, size) for both in zip(solved, heard, strict=True)]
-    first, second = agreed[0, -np.shape(votes)[1] :], heard[0, told.shape[1] :]
-    return points, np.rint(agreements.parties * first), np.rint(agreements.parties * second)
+def visit(task: Task, theta: float) -> Point:
+    """The point at a ratio."""
+    p = len(task.names)
+    sums = [
+        np.append(_half(own.within + own.weight(theta) * np.outer(own.mean, own.mean)), np.log1p(own.n * theta))
+        for own in task.own
+    ]
+    totals = task.summed(sums, f"X'V^-1X, X'V^-1y and y'V^-1y of {p} terms, and log det V")
+    products = square(multiples(totals[:-1], FINEST), p + 1)
+    # Exact from here on: what is left of y'V^-1y may be a small part of it.
+    A, b = products[:p, :p], products[:p, p]
+    exact = solved(A, b[:, None])[:, 0]
+    rss = max(float(nearest([products[p, p] - sum(b * exact)])[0]) / 2.0**FINEST, TINY)
+    lower, _ = cholesky(as_floats(A, FINEST))
+    beta, of_params = nearest(exact), inverse(lower)
+    log_det = 2 * float(total(np.log(np.diag(lower)))) if task.reml else 0.0
+    determinants = float(totals[-1]) + log_det
+    told = [_of_residuals(task, own, theta, beta, of_params) for own in task.own]
+    pull, down, curvature = task.summed(told, "what residuals say of the ratio of variances")
+    slope = (pull * task.df / rss - down) / 2
+    profile = -(task.df * np.log(rss) + determinants) / 2
+    return Point(theta, beta, of_params, rss, float(profile), float(slope), float(curvature / 2))
 
 
-class _Solved:
-    """``beta`` at a ratio, from ``T'V^-1T`` as it was agreed on."""
-
-    def __init__(self, task: Task, theta: float, agreed: Array) -> None:
-        p, units = len(task.names), task.units(theta)
-        half = (p + 1) * (p + 2) // 2
-        products = symmetric(agreed[:half], p + 1)
-        A, b = products[:p, :p], products[:p, p]  # of size 1
-        try:
-            inverse = np.linalg.inv(A)
-        except np.linalg.LinAlgError:  # far from where opinions differ: everybody flags it
-            inverse = np.zeros((p, p))
-        beta = inverse @ b
-        self.theta, self.beta = theta, beta * units[p] / units[:p]
-        self.inverse = inverse / np.outer(units[:p], units[:p])
-        log_det = np.linalg.slogdet(A)[1] + 2 * np.log(units[:p]).sum() if task.reml else 0.0
-        self.determinants = float(task.agreements.parties * agreed[half] + log_det)
-        # As far as a difference of squares tells it.
-        rss = max(float(products[p, p] - b @ beta), TINY) * task.observations
-        self.profile = -(task.df * np.log(rss) + self.determinants) / 2
-        self.untold = np.concatenate(untold(A, task.agreements.tol, resolution(task.mask)))
+def _half(matrix: Array) -> Array:
+    return np.asarray(matrix[np.triu_indices(len(matrix))])
 
 
-def _of_residuals(task: Task, own: Party, at: _Solved, size: float) -> Array:
-    """A party's squared residuals, and what they say of the ratio: how its mean pulls it up, what pulls it down, and
-    the expected information. The slope is that in ``log theta``; at 0 that in ``theta``, in units that leave it
-    small."""
-    theta, c, contrast = at.theta, own.weight(at.theta), np.append(-at.beta, 1.0)
-    residual, x = float(own.mean @ contrast), own.mean[:-1]
-    rss = contrast @ own.within @ contrast + c * residual**2
+def _of_residuals(task: Task, own: Party, theta: float, beta: Array, of_params: Array) -> Array:
+    """What a party's residuals say of the ratio: how its mean pulls it up, what pulls it down, and the expected
+    information. The slope is that in ``log theta``; at 0 that in ``theta``, in units that leave it small."""
+    c, contrast = own.weight(theta), np.append(-beta, 1.0)
+    residual, x = float(total(own.mean * contrast)), own.mean[:-1]
     per = theta or task.holders / task.observations**2
-    leverage = per * c * c * float(x @ at.inverse @ x) if task.reml else 0.0
-    squares = np.array([task.agreements.parties / task.observations * rss, per * c * c * residual**2])
-    return np.append(squares / size, [per * c - leverage, (per * c) ** 2])
-
-
-def _point(task: Task, at: _Solved, heard: Array, size: float) -> Point:
-    squares, pull, down, curvature = heard[:4]
-    rss = max(task.observations * float(squares) * size, TINY)
-    slope = task.agreements.parties * (pull * size * task.df / rss - down) / 2
-    profile = -(task.df * np.log(rss) + at.determinants) / 2
-    return Point(at.theta, at.beta, at.inverse, rss, profile, slope, task.agreements.parties * curvature / 2)
+    leverage = per * c * c * float(total(x * product(of_params, x))) if task.reml else 0.0
+    return np.array([per * c * c * residual**2, per * c - leverage, (per * c) ** 2])
