@@ -24,6 +24,7 @@ STEPS = 40  # of the climb, at most
 STRIDE = 2.0  # in log theta, at most
 CLOSE = 1e-6  # the step that is the last: the error that the secant leaves after it is some 1e-10
 NOTHING = 1e-13  # of the variance of the response, what rounding may leave within parties where nothing is left
+ENDLESS = 1e12  # a ratio beyond is infinite
 VISITS = 1 + LOOKS + STEPS
 STAGES = 2 * VISITS + LOOKS
 
@@ -64,10 +65,7 @@ def _look(task: Task, point: Point, pooled: Point) -> int:
     totals = task.summed(own, "weights, residuals and their squares, and log det V, on a public grid of ratios")
     weight, first, second, determinant = totals[:-1].reshape(4, GRID + 1)
     if totals[-1] <= NOTHING * N:
-        raise Undetermined(
-            f"within the parties nothing is left of {task.response!r} beside the columns: it is constant there, or "
-            "made of them. There are no variances to tell apart."
-        )
+        raise _nothing_within(task)
     between = second - first**2 / weight if task.intercept else second
     rss = np.maximum(totals[-1] + between, TINY)
     log_det = np.log(weight) if task.reml and task.intercept else 0.0
@@ -85,6 +83,8 @@ def _climb(task: Task, point: Point, pooled: Point) -> Point:
         trial = place + step
         if np.exp(trial) < floor:
             return pooled
+        if trial > np.log(ENDLESS):
+            raise _nothing_within(task)
         at = visit(task, float(np.exp(trial)))
         if at.profile < good.profile - 1e-8 * (task.df + abs(at.profile)):
             step = step / 2
@@ -98,6 +98,13 @@ def _climb(task: Task, point: Point, pooled: Point) -> Point:
     raise Undetermined(
         f"the likelihood has no maximum after {STEPS} steps in the ratio of the variances of {task.response!r} between "
         "and within parties. Drop columns that tell little."
+    )
+
+
+def _nothing_within(task: Task) -> Undetermined:
+    return Undetermined(
+        f"within the parties nothing is left of {task.response!r} beside the columns: it is constant there, or made of "
+        "them. There are no variances to tell apart."
     )
 
 
