@@ -15,7 +15,7 @@ from .before import untold  # noqa: F401
 
 FINE = 1e-26  # Newton's decrement after the last step, in squared standard errors: 1e-13 of one
 ROUGH = 1e-10  # a decrement that no longer shrinks may be what rounding leaves
-NOTHING = 1e-22  # likewise, of the objective at the first point: that of a perfect fit is all rounding
+NOTHING = 1e-22  # of the objective at the first point, likewise: that of a perfect fit is all rounding
 FALL = 1e-10  # of an objective, what rounding may take from it
 REACH = 200.0  # of a parameter, per deviation of its column, on a logarithmic scale: beyond it counts as infinite
 STRIDE = 0.025  # of the reach, what a step may move a parameter: exp stays finite
@@ -38,7 +38,7 @@ class Climb:
         self.good, self.step, self.height = start, np.zeros(len(start)), -math.inf
         self.halved, self.is_last, self.begun = 0, False, ahead is not None
         self.first: Array | None = None  # pivots of the information at the first point
-        self.size = 0.0  # of the objective there
+        self.size = 0.0  # of the objective there, or before
         self.decrement: float | None = None
         self.rate: float | None = None  # by which the decrement shrank in the last step
         self.point = start
@@ -56,7 +56,7 @@ class Climb:
 
     def hear(self, f: float, g: Array, H: Array) -> bool:
         """What was agreed on at the point: whether the climb ends there, or else where to go."""
-        fell = not f >= self.height - FALL * abs(f)
+        fell = not f >= self.height - FALL * abs(f) - NOTHING * self.size
         if self.begun and fell and self.halved < HALVINGS:
             self._halve()
             return False
@@ -105,7 +105,8 @@ class Climb:
             L, place = fixed_order.cholesky(H, DEPENDENT)
             if place is not None:
                 raise self._dependent(H, L, place)
-            self.first, self.size = np.diag(L) ** 2, abs(f)
+            self.first = np.diag(L) ** 2
+            self.size = max(abs(f), abs(self.height) if math.isfinite(self.height) else 0.0)
             return L
         L, place = fixed_order.cholesky(H)
         lost = np.arange(len(H)) == place if place is not None else np.diag(L) ** 2 <= LOST * self.first

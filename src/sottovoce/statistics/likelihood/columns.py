@@ -16,10 +16,15 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Int64, Rows
-from ...numerics.exact_algebra import independent, nearest
-from ...numerics.fixed_order import product
+from ...errors import Undetermined
+from ...numerics.exact_algebra import independent, nearest, solved
+from ...numerics.fixed_order import cholesky, product, solve
 from ...sums import Whole, whole
 from .before import AGREEMENTS, agreed_columns, counts, numbers  # noqa: F401
+
+NEARLY = 1e-12  # of a column's square, what others must leave of it so that float64 tells it apart
+SAME = 1e-22  # what rounding of a combination may leave: R's glm calls a column aliased with 1e-11 of its length
+SHARE = 0.1  # of the largest, what a column takes part in
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +43,8 @@ class Columns:
         What is subtracted, the mean, and what the rest is divided by, the standard deviation, in the units of the data.
         Without an intercept 0, and the root of the mean square.
     aliased : tuple of str
-        Columns that are left out: constants beside an intercept, and combinations of columns before them.
+        Columns that are left out: constants beside an intercept, and combinations of columns before them, exactly or
+        but for rounding.
     """
 
     names: tuple[str, ...]
@@ -151,12 +157,8 @@ def columns_of(
     places : sequence of int, optional
         Of the columns in a row. Default: they come first.
     """
-    d, first = len(names), 0 if intercept else 1
-    kept = (
-        [first + place for place in independent(gram[first : d + 1, first : d + 1])] if alias else range(first, d + 1)
-    )
-    columns = [place for place in kept if place]
-    n, centre, variance = int(gram[0, 0]), [], []
+    d, n, centre, variance = len(names), int(gram[0, 0]), [], []
+    columns = _independent(gram[: d + 1, : d + 1], names, intercept=intercept) if alias else list(range(1, d + 1))
     for j in columns:
         unit, total, squares = units[j - 1], int(gram[0, j]), int(gram[j, j])
         centre.append(unit * Fraction(total, n) if intercept else Fraction(0))
@@ -170,6 +172,35 @@ def columns_of(
         np.where(deviation > 0, deviation, 1.0),  # 0 only where nothing is left out
         tuple(names[j - 1] for j in range(1, d + 1) if j not in columns),
     )
+
+
+def _independent(gram: Whole, names: Sequence[str], *, intercept: bool) -> list[int]:
+    """The columns that do not depend on those before them: exactly, or but for what rounding of float64 can do."""
+    first = 0 if intercept else 1
+    columns = [place for place in (first + kept for kept in independent(gram[first:, first:])) if place]
+    products = gram[0, 0] * gram - np.multiply.outer(gram[0], gram[0]) if intercept else gram
+    while columns:
+        size = np.sqrt(nearest([products[j, j] for j in columns]))
+        correlations = nearest(products[np.ix_(columns, columns)]) / np.multiply.outer(size, size)
+        L, place = cholesky(correlations, NEARLY)
+        if place is None:
+            break
+        if _left(products, columns[:place], columns[place]) > SAME:
+            share = np.append(np.abs(solve(L[:place, :place], correlations[:place, place])), 1.0)
+            those = [names[j - 1] for j, part in zip(columns, share, strict=False) if part >= SHARE * share.max()]
+            raise Undetermined(
+                f"the columns {', '.join(map(repr, those))} are so nearly linearly dependent over the rows of all "
+                "parties that float64 does not tell them apart. Drop one of them, or take it about its mean."
+            )
+        del columns[place]
+    return columns
+
+
+def _left(products: Whole, before: list[int], place: int) -> Fraction:
+    """Of the square of a column, the part that those before it leave."""
+    mixed = products[before, place]
+    explained = (mixed * solved(products[np.ix_(before, before)], mixed)).sum() if before else 0
+    return 1 - Fraction(explained) / int(products[place, place])
 
 
 def products_of(d: int) -> int:
