@@ -42,7 +42,8 @@ from scipy import special
 import sottovoce as sv
 from sottovoce.errors import SottovoceError
 
-CLOSE = 1e-8  # relative: iterations of others end at about 1e-9
+CLOSE = 1e-10  # relative
+ENDED_AT = {"logistic_regression": 1e-8}  # where an iteration of theirs ended
 ABSENT = "absent"
 
 
@@ -213,7 +214,7 @@ class Suite:
 def study_of(tables: Sequence[pd.DataFrame], schema: dict[str, Any]) -> sv.Study:
     n = len(tables)
     network = sv.Network.ring(n) if n > 2 else sv.Network.from_edges(2, [(0, 1)])
-    return sv.Study(network, tables, schema=schema, missing="drop", seed=1)
+    return sv.Study(network, tables, schema=schema, missing="drop")
 
 
 # What is played
@@ -462,7 +463,8 @@ def played(case: Case) -> tuple[str, float, str]:
         player(case, gaps)
     except SottovoceError as error:
         return "refused", math.nan, f"{type(error).__name__}: {error}"
-    return "pass" if gaps.largest <= CLOSE else "wrong", gaps.largest, gaps.where
+    is_close = gaps.largest <= ENDED_AT.get(case.algorithm, CLOSE)
+    return "pass" if is_close else "wrong", gaps.largest, gaps.where
 
 
 def main() -> int:

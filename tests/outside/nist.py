@@ -103,7 +103,7 @@ class Certified:
         tables = [dict(zip(names, cells[k::parties].T, strict=True)) for k in range(parties)]
         reach = {name: float(2 * max(1.0, np.abs(column).max())) for name, column in zip(names, cells.T, strict=True)}
         schema = {name: {"type": "number", "range": (-r, r)} for name, r in reach.items()}
-        return sv.Study(sv.Network.ring(parties), tables, schema=schema, seed=1)
+        return sv.Study(sv.Network.ring(parties), tables, schema=schema)
 
     def digits(self, fit: sv.LinearFit) -> dict[str, float]:
         """The least number of right digits of each quantity."""
