@@ -6,7 +6,7 @@ A sum is a fold over blocks of rows. An array is one block; a table that is larg
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..sums import IntegerSums, NeededUnits, Whole
 
 Array = npt.NDArray[np.float64]
+BLOCK = 8192  # rows
 Terms = Callable[[Array], Array]  # of a block (rows, d), what is summed: (rows, k), or (1, k) already summed exactly
 Sides = Callable[[Array], tuple[Array, Array]]  # of a block, the two factors of a sum of products
 Int64 = npt.NDArray[np.int64]
@@ -81,15 +82,16 @@ class ArrayRows(Rows):
         return np.asarray(left.T @ right)
 
     def totals(self, terms: WholeTerms) -> Whole:
-        whole = terms(self.array)
-        sums = IntegerSums(whole.shape[1])
-        sums.add(whole)
+        sums = IntegerSums(terms(self.array[:0]).shape[1])
+        for block in self._blocks():
+            sums.add(terms(block))
         return sums.value()
 
     def grams(self, sides: WholeSides) -> Whole:
-        factors = sides(self.array)
-        sums = IntegerSums((factors[0].shape[1], factors[1].shape[1]))
-        sums.add_products(*factors)
+        left, right, *_ = sides(self.array[:0])
+        sums = IntegerSums((left.shape[1], right.shape[1]))
+        for block in self._blocks():
+            sums.add_products(*sides(block))
         return sums.value()
 
     def needed_units(self) -> NeededUnits:
@@ -99,3 +101,7 @@ class ArrayRows(Rows):
 
     def largest(self) -> Array:
         return np.asarray(np.abs(self.array).max(axis=0, initial=0.0))
+
+    def _blocks(self) -> Iterator[Array]:
+        """As many rows at a time as stay near the processor with all that is made of them."""
+        return (self.array[first : first + BLOCK] for first in range(0, len(self.array), BLOCK))

@@ -15,7 +15,6 @@ from ...errors import InvalidInput
 from ...sums import whole
 
 INTERCEPT = "Intercept"
-COMMENSURABLE = 1_000  # units of one measured column in a unit of another, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +28,15 @@ class Columns:
     offset: int | None = None
     weight: int | None = None
 
-    def units(self, of_rows: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """Units of the columns, from those of all columns of a row."""
-        own = tuple(of_rows[: len(self.names)])
-        return own if self.offset is None else (*own[:-1], common_unit(own[-1], of_rows[self.offset]))
+    @property
+    def places(self) -> list[int]:
+        """In a row, of what is multiplied: the columns, and last the offset."""
+        return [*range(len(self.names)), *([] if self.offset is None else [self.offset])]
 
     def integers(self, block: Array, units: Sequence[Fraction]) -> Int64:
-        """Of some rows ``(rows, 1 + columns)``: 1, and the columns in their units."""
-        t = block[:, : len(self.names)]
-        if self.offset is not None:
-            t = t.copy()
-            t[:, -1] -= block[:, self.offset]
-        return np.column_stack([np.ones(len(block), np.int64), whole(t, units)])
+        """Of some rows ``(rows, 1 + places)``: 1, and these columns; ``units`` are those of all columns of a row."""
+        numbers = whole(block[:, self.places], [units[place] for place in self.places])
+        return np.column_stack([np.ones(len(block), np.int64), numbers])
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +62,13 @@ class Equation(Columns):
 
 
 def common_unit(one: Fraction, other: Fraction) -> Fraction:
-    """A unit for differences of multiples of two units: their greatest common divisor. Units that do not fit together,
-    as one of them is binary, have a very small one; there it is the smaller of the two.
+    """The greatest common divisor of two units, of which all differences of their multiples are multiples.
 
-    >>> common_unit(Fraction(1, 4), Fraction(1, 10)), common_unit(Fraction(1, 10), Fraction(1, 2**40))
-    (Fraction(1, 20), Fraction(1, 1099511627776))
+    >>> common_unit(Fraction(1, 4), Fraction(1, 10))
+    Fraction(1, 20)
     """
     below = math.lcm(one.denominator, other.denominator)
-    divisor = Fraction(math.gcd(int(one * below), int(other * below)), below)
-    smaller = min(one, other)
-    return divisor if smaller <= COMMENSURABLE * divisor else smaller
+    return Fraction(math.gcd(int(one * below), int(other * below)), below)
 
 
 def check_weights(rows: Rows, place: int, name: str) -> None:

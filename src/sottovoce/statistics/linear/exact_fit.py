@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +14,9 @@ from ...numerics.exact_algebra import LeastSquares, NestedModels, nearest, solve
 from .equation import Equation
 from .gram import Gram
 
-TermOf = Sequence[tuple[str, ...]]  # by column of the design, the factors of its term in the formula
+Term = tuple[str, ...]  # its factors
+TermOf = Sequence[Term]  # by column of the design, of which term of the formula it is
+Of = Mapping[int, Term]  # by place
 
 
 class ExactFit:
@@ -107,16 +109,24 @@ class ExactFit:
         of = dict(zip(self.columns, term_of, strict=True))
         terms = [term for term in dict.fromkeys(term_of) if term]
         df, squares = np.zeros((len(terms), 3), np.int64), np.zeros((len(terms), 3))
-        before = [k for k in self.kept if not of[k]]
-        for place, term in enumerate(terms):
-            own = [k for k in self.kept if of[k] == term]
-            others = [k for k in self.kept if of[k] != term]
-            besides = [k for k in self.columns if not set(of[k]) >= set(term)]
-            with_own = sorted([*besides, *(k for k in self.columns if of[k] == term)])
-            for typ, (without, model) in enumerate(
-                ((before, [*before, *own]), (besides, with_own), (others, self.kept))
-            ):
+        for typ, models in enumerate((self._one_by_one, self._beside_uncontained, self._beside_others)):
+            for place, (without, model) in enumerate(models(of, terms)):
                 df[place, typ] = len(self.models.independent(model)) - len(self.models.independent(without))
                 squares[place, typ] = float(self.left_by(without) - self.left_by(model))
-            before = [*before, *own]
         return tuple(":".join(term) for term in terms), df, squares
+
+    def _one_by_one(self, of: Of, terms: Sequence[Term]) -> Iterator[tuple[list[int], list[int]]]:
+        before = [k for k in self.kept if not of[k]]
+        for term in terms:
+            model = [*before, *(k for k in self.kept if of[k] == term)]
+            yield before, model
+            before = model
+
+    def _beside_uncontained(self, of: Of, terms: Sequence[Term]) -> Iterator[tuple[list[int], list[int]]]:
+        for term in terms:
+            besides = [k for k in self.columns if not set(of[k]) >= set(term)]
+            yield besides, [k for k in self.columns if k in besides or of[k] == term]
+
+    def _beside_others(self, of: Of, terms: Sequence[Term]) -> Iterator[tuple[list[int], list[int]]]:
+        for term in terms:
+            yield [k for k in self.kept if of[k] != term], list(self.kept)

@@ -21,7 +21,7 @@ from ...numerics.exact_algebra import is_semidefinite
 from ...sums import Whole, on_grid, whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import check_rows
-from .equation import Columns
+from .equation import Columns, common_unit
 from .folds import fold_of
 
 LOGARITHMS = 50  # bits behind the point: they are below 2^10, and 2^62 is left for all of it
@@ -44,6 +44,8 @@ class Gram:
         Rows in each fold; ``(N,)`` without folds.
     of_rows : tuple of Fraction
         Units of all columns of a row.
+    parts : tuple of int
+        The last column is so many units of what rows have there, less so many of the offset, where there is one.
     weight_unit : Fraction
         Of the weights; 1 without any.
     log_weights : float
@@ -55,6 +57,7 @@ class Gram:
     by_fold: tuple[Whole, ...]
     sizes: tuple[int, ...]
     of_rows: tuple[Fraction, ...]
+    parts: tuple[int, ...] = (1,)
     weight_unit: Fraction = Fraction(1)
     log_weights: float = 0.0
 
@@ -65,7 +68,7 @@ class Gram:
 
 
 def numbers_of_gram(k: int, *, folds: int = 1, weighted: bool = False) -> int:
-    """How many numbers of a party travel for ``k`` columns."""
+    """How many numbers of a party travel for ``k`` columns, an offset among them."""
     return folds * (k + 1) * (k + 2) // 2 + 2 * weighted
 
 
@@ -74,12 +77,10 @@ def agreed_gram(
 ) -> Gram:
     """Of all rows of all parties."""
     of_rows = agreements.units(rows, columns.declared)
-    units = columns.units(of_rows)
-    weight_unit = Fraction(1) if columns.weight is None else of_rows[columns.weight]
-    q = len(units) + 1
+    q = len(columns.places) + 1
 
     def own(part: Rows) -> Whole:
-        gram = part.grams(lambda block: _sides(block, columns, units, weight_unit, folds, seed))
+        gram = part.grams(lambda block: _sides(block, columns, of_rows, folds, seed))
         halves = gram.reshape(folds, q, q)[:, *np.triu_indices(q)]
         if columns.weight is None:
             return np.asarray(halves.T.ravel())  # first of all the rows in each fold
@@ -97,15 +98,30 @@ def agreed_gram(
     check_rows(sum(sizes))
     logs, entries = (0.0, total) if columns.weight is None else (int(total[1]) / (1 << LOGARITHMS), total[2:])
     by_fold = tuple(_symmetric(half, q) for half in entries.reshape(-1, folds).T)
-    return Gram(sum(sizes), (Fraction(1), *units), by_fold, sizes, tuple(of_rows), weight_unit, logs)
+    units, parts = (Fraction(1), *of_rows[: len(columns.names)]), (1,)
+    if columns.offset is not None:
+        by_fold, units, parts = _less_offset(by_fold, units, of_rows[columns.offset])
+    weight_unit = Fraction(1) if columns.weight is None else of_rows[columns.weight]
+    return Gram(sum(sizes), units, by_fold, sizes, of_rows, parts, weight_unit, logs)
+
+
+def _less_offset(
+    by_fold: tuple[Whole, ...], units: tuple[Fraction, ...], of_offset: Fraction
+) -> tuple[tuple[Whole, ...], tuple[Fraction, ...], tuple[int, ...]]:
+    """Sums of products with the target less the offset, in a unit of both, in the place of these."""
+    unit = common_unit(units[-1], of_offset)
+    parts = int(units[-1] / unit), int(of_offset / unit)
+    T = np.eye(len(units) + 1, dtype=object)[:-1]
+    T[-1, -2:] = parts[0], -parts[1]
+    return tuple(T @ G @ T.T for G in by_fold), (*units[:-1], unit), parts
 
 
 def _sides(
-    block: Array, columns: Columns, units: Sequence[Fraction], weight_unit: Fraction, folds: int, seed: int
+    block: Array, columns: Columns, units: Sequence[Fraction], folds: int, seed: int
 ) -> tuple[Int64, Int64] | tuple[Int64, Int64, Int64]:
     a = columns.integers(block, units)
     if columns.weight is not None:
-        return a, a, whole(block[:, columns.weight, None], [weight_unit])[:, 0]
+        return a, a, whole(block[:, columns.weight, None], [units[columns.weight]])[:, 0]
     if folds == 1:
         return a, a
     inside = fold_of(block, folds, seed)[:, None] == np.arange(folds)

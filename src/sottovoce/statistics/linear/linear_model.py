@@ -103,7 +103,7 @@ class LinearModel(Analysis):
 
     @property
     def numbers(self) -> int:
-        k = len(self.selection.slopes) + 1
+        k = len(self.selection.slopes) + 1 + self.selection.design.has_offset
         return numbers_of_gram(k, weighted=self.weights is not None) + numbers_of_robust(self.parameters, self.robust)
 
     @property

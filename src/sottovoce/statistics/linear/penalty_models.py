@@ -69,7 +69,8 @@ class RidgeModel(Analysis):
 
     @property
     def numbers(self) -> int:
-        return numbers_of_gram(len(self.selection.slopes) + 1, folds=self.penalty.cut)
+        k = len(self.selection.slopes) + 1 + self.selection.design.has_offset
+        return numbers_of_gram(k, folds=self.penalty.cut)
 
     @property
     def counts(self) -> int:

@@ -31,6 +31,7 @@ ROBUST = ("HC0", "HC1", "HC2", "HC3")
 POWER = {"HC0": 0, "HC1": 0, "HC2": 1, "HC3": 2}  # of 1/(1 - h)
 ALONE = 2.0**-30  # a row that lacks no more than that to the leverage of 1 is fitted by itself
 
+NOTHING = 128  # powers of two between what a variance is made of and itself, from which on it is 0
 # Bits behind the point of ``f``, in units of its mean without leverages. 2^62 is left for all of it: rows 4 million
 # times above the mean are beyond the first, and there are none among fewer rows with equal weights. Where there is
 # one, it is what the sum is made of, and the second has 18 bits for the others.
@@ -49,12 +50,24 @@ def robust_covariance(agreements: Agreements, rows: Sequence[Rows], fit: ExactFi
     if fit.left_by(fit.kept) == 0:
         return np.zeros((len(kept), len(kept)))
     factors = Factors(fit, POWER[robust])
-    meat = _agreed_meat(agreements, rows, factors, robust)
-    times = math.lcm(*(entry.denominator for entry in factors.inverse.flat))
-    bread = np.array([int(entry * times) for entry in factors.inverse.flat], object).reshape(factors.inverse.shape)
+    meat, grid = _agreed_meat(agreements, rows, factors, robust)
+    covariance, times = _sandwich(factors.inverse, meat)
     small = Fraction(fit.gram.N, fit.gram.N - len(kept)) if robust == "HC1" else Fraction(1)
-    scale = factors.unit * small / times**2
-    return nearest(bread @ meat @ bread * scale * np.outer(ratio, ratio))
+    return nearest(covariance * (factors.unit * grid * small / times**2) * np.outer(ratio, ratio))
+
+
+def _sandwich(inverse: Rational, meat: Whole) -> tuple[Whole, int]:
+    """``A^-1 M A^-1`` in whole numbers, and the square root of what it is multiplied by. Inverses of many columns are
+    rounded: a variance that is 0 but for that is 0."""
+    times = math.lcm(*(entry.denominator for entry in inverse.flat))
+    bread = np.array([int(entry * times) for entry in inverse.flat], object).reshape(inverse.shape)
+    covariance = bread @ meat @ bread
+    nothing = [
+        int(own) << NOTHING < int(side) ** 2 * int(square)
+        for own, side, square in zip(*map(np.diagonal, (covariance, bread, meat)), strict=True)
+    ]
+    covariance[nothing, :] = covariance[:, nothing] = 0
+    return covariance, times
 
 
 class Factors:
@@ -65,7 +78,12 @@ class Factors:
         self.fit, self.power, self.kept = fit, power, kept
         A = G[np.ix_(kept, kept)]
         self.inverse: Rational = inverse_of(A)
-        self.residual = [*(-(self.inverse @ G[kept, fit.target])), Fraction(1)]
+        above, *below = fit.gram.parts
+        self.residual = [
+            *(-(self.inverse @ G[kept, fit.target])),
+            Fraction(above),
+            *(Fraction(-part) for part in below),
+        ]
         self.whitened = _whitening(A) if power else []
         N, left = fit.gram.N, fit.left_by(fit.kept) / fit.gram.weight_unit / fit.gram.units[fit.target] ** 2
         mean = Fraction(G[0, 0]) * left / N**2
@@ -80,11 +98,12 @@ class Factors:
         """Of some rows, columns twice and ``f``. Leverages have a column more, with 1 in rows that are fitted by
         themselves; all else of these is 0."""
         fit, gram = self.fit, self.fit.gram
-        a = fit.equation.integers(block, gram.units[1:])[:, [*self.kept, fit.target]]
+        a = fit.equation.integers(block, gram.of_rows)
+        a = a[:, [*self.kept, *range(fit.target, a.shape[1])]]
         place = fit.equation.weight
         w = np.ones(len(a), np.int64) if place is None else whole(block[:, place, None], [gram.weight_unit])[:, 0]
         f, alone = self._of_rows(WideColumns(a), w.astype(np.float64))
-        factor, x = on_grid(np.where(alone, 0.0, f), bits), a[:, :-1]
+        factor, x = on_grid(np.where(alone, 0.0, f), bits), a[:, : len(self.kept)]
         if self.power:
             x = np.column_stack([alone, np.where(alone[:, None], 0, x)]).astype(np.int64)
             factor = np.where(alone, 1, factor)
@@ -112,11 +131,12 @@ def _whitening(A: Whole) -> list[tuple[list[Fraction], float]]:
     return found
 
 
-def _agreed_meat(agreements: Agreements, rows: Sequence[Rows], factors: Factors, robust: str) -> Whole:
-    """``M`` in units of ``factors``."""
+def _agreed_meat(agreements: Agreements, rows: Sequence[Rows], factors: Factors, robust: str) -> tuple[Whole, Fraction]:
+    """``M`` in whole numbers, and their unit in those of ``factors``."""
+    finer, coarser = GRIDS
     with suppress(Objected):
-        return _meat(agreements, rows, factors, robust, GRIDS[0])
-    return _meat(agreements, rows, factors, robust, GRIDS[1])
+        return _meat(agreements, rows, factors, robust, finer), Fraction(1, 1 << finer)
+    return _meat(agreements, rows, factors, robust, coarser), Fraction(1, 1 << coarser)
 
 
 def _meat(agreements: Agreements, rows: Sequence[Rows], factors: Factors, robust: str, bits: int) -> Whole:
@@ -141,4 +161,4 @@ def _meat(agreements: Agreements, rows: Sequence[Rows], factors: Factors, robust
     meat = np.empty((p, p), object)
     meat[upper] = total[first:]
     meat.T[upper] = total[first:]
-    return np.asarray(meat * Fraction(1, 1 << bits))
+    return meat
