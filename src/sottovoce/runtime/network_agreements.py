@@ -16,10 +16,10 @@ from ..costs.base import Array
 from ..data.cost_table import PartyCost
 from ..data.rows import Rows
 from ..errors import NotConverged
-from ..pdmm.masks import GaussianMask
-from ..pdmm.modular_mask import NEAR, TOLERANCE, ModularMask, decode, limb_width, masked_limbs, split
+from ..pdmm.masks import GaussianMask, resolution
+from ..pdmm.modular_mask import NEAR, TOLERANCE, limb_width, split
 from ..pdmm.result import Result, Status
-from ..statistics.agreements import UNIT, Agreements, resolution
+from ..statistics.agreements import UNIT, Agreements
 from ..statistics.of_tables import run_on_tables
 from ..sums import Ring, Whole
 from .agent import Agent, Changed
@@ -37,8 +37,9 @@ class NetworkAgreements(Agreements):
 
     def __init__(self, agent: Agent, loop: asyncio.AbstractEventLoop) -> None:
         config = agent.config
-        super().__init__(config.parties, [config.name], config.tol)
-        self.agent, self.loop = agent, loop
+        super().__init__(config.parties, [config.name])
+        self.agent, self.loop, self.tol = agent, loop, config.tol
+        self.runs: list[Result] = []
 
     def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
         """A party knows its own rows alone, and units are public: those declared, or else 10^-9."""
@@ -73,33 +74,6 @@ class NetworkAgreements(Agreements):
                 "Nothing more was said. Agree on a new run."
             )
         return total
-
-    def agree(self, contributions: Array, mask: GaussianMask | ModularMask) -> Result:
-        if isinstance(mask, GaussianMask):
-            return self.optimise(Averaging(contributions[0]), mask)
-        planned = self.agent.config.parties
-
-        def covered() -> Cost:
-            """Uniform given the sums, the limbs are public: nothing is left to hide."""
-            integers, pads = np.rint(contributions[0]).astype(np.int64), []
-            for link in self.agent.party.padded:
-                words = link.secrets.words(len(self.runs), len(integers), mask.bits)
-                link.pad(len(self.runs), words.astype("<u8").tobytes())
-                pads.append((1 if self.agent.config.index < link.index else -1, words))
-            return Averaging(masked_limbs(integers, pads, mask, planned))
-
-        tol, size = min(self.tol, TOLERANCE), 2.0 ** limb_width(mask.bits, planned)
-        run = self._until_nobody_leaves(lambda: self.agent.agree(len(self.runs), covered, None, tol, size))
-        self.parties = self.agent.parties  # a party is dropped in the first agreement, or not at all
-        try:
-            # Limbs are those of the planned number of parties, also where one has left since.
-            mean = decode(run.x * (self.parties / planned), mask, planned) / self.parties
-        except NotConverged:
-            raise Contradiction(
-                f"the counts of stage {len(self.runs)} do not add up to whole numbers: a party has not kept to the "
-                "protocol. Agree on a new run."
-            ) from None
-        return replace(run, x=mean)
 
     def optimise(self, cost: Cost | Callable[[], Cost], mask: GaussianMask) -> Result:
         """One agreement on the optimum of all parties' costs."""

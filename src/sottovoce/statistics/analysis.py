@@ -1,8 +1,7 @@
 """An analysis of tables as the parties agree on it: public, the same everywhere, and checked when it is made.
 
-The statistics of ``at_one_party.Spec`` share one form. Every analysis beside them is a class of its own: it says what
-it takes of a row, what it will show, and runs its program from the rows of the local parties to the answer that they
-hold.
+Every analysis is a class of its own: it says what it takes of a row, what it will show, and runs its program from the
+rows of the local parties to the answer that they hold.
 """
 
 from __future__ import annotations
@@ -17,15 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..costs.base import Array
 from ..data.rows import Rows
 from ..data.schema import Schema
 from ..data.selection import Selection
-from ..data.sizes import sizes
 from ..errors import Undetermined
-from ..pdmm.masks import GaussianMask
-from ..pdmm.modular_mask import Integers, ModularMask
-from .agreements import DEFAULT_MASK, Agreements
+from ..pdmm.modular_mask import Integers
+from .agreements import Agreements
 from .statistic import Statistic, plain
 
 
@@ -40,7 +36,7 @@ class Analysis(ABC):
 
     type: ClassVar[str]  # as files and policies call it
     gives: ClassVar[builtins.type[Statistic]]  # the class of its answers
-    counts_only: ClassVar[bool] = False  # whether all that it shows are integers, under modular pads
+    counts_only: ClassVar[bool] = False  # whether all that it shows are counts
 
     @property
     @abstractmethod
@@ -49,8 +45,7 @@ class Analysis(ABC):
 
     @abstractmethod
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Statistic:
-        """The part of the local parties, from their rows to the answer; ``gives(*agreements.made)`` where an agreement
-        does not converge."""
+        """The part of the local parties, from their rows to the answer."""
 
     @property
     @abstractmethod
@@ -65,17 +60,12 @@ class Analysis(ABC):
     @property
     @abstractmethod
     def numbers(self) -> int:
-        """How many real numbers of a party hide behind Gaussian pads, over all agreements, at most."""
+        """How many integers of 256 bits a party adds, over all agreements, at most."""
 
     @property
     @abstractmethod
     def counts(self) -> int:
-        """How many integers of a party hide behind modular pads, over all agreements, at most."""
-
-    @property
-    def squares(self) -> bool:
-        """Whether squares and products travel."""
-        return not self.counts_only
+        """How many integers of 64 bits a party adds, over all agreements, at most."""
 
     @property
     def parameters(self) -> int:
@@ -97,36 +87,9 @@ class Analysis(ABC):
         return self.selection.columns
 
     @cached_property
-    def scale(self) -> tuple[float, ...]:
-        """Public numbers that bring the columns of the rows to size 1, as far as ranges tell; else 1."""
-        known = sizes(self.selection, self.schema)
-        return tuple(known.get(name, 1.0) for name in self.columns)
-
-    @cached_property
     def units(self) -> tuple[Fraction | None, ...]:
         """Public units of the columns of the rows, as far as the schema tells; else None."""
-        of = getattr(self.selection, "units", None)
-        return (None,) * len(self.columns) if of is None else of(self.schema)
-
-    @property
-    def unit(self) -> Array:
-        """The scale as an array."""
-        return np.array(self.scale)
-
-    @property
-    def mask(self) -> GaussianMask:
-        """For real numbers."""
-        return DEFAULT_MASK
-
-    @property
-    def counting(self) -> ModularMask:
-        """For counts."""
-        return ModularMask()
-
-    def spread(self, prior: float) -> float:
-        """The variance of a real number that travels, if a value in units of ``scale`` has the variance ``prior``: that
-        of values, of their squares and products, and of those in units of standard deviations, whichever is most."""
-        return max(prior, 2 * prior**2, 2.0)
+        return self.selection.units(self.schema)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON and TOML, in the keys of ``[statistic]``; options that were left out stay away."""

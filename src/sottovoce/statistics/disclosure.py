@@ -153,7 +153,7 @@ class Disclosure:
 def disclosure_of(statistic: Statistic, *, network: Network | None = None, min_cell: int = MIN_CELL) -> Disclosure:
     """What a statistic gave away; the ``network`` is that of its simulation unless given."""
     if network is None:
-        network = statistic.problems[0].network if statistic.problems else statistic.network
+        network = statistic.network
     shown = statistic.shown
     iterates = sum(each.numbers for each in shown if each.iterate)
     parameters = rows = determined = None

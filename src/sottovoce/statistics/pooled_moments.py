@@ -83,7 +83,7 @@ class MeanAnalysis(ColumnsAnalysis):
             return _beside_ones(whole(block, units))
 
         own = [unless_beyond(lambda part=part: part.totals(terms)) for part in rows]
-        N, sums = _counted(agreements.sum(own, of="rows and values", counts=1))
+        N, sums = _counted(agreements.sum(own, of="rows and values", counts=1, size=self.numbers))
         mean = np.array([float(unit * Fraction(int(total), N)) for unit, total in zip(units, sums, strict=True)])
         return PooledMean(*agreements.made, N, shaped(mean, self.shape), self.columns)
 
@@ -117,7 +117,7 @@ class VarianceAnalysis(ColumnsAnalysis):
             return np.append(totals[: 1 + d], join_squares(totals[1 + d :]))
 
         shares = [unless_beyond(lambda part=part: own(part)) for part in rows]
-        N, sums = _counted(agreements.sum(shares, of="rows, values and squares", counts=1))
+        N, sums = _counted(agreements.sum(shares, of="rows, values and squares", counts=1, size=self.numbers))
         check_degrees(N, self.ddof)
         mean, variance = np.empty(d), np.empty(d)
         for j, unit in enumerate(units):
@@ -163,7 +163,7 @@ class CovarianceAnalysis(VarianceAnalysis):
 
         half = np.triu_indices(d + 1)
         own = [unless_beyond(lambda part=part: part.grams(sides)[half]) for part in rows]  # type: ignore[arg-type]
-        total = agreements.sum(own, of="rows, values and products, pair by pair", counts=1)
+        total = agreements.sum(own, of="rows, values and products, pair by pair", counts=1, size=self.numbers)
         N, _ = _counted(total)
         check_degrees(N, self.ddof)
         gram = np.empty((d + 1, d + 1), object)

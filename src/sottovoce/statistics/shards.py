@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,69 +13,14 @@ from ..costs.base import Array, as_floats
 from ..costs.quadratic import as_rows
 from ..data.rows import ArrayRows, Rows
 from ..data.selection import INTERCEPT
-from ..errors import InvalidCost, InvalidInput, PrecisionLost, is_number
+from ..errors import InvalidCost, InvalidInput, is_number
 from ..files.frames import by_name, in_order, read_columns
 from ..network import Network
 from ..numerics.unquoted import kind_of
-from ..pdmm.masks import GaussianMask
 from ..pdmm.shards import entries, read_pairs, whose
-from .agreements import resolution
 
 DIGITS = 1e-3  # of a variance
 Shards = Sequence[Any] | Mapping[Any, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """What the local parties bring to a statistic of real numbers: rows ``(n_i, d)`` each, the public numbers that
-    bring their columns to size 1, the mask that hides what is made of them, and the names of the columns. A further
-    column without a name is the weight of each row."""
-
-    rows: Sequence[Rows] = field(repr=False)
-    unit: Array
-    mask: GaussianMask
-    names: tuple[str, ...]
-
-    @property
-    def weighted(self) -> bool:
-        """Whether rows have weights."""
-        return self.rows[0].width > len(self.unit)
-
-    def values(self, block: Array) -> Array:
-        """Of some rows, the columns in units of scale."""
-        return block[:, : len(self.unit)] / self.unit
-
-    def weights(self, block: Array) -> Array:
-        """Of some rows, their weights ``(rows, 1)``; 1 without weights."""
-        return block[:, len(self.unit) :].copy() if self.weighted else np.ones((len(block), 1))
-
-    def check_size(self) -> None:
-        """A warning where the squares of a column drown in what the mask leaves of float64."""
-        largest = np.max([part.largest()[: len(self.unit)] / self.unit for part in self.rows], axis=0)
-        small = math.sqrt(1000 * resolution(self.mask))  # for three digits of their squares
-        if (drowned := (largest > 0) & (largest < small)).any():
-            k = int(drowned.argmax())
-            warnings.warn(
-                f"column {self.names[k]!r} holds only numbers below {small:.1e} in units of scale: few of their "
-                f"digits survive a mask of sigma = {self.mask.sigma:.3g}. Give scale=, public numbers that bring "
-                "the data to size 1.",
-                PrecisionLost,
-                stacklevel=4,
-            )
-
-    def check_variances(self, variances: Array, tol: float) -> None:
-        """A warning where a variance, in units of scale, is so small that agreed numbers do not have its digits: a
-        column that hardly varies in the range that its scale stands for."""
-        known = 3 * tol * float(variances.max(initial=0.0)) + resolution(self.mask)
-        # Below what is known it counts as none: of a constant column nothing else is left.
-        if (drowned := (variances > known) & (variances * DIGITS < known)).any():
-            k = int(drowned.argmax())
-            warnings.warn(
-                f"column {self.names[k]!r} hardly varies in units of scale: fewer than three digits of its variance "
-                "are known. Give it a narrower range, or a smaller scale.",
-                PrecisionLost,
-                stacklevel=4,
-            )
 
 
 class SampleRows(NamedTuple):

@@ -1,9 +1,8 @@
-"""What every statistic carries: how its runs ended, what they agreed on, and its values once they converged."""
+"""What every statistic carries: what was shown on the way to it, and its values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
@@ -15,10 +14,8 @@ from ..files.frames import to_frame
 from ..files.html_table import html_table
 from ..network import Network
 from ..pdmm.common_problems import averaging
-from ..pdmm.masks import GaussianMask
 from ..pdmm.modular_mask import ModularMask
-from ..pdmm.problem import Problem
-from ..pdmm.result import Result, Status
+from ..pdmm.result import Status
 from ..sums import Traffic
 
 if TYPE_CHECKING:
@@ -33,7 +30,7 @@ SHOWN = 50  # rows in a notebook
 
 
 class Value(Generic[T]):
-    """A field of a ``Statistic`` that is there once all its runs have converged. Asked for earlier, it says why not."""
+    """A field of a ``Statistic`` that is there once it has an answer. Asked for earlier, it says why not."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -47,13 +44,7 @@ class Value(Generic[T]):
             return self
         if self.name in vars(statistic):
             return cast(T, vars(statistic)[self.name])
-        if not statistic.runs:  # as in what is read from a file
-            raise NotConverged(f"{self.name} is not known; the answer here has the status {statistic.status.value}.")
-        run = statistic.runs[-1]
-        raise NotConverged(
-            f"{self.name} is not known: run {len(statistic.runs)} ended as {run.status.value} after {run.iterations} "
-            f"iterations, with residual {run.residual:.1e}. Raise max_iter, or tol."
-        )
+        raise NotConverged(f"{self.name} is not known; the answer here has the status {statistic.status.value}.")
 
     def __repr__(self) -> str:  # as a default, in signatures
         return "not known"
@@ -65,83 +56,61 @@ class Value(Generic[T]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Statistic:
-    """What every statistic carries: how its runs ended, and what they agreed on.
+    """What every statistic carries: what was shown on the way to it.
 
     Attributes
     ----------
     status : Status
-        ``CONVERGED`` if every run is. Otherwise the values are not there, and asking for one raises ``NotConverged``.
+        ``CONVERGED``; or what the result file of a party says that has no answer. Asking for a value raises
+        ``NotConverged`` then.
     parties : int
         How many there are.
-    runs, problems, masks : tuple
-        ``problems[k]`` was solved under ``masks[k]`` and came to ``runs[k]``: each is an averaging problem, so an audit
-        of it says what it reveals. An agreement on very many numbers is played in blocks of them, and ``runs[k]`` is
-        about the longest; ``z`` is not kept. At a party of a network ``runs`` are what it saw of them, and
-        ``problems``, which hold everybody's contributions, are empty.
     dropped : dict, optional
         Where rows with missing values were left out (``missing="drop"``): under ``"rows"`` how many, of all parties,
         and by column in how many rows it was missing. Else None.
     shown : tuple of Shown
         What each agreement was on. Empty in what is read from a file.
+    ledger : str, optional
+        What the parties' ledgers of earlier answers say of this one, where they keep one.
     network : Network, optional
         Of a simulation; a party knows its neighbours alone.
     traffic : Traffic, optional
-        Of a simulation: how many agreements on exact sums there were, and what they sent.
-    ledger : str, optional
-        What the parties' ledgers of earlier answers say of this one, where they keep one.
+        Of a simulation: how many agreements there were, and what they sent.
 
     Examples
     --------
     >>> import sottovoce as sv
-    >>> result = sv.private_mean(sv.Network.ring(3), [1.0, 2.0, 6.0], max_iter=1)
+    >>> result = sv.private_mean(sv.Network.ring(3), [1.0, 2.0, 6.0])
     >>> result
-    PooledMean(max_iter)
-    >>> result.mean
-    Traceback (most recent call last):
-    sottovoce.errors.NotConverged: mean is not known: run 1 ended as max_iter ...
+    PooledMean(converged, x: 3 observations of 3 parties)
+    >>> result.traffic
+    Traffic(agreements=1, messages=4, bytes=384)
     """
 
     status: Status
     parties: int
-    runs: tuple[Result, ...]
-    problems: tuple[Problem, ...]
-    masks: tuple[GaussianMask | ModularMask, ...]
     dropped: dict[str, int] | None = None
     shown: tuple[Shown, ...] = ()
     ledger: str | None = None
     network: Network | None = None
     traffic: Traffic | None = None
 
-    def audit(self, *, priors: Sequence[float | None] | None = None, **arguments: Any) -> tuple[Report, ...]:
-        """What each agreement gave away: one report per run, with the arguments of ``privacy.audit`` besides ``mask``
-        and ``noise``.
+    def audit(self, **arguments: Any) -> tuple[Report, ...]:
+        """What the sums gave away, with the arguments of ``privacy.audit`` besides ``mask`` and ``noise``.
 
-        The secrets are what a party contributes; over one honest component their sum is all that is disclosed. Without
-        ``prior`` each agreement takes its own from what was contributed, or from ``priors``, one for each; ``c``,
-        ``theta`` and ``overlay`` are those of its run unless given. ``audit_total`` adds the reports up.
+        Over one honest component the total is all that is disclosed, and the procedure adds nothing: pads are uniform.
         """
         from ..privacy.audit import audit
 
-        if self.network is not None and not self.runs:
-            return (_of_exact_sums(self.network, arguments),)
-        if not self.problems:
+        if self.network is None:
             raise Unsupported(
-                "a party of a network holds no contributions but its own, so it cannot audit a run. What leaks depends "
-                "on the network and the mask: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=...)."
+                "a party of a network does not know all of it, so it cannot audit a run. What leaks depends on the "
+                "network: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=sv.ModularMask())."
             )
-        if arguments.get("noise") is not None:
-            raise Unsupported("the agreements of a statistic were on exact numbers: leave noise out.")
-        given = [None] * len(self.runs) if priors is None else priors
-        if len(given) != len(self.runs):
-            raise InvalidInput(f"priors must have one for each of {len(self.runs)} agreements; got {len(given)}.")
-        own = [arguments if prior is None else {**arguments, "prior": prior} for prior in given]
-        votes = [shown.is_public for shown in self.shown] or [False] * len(self.runs)
-        own = [{**of, "prior": 1.0} if public else of for of, public in zip(own, votes, strict=True)]
-        played = zip(self.runs, self.problems, self.masks, votes, own, strict=True)
-        return tuple(
-            audit(_secrets_of(problem, mask, public), mask=mask, **_as(run, of))
-            for run, problem, mask, public, of in played
-        )
+        # What is given away is that of any number: one of variance 1 at each party stands for all.
+        problem = averaging(self.network, np.zeros((self.network.n, 1)))
+        report = audit(problem, mask=ModularMask(), **({"prior": 1.0} | arguments))
+        return (replace(report, mask="uniform pads on the ring of the sums"),)
 
     def audit_total(self, **arguments: Any) -> Report:
         """What all agreements together gave away, at most: ``privacy.total`` of this statistic alone."""
@@ -217,7 +186,7 @@ class Statistic:
 
     def _need(self, what: str) -> None:
         if self.status is not Status.CONVERGED:
-            raise NotConverged(f"there is nothing for {what}: run {len(self.runs)} ended as {self.status.value}.")
+            raise NotConverged(f"there is nothing for {what}: the answer here has the status {self.status.value}.")
 
     def _repr_html_(self) -> str:
         if self.status is not Status.CONVERGED:
@@ -233,32 +202,6 @@ class Statistic:
     def __repr__(self) -> str:
         facts = f", {self._facts()}" if self.status is Status.CONVERGED else ""
         return f"{type(self).__name__}({self.status.value}{facts})"
-
-
-def _as(run: Result, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of an audit of this run; ``c`` is that of its overlay, and of no other."""
-    own = {"overlay": run.overlay, "c": run.c, "theta": run.theta}
-    return arguments if "overlay" in arguments else own | arguments
-
-
-def _of_exact_sums(network: Network, arguments: dict[str, Any]) -> Report:
-    """What sums under uniform pads give away: the totals of honest components, whatever they are of. The procedure adds
-    nothing to them; of a number of variance 1 at each party the floor is that of any number."""
-    from ..privacy.audit import audit
-
-    problem = averaging(network, np.zeros((network.n, 1)))
-    report = audit(problem, mask=ModularMask(), **({"prior": 1.0} | arguments))
-    return replace(report, mask="uniform pads on the ring of the sums")
-
-
-def _secrets_of(problem: Problem, mask: GaussianMask | ModularMask, public: bool) -> Problem:
-    """What was agreed on, without the public number that rides along behind Gaussian pads (``Agreements.mean``). Votes
-    follow from what everybody knows: there is nothing to hide in them, however large their numbers are."""
-    form = problem.quadratic
-    assert form is not None
-    if public:
-        return averaging(problem.network, np.zeros_like(form.q))
-    return averaging(problem.network, -form.q[:, :-1] / 2) if isinstance(mask, GaussianMask) else problem
 
 
 def plain(value: Any) -> Any:

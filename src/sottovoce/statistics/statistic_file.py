@@ -22,7 +22,7 @@ from ..data.sources import Source
 from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, TomlFile
 from ..network import Network
-from .agreements import SimulatedAgreements, Simulation
+from .agreements import SimulatedAgreements
 from .analysis import Analysis
 from .asked_table import read_asked, read_kind
 from .gone import EXACT, refuse_gone
@@ -74,7 +74,7 @@ class StatisticFile:
 
     def solve(self) -> Statistic:
         """Play all agreements: the answer of a ``Study`` to the question."""
-        return run_on_tables(self.asked, SimulatedAgreements(Simulation(self.network)), self.tables)
+        return run_on_tables(self.asked, SimulatedAgreements(self.network), self.tables)
 
     def party_numbers(self, names: str) -> frozenset[int]:
         """The parties in a list such as ``"Ada,3"``: names of the file, or numbers; ``InvalidInput`` for others."""

@@ -17,14 +17,14 @@ Table = tuple[list[str], list[list[Any]]]
 
 
 def restored(kind: str, answer: dict[str, Any], parties: int) -> Statistic:
-    """The statistic that a party wrote as ``to_dict`` to its result file; without runs, which it does not hold."""
+    """The statistic that a party wrote as ``to_dict`` to its result file."""
     family = ANALYSES[kind].gives
     names = [field.name for field in fields(family) if isinstance(getattr(family, field.name, None), Value)]
     values = {name: _unplain(answer[name]) for name in names if name in answer}
     for name in ("levels", "aliased"):  # which need not be there
         if name in answer and name not in names and name in family.__dataclass_fields__:
             values[name] = tuple(answer[name])
-    return family(Status(answer["status"]), parties, (), (), (), answer.get("dropped"), **values)
+    return family(Status(answer["status"]), parties, answer.get("dropped"), **values)
 
 
 def _unplain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from ...data.cost_table import HIDDEN
 from ...errors import Unsupported
 from ...network import Network
 from ...pdmm.common_problems import averaging
-from ...pdmm.masks import DEVIATIONS, GaussianMask
+from ...pdmm.masks import DEVIATIONS, GaussianMask, resolution
 from ...pdmm.overlay import Overlay, settled_overlay
 from ...pdmm.penalties import Penalty
 from ...pdmm.problem import Problem
@@ -20,7 +20,6 @@ from ...privacy import Eavesdropper, Exposure, Report, Worst, audit, calibrate, 
 from ...privacy.adversary import Channels
 from ...privacy.answers.verdict import DELTA
 from ...privacy.methods.case import describe_mask
-from ...statistics.agreements import resolution
 from .prospect import Prospect
 from .question import Question
 from .routes import Routes

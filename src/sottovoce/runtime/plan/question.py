@@ -20,7 +20,6 @@ from ...files.toml_table import Table, TomlFile
 from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.modular_mask import ModularMask
-from ...statistics.agreements import DEFAULT_MASK
 from ...statistics.analyses import ANALYSES
 from ...statistics.analysis import Analysis
 from ...statistics.asked_table import formula_of, read_asked
@@ -30,6 +29,7 @@ from ...statistics.of_tables import Asked
 Mask = GaussianMask | ModularMask
 
 KINDS = ("statistic", "cost")
+DEFAULT_MASK = GaussianMask(variance=1e8)
 MASK_KEYS = ("variance", "bits")
 LARGEST = 1e30  # in units of scale
 NOISY = "averaging"  # of which a party brings one number a column, and the answer is their mean

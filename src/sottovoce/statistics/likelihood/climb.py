@@ -11,7 +11,6 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...errors import Undetermined
 from ...numerics import fixed_order
-from .before import untold  # noqa: F401
 
 FINE = 1e-26  # Newton's decrement after the last step, in squared standard errors: 1e-13 of one
 ROUGH = 1e-10  # a decrement that no longer shrinks may be what rounding leaves

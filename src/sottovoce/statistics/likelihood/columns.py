@@ -20,7 +20,6 @@ from ...errors import Undetermined
 from ...numerics.exact_algebra import independent, nearest, solved
 from ...numerics.fixed_order import cholesky, product, solve
 from ...sums import Whole, whole
-from .before import AGREEMENTS, agreed_columns, counts, numbers  # noqa: F401
 
 NEARLY = 1e-12  # of a column's square, what others must leave of it so that float64 tells it apart
 SAME = 1e-22  # what rounding of a combination may leave: R's glm calls a column aliased with 1e-11 of its length

@@ -17,7 +17,6 @@ from ...errors import Undetermined
 from ...numerics import fixed_order
 from ...sums import Whole
 from ..agreements import Agreements, Objected, unless_beyond
-from .before import numbers, of_objective, packed, refuse, unpacked  # noqa: F401
 from .climb import REACH, Climb
 
 __all__ = ["MOST", "REACH", "Maximum", "Read", "Sums", "maximise"]
