@@ -16,7 +16,7 @@ from sottovoce.statistics.agreements import Shown, SimulatedAgreements
 from sottovoce.statistics.algorithmic_excess import determined_rows, step_numbers
 from sottovoce.statistics.disclosure import disclosure_of, smallest_group
 
-COMMON: dict[str, Any] = {"status": sv.Status.CONVERGED, "parties": 5, "runs": (), "problems": (), "masks": ()}
+COMMON: dict[str, Any] = {"status": sv.Status.CONVERGED, "parties": 5}
 PATH = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
 
 

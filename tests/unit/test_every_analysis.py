@@ -20,7 +20,7 @@ from sottovoce.errors import InvalidFile
 from sottovoce.files.toml_table import Table, TomlFile
 from sottovoce.files.toml_text import toml
 from sottovoce.runtime.plan.question import read_question
-from sottovoce.statistics.agreements import SimulatedAgreements, Simulation
+from sottovoce.statistics.agreements import SimulatedAgreements
 from sottovoce.statistics.analyses import ANALYSES
 from sottovoce.statistics.asked_table import read_asked
 from sottovoce.statistics.of_tables import Asked, run_on_tables
@@ -123,7 +123,7 @@ def asked(kind: str, tmp_path: Path) -> Asked:
 def simulated(asked: Asked, parts: Sequence[Any] = SHARDS) -> Statistic:
     network = sv.Network.ring(len(parts)) if len(parts) > 2 else sv.Network.complete(2)
     tables = [asked.table(open_source(part)) for part in parts]
-    return run_on_tables(asked, SimulatedAgreements(Simulation(network)), tables)
+    return run_on_tables(asked, SimulatedAgreements(network), tables)
 
 
 def one_by_one(asked: Asked) -> list[Statistic]:

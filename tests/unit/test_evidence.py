@@ -14,7 +14,7 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput, Undetermined
-from sottovoce.statistics.agreements import SimulatedAgreements, Simulation
+from sottovoce.statistics.agreements import SimulatedAgreements
 from sottovoce.statistics.analyses import ANALYSES
 from sottovoce.statistics.evidence import common_ratios
 from sottovoce.statistics.evidence.effects import of_table
@@ -173,7 +173,7 @@ def test_a_party_whose_rows_are_beyond_what_integers_hold_objects():
     """All end with one sentence, and nobody learns whose rows they are."""
     free = ANALYSES["meta_analysis"](schema=sv.Schema(SCHEMA), effect="mean", column="free")
     rows = [ArrayRows(np.array([[1.0], [value]])) for value in (2.0, 1e30)]
-    agreements = SimulatedAgreements(Simulation(sv.Network.complete(2)))
+    agreements = SimulatedAgreements(sv.Network.complete(2))
     agreements.units = lambda rows, declared: (Fraction(1, 10**9),)  # as parties of a network settle it
     with pytest.raises(Undetermined, match="the rows of some party lead to numbers"):
         free.program(agreements, rows)
@@ -301,7 +301,7 @@ def test_how_answers_are_shown_and_foreseen(question):
     written = json.loads(json.dumps(found.to_dict()))
     assert written.keys() >= set(found.derived)
     values = {name: _unplain(written[name]) for name in found._values}  # as a party reads its result file
-    assert type(found)(found.status, found.parties, (), (), (), **values).summary() == text
+    assert type(found)(found.status, found.parties, **values).summary() == text
     assert len(found.to_frame()) == len(next(iter(found._columns().values())))
     assert "<table>" in found._repr_html_()
     assert faults(found.plot()) == []

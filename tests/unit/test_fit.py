@@ -18,7 +18,7 @@ from sottovoce.statistics import Fit
 from sottovoce.statistics.covariates import covariates, is_intercept
 from sottovoce.statistics.forest import ratio_ticks
 
-COMMON: dict[str, Any] = {"status": sv.Status.CONVERGED, "parties": 3, "runs": (), "problems": (), "masks": ()}
+COMMON: dict[str, Any] = {"status": sv.Status.CONVERGED, "parties": 3}
 
 
 class Odds(Fit):

@@ -228,7 +228,7 @@ def test_how_answers_are_shown_and_foreseen(question):
     written = json.loads(json.dumps(found.to_dict()))
     assert written.keys() >= set(found.derived)
     values = {name: _unplain(written[name]) for name in found._values}  # as a party reads its result file
-    assert type(found)(found.status, found.parties, (), (), (), **values).summary() == text
+    assert type(found)(found.status, found.parties, **values).summary() == text
     assert len(found.to_frame()) == len(next(iter(found._columns().values())))
     assert "<table>" in found._repr_html_()
     assert faults(found.plot()) == []

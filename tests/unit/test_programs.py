@@ -17,7 +17,7 @@ from sottovoce.data.rows import Rows
 from sottovoce.errors import InvalidFile, InvalidInput, NotConverged
 from sottovoce.files.toml_table import TomlFile
 from sottovoce.pdmm.modular_mask import decode, limb_width, masked_limbs, split
-from sottovoce.statistics.agreements import Agreements, Objected, PooledAgreements, SimulatedAgreements, Simulation
+from sottovoce.statistics.agreements import Agreements, Objected, PooledAgreements, SimulatedAgreements
 from sottovoce.sums import Ring, Whole
 
 
@@ -40,7 +40,7 @@ class OneParty(Agreements):
     """A driver with one local party: integers are added up in the open."""
 
     def __init__(self, meeting: Meeting, i: int) -> None:
-        super().__init__(len(meeting.brought), [f"clinic {i}"], 0.0)
+        super().__init__(len(meeting.brought), [f"clinic {i}"])
         self.meeting, self.i = meeting, i
 
     def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
@@ -51,16 +51,13 @@ class OneParty(Agreements):
         total = sum(self.meeting.of_all(self.i, own[0]))
         return ring.integers(ring.words(total))
 
-    def agree(self, contributions, mask):
-        raise AssertionError("an approximate agreement")
-
 
 # Sums of several parties
 
 
 def test_a_party_that_objects_ends_all_alike_and_names_nobody():
     """Its total is uniform on the ring, whoever it is, and whatever the others bring."""
-    agreements = SimulatedAgreements(Simulation(sv.Network.ring(4)))
+    agreements = SimulatedAgreements(sv.Network.ring(4))
     own = [[1, 2], [3, 4], None, [5, 6]]
     with pytest.raises(Objected, match="the rows of some party") as told:
         agreements.sum(own, of="values")
@@ -70,7 +67,7 @@ def test_a_party_that_objects_ends_all_alike_and_names_nobody():
 
 
 def test_a_sum_that_could_wrap_around_is_an_objection():
-    agreements = SimulatedAgreements(Simulation(sv.Network.ring(4)))
+    agreements = SimulatedAgreements(sv.Network.ring(4))
     largest = (2**255 - 1) // 4
     assert agreements.sum([[largest]] * 4, of="values").tolist() == [4 * largest]
     with pytest.raises(Objected):
@@ -78,7 +75,7 @@ def test_a_sum_that_could_wrap_around_is_an_objection():
 
 
 def test_which_numbers_are_counts_of_rows():
-    agreements = SimulatedAgreements(Simulation(sv.Network.ring(3)))
+    agreements = SimulatedAgreements(sv.Network.ring(3))
     agreements.sum([[1, 2], [3, 4], [0, 0]], of="cells", counts=True)
     agreements.sum([[1, -20], [3, 4], [0, 0]], of="rows and values", counts=1)
     agreements.sum([[1], [3], [0]], of="values", iterate=True)

@@ -13,7 +13,7 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput
-from sottovoce.statistics.agreements import Agreements, SimulatedAgreements, Simulation
+from sottovoce.statistics.agreements import Agreements, SimulatedAgreements
 from sottovoce.statistics.survival.grid import read_grid
 from sottovoce.statistics.survival.kaplan_meier import KaplanMeierAnalysis
 from sottovoce.statistics.survival.log_rank import LogRankAnalysis
@@ -213,7 +213,7 @@ def test_a_party_of_a_network_has_the_same_answer():
     rows = [ArrayRows(np.array([[2.0, 1.0, 0.0], [5.0, 0.0, 0.0]])), ArrayRows(np.array([[5.0, 1.0, 1.0]]))]
     alone = spec.program(AllKnown(2, rows[1:], spec), rows[:1])
     together = spec.program(
-        SimulatedAgreements(Simulation(NETWORK)),
+        SimulatedAgreements(NETWORK),
         [*rows, ArrayRows(np.empty((0, 3)))],
     )
     np.testing.assert_array_equal(alone.events, together.events)

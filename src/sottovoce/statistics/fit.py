@@ -40,7 +40,7 @@ class Fit(Statistic):
     --------
     >>> import numpy as np, sottovoce as sv
     >>> from sottovoce.statistics import Fit
-    >>> common = {"status": sv.Status.CONVERGED, "parties": 3, "runs": (), "problems": (), "masks": ()}
+    >>> common = {"status": sv.Status.CONVERGED, "parties": 3}
     >>> fit = Fit(**common, terms=("age",), params=np.array([0.5]), covariance=np.array([[0.04]]), nobs=80)
     >>> fit.bse, fit.zvalues, fit.conf_int().round(3).tolist()
     (array([0.2]), array([2.5]), [[0.108, 0.892]])
