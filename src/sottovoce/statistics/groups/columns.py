@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
+from ...data.decimal_unit import exactly
 from ...data.schema import EPOCH, Column, Schema
 from ...errors import InvalidInput
 from ...files.toml_table import nearest, shown
@@ -81,19 +82,11 @@ def chosen_levels(column: Column, given: Any, field: str, least: int) -> tuple[s
     return levels
 
 
-def frame(column: Column) -> tuple[float, float]:
-    """A public centre, and a public unit in which values lie between -1 and 1 about it, as far as a range tells."""
-    if column.limits is None:
-        return 0.0, 1.0
-    low, high = column.limits
-    return (low + high) / 2, (high - low) / 2
-
-
 def bounds_of(column: Column, unit: Fraction) -> tuple[Fraction, Fraction]:
     """Between which values lie once they are rounded to a unit, as far as a range or integers reach."""
     if column.limits is None:
         return -WINDOW * unit, WINDOW * unit
-    low, high = map(Fraction, column.limits)
+    low, high = map(exactly, column.limits)
     return low - unit, high + unit
 
 
