@@ -135,12 +135,13 @@ class NegativeBinomial(Poisson):
         return 1 + 2 * self._alpha * mean
 
     def deviance(self, y: Array, mean: Array) -> Array:
-        """``2 (y log(y / mu) - (y + 1/a) log((1 + a y) / (1 + a mu)))``, by small differences where there are some."""
+        """``2 (y log(y / mu) - (y + 1/a) log((1 + a y) / (1 + a mu)))``, which is ``2 (y log(1 + t) + log(1 + v) / a)``
+        in relative differences, without numbers as large as ``y log y`` that cancel."""
         a = self._alpha
         t, v = (y - mean) / (mean * (1 + a * y)), a * (mean - y) / (1 + a * y)
         near = (np.abs(t) < NEAR) & (np.abs(v) < NEAR)
         close = (y - mean) * t - y * excess(np.where(near, t, 0.0)) - excess(np.where(near, v, 0.0)) / a
-        far = special.xlogy(y, np.where(y > 0, y, 1.0) / mean) - (y + 1 / a) * (np.log1p(a * y) - np.log1p(a * mean))
+        far = special.xlog1py(y, t) + np.log1p(v) / a
         return np.asarray(2 * np.where(near, close, far))
 
     def curvature(self, link: Link, eta: Array, y: Array) -> Array:

@@ -10,7 +10,7 @@ from ...costs.base import Array
 from ...errors import Undetermined
 from ...numerics import fixed_order
 from ...sums import Whole
-from ..agreements import Agreements, unless_beyond
+from ..agreements import Agreements, Objected, unless_beyond
 from ..likelihood.columns import square
 from ..likelihood.fixed_point import LOW, exponent, value
 from ..likelihood.maximise import Maximum
@@ -21,15 +21,15 @@ from .glm_sums import Part, Reading
 NOTHING = 1e-12  # of what a variance is made of: rounding, where the terms cancel
 
 
-def needed(model: GLMModel) -> bool:
-    """Whether one more agreement is."""
-    return model.robust is not None or not _separable(model)
+def needed(model: GLMModel) -> int:
+    """How many more agreements there are, at most."""
+    return (model.robust is not None) + (not model.separable)
 
 
 def numbers(model: GLMModel) -> int:
-    """How many integers of a party travel in it."""
+    """How many integers of a party travel in them, at most."""
     scores = model.k * (model.k + 1) // 2 if model.robust else 0
-    return scores + 2 * (not _separable(model))
+    return needed(model) * (scores + 2 * (not model.separable))
 
 
 def closed(agreements: Agreements, parts: Sequence[Part], reading: Reading, top: Maximum) -> GLMFit:
@@ -42,7 +42,7 @@ def closed(agreements: Agreements, parts: Sequence[Part], reading: Reading, top:
     told = (1.0, 1.0)  # dispersions of the log-likelihoods, of the model and of that without columns
     if model.family.estimated:
         told = model.family.likelihood_scale(deviance, N, scale), scale
-    meat, perfect = _agreed(agreements, parts, reading, top, scale, told, df)
+    meat, perfect = _agreed(agreements, parts, reading, top, scale, told)
     with np.errstate(divide="ignore", invalid="ignore"):
         llf, llnull = np.array(perfect) - np.array([deviance, null_deviance]) / (2 * np.array(told))
     covariance = _covariance(reading, top, scale, meat)
@@ -86,35 +86,48 @@ def _agreed(
     top: Maximum,
     scale: float,
     told: tuple[float, float],
-    df: int,
 ) -> tuple[Array | None, tuple[float, float]]:
     """The products of the scores of rows, where errors are from the sandwich; and the log-likelihoods of a perfect fit
     at two dispersions."""
-    known, model, k = reading.known, reading.known.model, reading.layout.k
-    apart = not _separable(model) and df > 0 and all(0 < phi < np.inf for phi in told)
-    bits = _bits(reading, scale)
+    model = reading.known.model
+    if model.separable:
+        meat = _scores(agreements, parts, reading, top, scale, None)[0] if model.robust else None
+        return meat, _perfect(reading.known.saturated, model, reading.known.N, told)
+    if all(0 < phi < np.inf for phi in told):
+        try:
+            return _scores(agreements, parts, reading, top, scale, told)
+        except Objected:  # a density that is not finite, most likely: there are estimates without it
+            pass
+    meat = _scores(agreements, parts, reading, top, scale, None)[0] if model.robust else None
+    return meat, (np.nan, np.nan)
+
+
+def _scores(
+    agreements: Agreements,
+    parts: Sequence[Part],
+    reading: Reading,
+    top: Maximum,
+    scale: float,
+    told: tuple[float, float] | None,
+) -> tuple[Array | None, tuple[float, float]]:
+    """One agreement on both, as far as they are asked for."""
+    k, robust, bits = reading.layout.k, reading.known.model.robust is not None, _bits(reading, scale)
 
     def own(part: Part) -> Whole:
-        scores = [part.scores(top.theta, bits)] if model.robust else []
-        return np.concatenate([*scores, *([part.saturated(told)] if apart else [])])
+        scores = [part.scores(top.theta, bits)] if robust else []
+        return np.concatenate([*scores, *([] if told is None else [part.saturated(told)])])
 
-    if not (model.robust or apart):
-        return None, _perfect(known.saturated, model, known.N, told)
-    of = [*(["products of the scores of rows"] if model.robust else []), *(["a perfect fit"] if apart else [])]
-    size = k * (k + 1) // 2 * (model.robust is not None) + 2 * apart
+    of = [*(["products of the scores of rows"] if robust else []), *([] if told is None else ["a perfect fit"])]
+    size = k * (k + 1) // 2 * robust + 2 * (told is not None)
     shares = [unless_beyond(lambda part=part: own(part)) for part in parts]  # type: ignore[misc]
     total = agreements.sum(shares, of=" and ".join(of), size=size)
-    perfect = (np.nan, np.nan) if not _separable(model) else _perfect(known.saturated, model, known.N, told)
-    if apart:
+    perfect = (np.nan, np.nan)
+    if told is not None:
         perfect = value(total[-2], LOW), value(total[-1], LOW)
-        total = total[:-2]
-    if not model.robust:
+    if not robust:
         return None, perfect
-    return np.array([[value(each, 2 * bits) for each in row] for row in square(total, k)]), perfect
-
-
-def _separable(model: GLMModel) -> bool:
-    return model.family.separable(weighted=model.weights is not None)
+    half = square(total[: k * (k + 1) // 2], k)
+    return np.array([[value(each, 2 * bits) for each in row] for row in half]), perfect
 
 
 def _perfect(saturated: float, model: GLMModel, N: int, told: tuple[float, float]) -> tuple[float, float]:

@@ -88,6 +88,11 @@ class GLMModel:
         return self.dispersion == "pearson"
 
     @property
+    def separable(self) -> bool:
+        """Whether the log-likelihood of a perfect fit can be told before the dispersion is."""
+        return self.family.separable(weighted=self.weights is not None)
+
+    @property
     def counted(self) -> tuple[str, ...]:
         """What the first integers count, for people."""
         return ("rows", *self.family.counted)

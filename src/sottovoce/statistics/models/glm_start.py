@@ -215,11 +215,14 @@ def known(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -> Know
 
 
 def own_first(rows: Rows, model: GLMModel, units: tuple[Fraction, ...]) -> Whole:
-    """One party's part: counts, products, the log-likelihood of a perfect fit, and offsets."""
+    """One party's part: counts, products, the log-likelihood of a perfect fit where it does not wait for the
+    dispersion, and offsets."""
 
     def terms(block: Array) -> Int64:
-        perfect = pair(model.family.saturated(model.y(block), model.w(block), 1.0), 0)
-        return np.column_stack([model.counts(block), perfect, pair(model.o(block), 0)])
+        perfect = np.zeros(len(block))
+        if model.separable:
+            perfect = model.family.saturated(model.y(block), model.w(block), 1.0)
+        return np.column_stack([model.counts(block), pair(perfect, 0), pair(model.o(block), 0)])
 
     totals = rows.totals(terms)
     d = len(model.names)
