@@ -214,8 +214,12 @@ QUESTIONS = {
     "quantiles": {"column": "day", "by": "arm"},
     "quantiles of numbers": {"column": "x", "q": (0.5,)},
     "describe": {},
+    "describe categories": {"columns": ("arm", "ill")},
     "table_one": {"by": "arm", "nonnormal": ("x", "day")},
 }
+
+
+SEARCHED = ("quantiles", "quantiles of numbers", "describe", "table_one")
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -238,7 +242,8 @@ def test_how_answers_are_shown_and_foreseen(question):
     numbers = sum(each.numbers for each, alone in zip(found.shown, counts_alone, strict=True) if not alone)
     counts = sum(each.numbers for each, alone in zip(found.shown, counts_alone, strict=True) if alone)
     assert numbers == analysis.numbers
-    if analysis.type in ("quantiles", "describe", "table_one"):
+    assert found.shown[-1].iterate is False  # but for a search's steps on the way
+    if question in SEARCHED:
         assert len(found.shown) <= analysis.stages
         assert 0 < counts <= analysis.counts
     else:
@@ -281,7 +286,7 @@ def test_rows_with_missing_values_are_dropped_and_counted():
 @pytest.mark.parametrize(
     ("question", "agreements"),
     [("crosstab", 1), ("t_test", 1), ("t_test of pairs", 1), ("anova", 1), ("levene", 2), ("quantiles", 3),
-     ("quantiles of numbers", 5), ("describe", 5), ("table_one", 5)],
+     ("quantiles of numbers", 5), ("describe", 5), ("describe categories", 1), ("table_one", 5)],
 )  # fmt: skip
 def test_how_many_agreements_there_are(question, agreements):
     found = study()._ask(ANALYSES[question.split(" ")[0]], **QUESTIONS[question])
