@@ -125,7 +125,7 @@ class Fit(Statistic):
         """Plain numbers and lists, for JSON: the fields, and what follows from them; the status alone where the runs
         did not converge."""
         if self.status is not Status.CONVERGED:
-            return super().to_dict()
+            return {"status": self.status.value}
         derived = {"bse": self.bse, "zvalues": self.zvalues, "pvalues": self.pvalues, "conf_int": self.conf_int()}
         ratios = {} if self.ratio is None else {"ratios": self.ratios()}
         return {**super().to_dict(), **{name: plain(value) for name, value in (derived | ratios).items()}}
