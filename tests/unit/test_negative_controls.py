@@ -410,3 +410,24 @@ def test_nobody_is_told_what_nobody_hears(adversary):
     report = audit(AVERAGING, mask=None, against=adversary, channels="encrypted", c=0.4)
     assert report.flags.keys() == {"no mask"}
     assert bool(report.exposed) == bool(adversary.corrupt)
+
+
+@pytest.mark.parametrize("against", [Coalition({1}) | Eavesdropper(), Worst(1)], ids=str)
+def test_decimals_without_a_unit(against):
+    """Their last bits show in the answer, and no figure counts that; with a unit, or on the grid, they do not."""
+    tenths = np.array([0.1, 2.0, 3.5, 1.7, 4.0, 5.2])
+
+    def flags(s, unit=None, **more):
+        return audit(sv.averaging(NETWORK, s, unit=unit), against=against, c=0.4, **({"mask": GAUSSIAN} | more)).flags
+
+    assert "unit=0.1." in flags(tenths)["decimals"]
+    assert "unit=0.01." in flags(np.column_stack([tenths, tenths / 10]))["decimals"]
+    for healthy in (
+        flags(tenths, unit=0.1),
+        flags(np.rint(tenths)),
+        flags(tenths * np.pi),  # of which the last bits are noise
+        flags(np.rint(4 * tenths) / 4),
+        flags(tenths, noise=sv.LocalNoise(1.0)),
+        flags(tenths, mask=None),
+    ):
+        assert "decimals" not in healthy

@@ -151,7 +151,7 @@ def decoded(problem: Problem, mask: ModularMask, run: Result) -> Result:
     if status is Status.CONVERGED:
         try:
             total = decode(run.x, mask, n)
-            mean = (total if problem.unit is None else problem.unit.values(total)) / n
+            mean = (total if problem.unit is None else problem.unit.values(total.astype(np.float64))) / n
         except NotConverged as error:
             log.warning("%s", error)
             status = Status.MAX_ITER

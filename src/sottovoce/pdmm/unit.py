@@ -22,11 +22,12 @@ from functools import cached_property, reduce
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..costs import Cost, Quadratic
 from ..costs.base import Array
 from ..errors import InvalidInput, PrecisionLost, is_number
-from ..numerics.grid import grid
+from ..numerics.grid import grid, on_grid
 from ..numerics.unquoted import kind_of
 from .masks import Mask
 
@@ -34,7 +35,8 @@ AnyMask = TypeVar("AnyMask", bound=Mask)
 
 EXACT = 2.0**50  # so many units are exact, through all that is made of them
 COARSER = 4  # than the mask's grid is that of its pads in steps: a product with t, and its quotient, give them back
-ROUNDING = 2.0**-50  # relative: less is that of decimals that were computed, such as 0.1 + 0.2
+ROUNDING = 2.0**-50  # relative
+DECIMALS = 9  # numbers that have more were computed, and their last bits are noise
 SMALLEST, LARGEST = Fraction(1, 10**300), Fraction(10**300)
 
 
@@ -76,6 +78,10 @@ class Unit:
     def nearest(self, values: Array) -> Array:
         """The multiples of the unit that are nearest."""
         return self.values(self.multiples(values))
+
+    def rounds(self, values: Array) -> npt.NDArray[np.bool_]:
+        """Which of them are no multiples, but for the rounding of decimals that were computed, such as 0.1 + 0.2."""
+        return np.asarray(np.abs(self.nearest(values) - values) > ROUNDING * np.abs(values))
 
     def in_steps(self, q: Array) -> Array:
         """Linear terms, exactly."""
@@ -125,14 +131,32 @@ def read_units(given: Any, columns: int) -> tuple[Fraction, ...]:
 def whole_multiples(s: Array, units: Sequence[Fraction]) -> tuple[Array, Unit, int]:
     """Numbers ``(rows, d)`` rounded to whole multiples of their columns' units, the one unit that all of these are
     multiples of, and how many numbers were none."""
-    values = np.column_stack([Unit(unit).nearest(column) for unit, column in zip(units, s.T, strict=True)])
-    common = Unit(reduce(_common, units))
+    columns = [(Unit(unit), column) for unit, column in zip(units, s.T, strict=True)]
+    values, common = np.column_stack([unit.nearest(column) for unit, column in columns]), Unit(reduce(_common, units))
     if (beyond := ~(np.abs(common.multiples(s)) < EXACT).all(axis=0)).any():
         raise InvalidInput(
             f"unit is too small for column {int(beyond.argmax())}: a number in it is 2^50 times {float(common.size):g} "
             "or more, and float64 carries less exactly. Give a larger unit."
         )
-    return values, common, int((np.abs(values - s) > ROUNDING * np.abs(s)).sum())
+    return values, common, sum(int(unit.rounds(column).sum()) for unit, column in columns)
+
+
+def missing_unit(s: Array, g: float) -> float | None:
+    """The decimal unit of numbers of few decimals that do not all lie on the grid ``g``: a run should have been told.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> missing_unit(np.array([1.25, 3.1]), 2.0**-35), missing_unit(np.array([1.25, 3.0]), 2.0**-35)
+    (0.01, None)
+    """
+    if np.array_equal(on_grid(2 * s, g), 2 * s):
+        return None
+    for decimals in range(1, DECIMALS + 1):
+        unit = Unit(Fraction(1, 10**decimals))
+        if np.abs(unit.multiples(s)).max() < EXACT and not unit.rounds(s).any():
+            return float(unit.size)
+    return None
 
 
 def say_rounded(rounded: int, count: int, stacklevel: int) -> None:

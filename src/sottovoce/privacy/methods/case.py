@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ...costs import Averaging
 from ...costs.base import Array
 from ...errors import InvalidInput, Unsupported
 from ...network import Network
@@ -21,6 +22,7 @@ from ...pdmm.penalties import AskedPenalty, Penalty, checked_penalty, is_auto, s
 from ...pdmm.problem import Problem
 from ...pdmm.schedules import Schedule, key_of
 from ...pdmm.settings import settled_schedule, settled_theta, whole_number
+from ...pdmm.unit import missing_unit
 from ..adversary import Adversary, Channels, honest_components, node_numbers
 from ..answers.indistinguishable import told_apart
 from ..answers.report import Report
@@ -275,6 +277,12 @@ def flags(case: Case, adversary: Adversary) -> dict[str, str]:
             "These pads lie in Psi_perp and hide nothing: C' Pi_perp = 0, so no node ever feels them. Draw z(0) with "
             "independent entries."
         )
+    if (unit := _unit_of_data(case)) is not None:
+        found["decimals"] = (
+            "The data are decimals, which lie on no binary grid: the last bits of the result tell how they were "
+            "rounded to that of the mask, which the figures do not count. Give sv.averaging their unit, "
+            f"unit={unit:g}."
+        )
     if case.pads == "reused":
         found["pads reused"] = (
             f"Pads used for {case.runs} runs cancel in the difference of the transcripts: the numbers are what is "
@@ -298,6 +306,16 @@ def flags(case: Case, adversary: Adversary) -> dict[str, str]:
             "all."
         )
     return found
+
+
+def _unit_of_data(case: Case) -> float | None:
+    """The unit that an averaging problem with data should have been given."""
+    problem, mask = case.setting.problem, case.mask
+    averages = problem.q is not None and all(isinstance(cost, Averaging) for _, cost in problem.groups)
+    if not averages or problem.unit is not None or not isinstance(mask, GaussianMask) or case.noise is not None:
+        return None
+    assert problem.q is not None
+    return missing_unit(-problem.q / 2, mask.grid)
 
 
 def _chosen(nodes: Iterable[Hashable], adversary: Adversary, network: Network) -> npt.NDArray[np.int64]:
