@@ -28,7 +28,7 @@ class OneParty(Agreements):
     """A driver with one local party: integers are added up in the open."""
 
     def __init__(self, meeting, i):
-        super().__init__(len(meeting.brought), [f"party {i}"], 0.0)
+        super().__init__(len(meeting.brought), [f"party {i}"])
         self.meeting, self.i = meeting, i
 
     def units(self, rows, declared):
@@ -40,9 +40,6 @@ class OneParty(Agreements):
         if self.i == 0:
             self.meeting.sent.append(brought)
         return ring.integers(ring.words(sum(brought)))
-
-    def agree(self, contributions, mask):
-        raise AssertionError("an approximate agreement")
 
 
 def together(program, n):
