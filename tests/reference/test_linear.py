@@ -1,8 +1,8 @@
 """Linear models of parties against statsmodels on all rows in one place.
 
-An agreed number is right to about 1e-10 of what travels, which is of size 1 in units of agreed deviations; estimates
-then differ by about 1e-10 times the square of the condition number of the standardised columns, and errors likewise.
-``CLOSE`` is what is promised at the defaults.
+``CLOSE`` is what statsmodels has: it works with the pseudo-inverse of columns whose condition number is up to 1e6, and
+loses as many digits. What our numbers have is seen in ``tests/unit/test_linear.py``, beside fractions, and in
+``tests/outside``, beside certified values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statsmodels.stats.outliers_influence import variance_inflation_factor
 
 import sottovoce as sv
 
-CLOSE = 1e-7
+CLOSE = 2e-10
 SCALARS = (
     "ssr", "rsquared", "rsquared_adj", "llf", "aic", "bic", "fvalue", "centered_tss", "uncentered_tss",
     "condition_number", "df_resid", "df_model", "scale", "nobs",
@@ -61,7 +61,7 @@ def cohort() -> list[pd.DataFrame]:
 
 PARTIES = cohort()
 POOLED = pd.concat(PARTIES)
-STUDY = sv.Study(sv.Network.ring(4), PARTIES, schema=SCHEMA, seed=3)
+STUDY = sv.Study(sv.Network.ring(4), PARTIES, schema=SCHEMA)
 
 
 def compare(fit, oracle, names, rtol=CLOSE):
@@ -103,21 +103,25 @@ def test_an_offset_is_subtracted():
 
 
 def test_tests_of_terms():
-    """Against the same tests of statsmodels; sums of squares are right to 1e-9 of the total, as are differences."""
+    """Against the same tests of statsmodels."""
     small, large = "y ~ age + year", "y ~ age + year + C(arm) * C(sex)"
     oracles = [smf.ols(formula, POOLED).fit() for formula in (small, large)]
     fits = [STUDY.linear(formula) for formula in (small, large)]
-    np.testing.assert_allclose(fits[1].compare_lr(fits[0])[:3], oracles[1].compare_lr_test(oracles[0]), rtol=1e-6)
-    np.testing.assert_allclose(fits[1].compare_f(fits[0])[:3], oracles[1].compare_f_test(oracles[0]), rtol=1e-6)
+    np.testing.assert_allclose(fits[1].compare_lr(fits[0])[:3], oracles[1].compare_lr_test(oracles[0]), rtol=CLOSE)
+    np.testing.assert_allclose(fits[1].compare_f(fits[0])[:3], oracles[1].compare_f_test(oracles[0]), rtol=CLOSE)
     for typ in (2, 3):
         expected, found = sm.stats.anova_lm(oracles[1], typ=typ), fits[1].anova(typ).set_index("term")
         for term in found.index:
             np.testing.assert_allclose(
                 found.loc[term, ["sum_sq", "df", "F"]].astype(float), expected.loc[term].iloc[:3], rtol=CLOSE
             )
+    ordered = "y ~ C(arm) + C(sex) + age + year"  # by patsy as by us
+    first, found = sm.stats.anova_lm(smf.ols(ordered, POOLED).fit(), typ=1), STUDY.linear(ordered).anova(1)
+    assert found["term"].tolist() == first.index.tolist()
+    np.testing.assert_allclose(found[["sum_sq", "df", "F"]], first[["sum_sq", "df", "F"]], rtol=CLOSE)
     test = oracles[1].f_test("C(arm)[T.b] = 0, C(arm)[T.c] = 0")
     found = fits[1].f_test(["C(arm)[T.b]", "C(arm)[T.c]"])
-    np.testing.assert_allclose(found[:2], (test.fvalue, test.pvalue), rtol=1e-6)
+    np.testing.assert_allclose(found[:2], (test.fvalue, test.pvalue), rtol=CLOSE)
     assert found[2:] == (2, oracles[1].df_resid)
     np.testing.assert_allclose(fits[1].f_test("C(arm)"), found, rtol=1e-12)
     test = oracles[1].wald_test("age = 0, year = 0", use_f=False, scalar=True)
@@ -146,7 +150,7 @@ def test_diabetes(robust):
     oracle = sm.OLS(y, sm.add_constant(X)).fit()
     oracle = oracle if robust is None else oracle.get_robustcov_results(robust)
     names = [f"x{j}" for j in range(10)]
-    fit = sv.private_linear(sv.Network.ring(4), split(X, y), robust=robust, scale=[*np.abs(X).max(axis=0), 400], seed=1)
+    fit = sv.private_linear(sv.Network.ring(4), split(X, y), robust=robust)
     compare(fit, oracle, ["Intercept", *names])
     np.testing.assert_allclose(fit.predict(X), oracle.predict(sm.add_constant(X)), rtol=CLOSE)
 
@@ -160,19 +164,17 @@ def test_data_of_statsmodels(data, rtol):
     w = np.linspace(0.5, 2, len(y))
     model = sm.WLS(y, sm.add_constant(X), weights=w)
     shards, weights = split(X, y, cuts=(3, 3, 10)), [part for (part,) in split(w, cuts=(3, 3, 10))]
-    scale = [*X.abs().max(), y.abs().max()]
-    fit = sv.private_linear(sv.Network.ring(4), shards, weights=weights, robust="HC2", names=names, scale=scale, seed=1)
+    fit = sv.private_linear(sv.Network.ring(4), shards, weights=weights, robust="HC2", names=names)
     compare(fit, model.fit().get_robustcov_results("HC2"), ["Intercept", *names], rtol=rtol)
 
 
 def test_longley():
-    """The square of the condition number of its standardised columns is 1e4, which is what a digit of 1e-10 loses."""
+    """Its columns have a condition number of 5e9; statsmodels loses half of its digits."""
     data = sm.datasets.longley.load_pandas()
     oracle = sm.OLS(data.endog, sm.add_constant(data.exog)).fit()
-    scale = [*data.exog.abs().max(), data.endog.max()]
-    fit = sv.private_linear(sv.Network.ring(3), split(data.exog, data.endog, cuts=(2, 9)), scale=scale, seed=1)
+    fit = sv.private_linear(sv.Network.ring(3), split(data.exog, data.endog, cuts=(2, 9)))
     names = [f"x{j}" for j in range(6)]
-    np.testing.assert_allclose(fit.params, oracle.params, rtol=1e-6)
-    np.testing.assert_allclose(fit.bse, oracle.bse, rtol=1e-6)
-    np.testing.assert_allclose(fit.condition_number, oracle.condition_number, rtol=1e-5)
+    np.testing.assert_allclose(fit.params, oracle.params, rtol=1e-9)
+    np.testing.assert_allclose(fit.bse, oracle.bse, rtol=1e-9)
+    np.testing.assert_allclose(fit.condition_number, oracle.condition_number, rtol=1e-6)
     assert fit.terms == ("Intercept", *names)

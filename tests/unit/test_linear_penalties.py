@@ -1,10 +1,13 @@
-"""Penalised paths: options, closed forms, folds, votes, and where people look at them."""
+"""Penalised paths: options, closed forms, folds, choices, the same bits for any partition, and where people look."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
+from partitions import assert_same_bits
 from picture_faults import faults
 
 import sottovoce as sv
@@ -13,7 +16,8 @@ from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.statistics.linear import elastic_net
 from sottovoce.statistics.linear.elastic_net import elastic_net_path
 from sottovoce.statistics.linear.folds import fold_of
-from sottovoce.statistics.linear.penalised import _voted
+from sottovoce.statistics.linear.penalised import LASSO_PENALTIES, RIDGE_PENALTIES
+from sottovoce.statistics.linear.penalty_path import within_one_error
 
 RING = sv.Network.ring(3)
 SCHEMA = {name: {"type": "number", "range": (-10, 10)} for name in ("a", "b", "c", "y")}
@@ -31,7 +35,7 @@ def tables(rows=(30, 0, 50)):
 
 @pytest.fixture(scope="module")
 def study():
-    return sv.Study(RING, tables(), schema=SCHEMA, seed=1)
+    return sv.Study(RING, tables(), schema=SCHEMA)
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +53,24 @@ def test_orthogonal_columns_are_thresholded():
     X = np.linalg.qr(X)[0] * np.sqrt(24)
     y = X @ [3.0, -1.0, 0.2]
     shards = list(zip(np.split(X, (5, 9)), np.split(y, (5, 9)), strict=True))
-    options = {"standardize": False, "intercept": False, "seed": 1}
+    options = {"standardize": False, "intercept": False}
     ridge = sv.private_ridge(RING, shards, penalties=24.0, **options)
-    np.testing.assert_allclose(ridge.params, [1.5, -0.5, 0.1], rtol=1e-8)
+    np.testing.assert_allclose(ridge.params, [1.5, -0.5, 0.1], rtol=1e-13)
     lasso = sv.private_lasso(RING, shards, penalties=0.5, **options)
-    np.testing.assert_allclose(lasso.params, [2.5, -0.5, 0.0], atol=1e-8)
+    np.testing.assert_allclose(lasso.params, [2.5, -0.5, 0.0], atol=1e-13)
     assert lasso.selected == ("x0", "x1")
     net = sv.private_lasso(RING, shards, penalties=1.0, l1_ratio=0.5, **options)
-    np.testing.assert_allclose(net.params, [2.5 / 1.5, -0.5 / 1.5, 0.0], atol=1e-8)
+    np.testing.assert_allclose(net.params, [2.5 / 1.5, -0.5 / 1.5, 0.0], atol=1e-13)
 
 
 def test_the_first_of_the_own_penalties_leaves_nothing_in(lasso):
     assert (lasso.path[0, 1:] == 0).all()
     assert (lasso.path[1, 1:] != 0).any()
     assert (np.diff(lasso.penalties) < 0).all()
-    np.testing.assert_allclose(lasso.path[0, 0], pd.concat(tables())["y"].mean(), atol=1e-9)
+    assert lasso.path[0, 0] == pytest.approx(math.fsum(pd.concat(tables())["y"]) / 80, rel=1e-14)
+    np.testing.assert_allclose(lasso.penalties / lasso.penalties[0], np.logspace(0, -3, 50), rtol=1e-14)
+    np.testing.assert_allclose(LASSO_PENALTIES, np.logspace(0, -3, 50), rtol=1e-15)
+    np.testing.assert_allclose(RIDGE_PENALTIES, np.logspace(2, -4, 25), rtol=1e-15)
 
 
 def test_a_small_penalty_is_least_squares(study):
@@ -106,24 +113,69 @@ def test_folds_follow_from_the_row_alone(study):
     assert fold_of(np.array([[0.0]]), 9) == fold_of(np.array([[-0.0]]), 9)
 
 
-def test_batches_and_order_change_nothing(study):
+@pytest.mark.parametrize("cut", [1, 7])
+def test_batches_and_order_change_nothing(study, cut):
     whole = study.ridge("y ~ a + b", folds=3)
-    cut = [PiecesSource([t.iloc[::-1].iloc[k : k + 7] for k in range(0, len(t), 7)] or [t]) for t in tables()]
-    again = sv.Study(RING, cut, schema=SCHEMA, seed=1).ridge("y ~ a + b", folds=3)
-    assert (again.fold_sizes == whole.fold_sizes).all()
-    np.testing.assert_array_equal(again.cv_errors, whole.cv_errors)
+    pieces = [PiecesSource([t.iloc[::-1].iloc[k : k + cut] for k in range(0, len(t), cut)] or [t]) for t in tables()]
+    again = sv.Study(RING, pieces, schema=SCHEMA).ridge("y ~ a + b", folds=3)
+    assert again.to_dict() == whole.to_dict()
 
 
-def test_most_votes_win_and_the_larger_penalty_of_two():
-    class Agreements:
-        parties = 3
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("ridge", {}),
+        ("ridge", {"standardize": False, "folds": 3}),
+        ("lasso", {"l1_ratio": 0.5}),
+        ("lasso", {"folds": 2, "fold_seed": 9}),
+    ],
+)
+def test_any_partition_has_the_same_bits(kind, options):
+    pooled = pd.concat(tables()).to_dict("list")
+    for formula in ("y ~ a + b * c", "y ~ 0 + a + log(c + 20) + offset(b)"):
+        assert_same_bits(pooled, SCHEMA, lambda study, f=formula: getattr(study, kind)(f, **options), ways=4)
 
-        def total(self, counts, mask, *, of_rows, of, votes):
-            return counts.sum(axis=0)
 
-    errors = np.array([[[3.0, 3.0], [1.0, 1.2], [1.0 + off, 1.2 + off]] for off in (1e-10, -1e-10, -1e-10)])
-    assert _voted(Agreements(), errors) == (2, 1)  # within one standard error: the larger of the two
-    assert _voted(Agreements(), errors[:2]) == (1, 1)  # one vote each
+def test_the_largest_penalty_within_one_error():
+    errors = np.array([[3.0, 3.0], [1.0, 1.2], [1.0 - 1e-10, 1.2]])
+    assert within_one_error(errors) == (2, 1)
+    assert within_one_error(errors[[0, 1, 1]]) == (1, 1)  # the larger penalty of two
+
+
+def test_one_error_is_that_of_the_sample(study):
+    """By hand from the errors: with deviations over ``folds - 1``, which choose another penalty than those over
+    ``folds`` in some of these cuts."""
+    told_apart = 0
+    for seed in range(12):
+        fit = study.lasso("y ~ a + b + c", folds=3, fold_seed=seed)
+        mean, least = fit.cv_errors.mean(axis=1), fit.cv_errors.mean(axis=1).argmin()
+        chosen = []
+        for ddof in (0, 1):
+            error = fit.cv_errors.std(axis=1, ddof=ddof) / np.sqrt(3)
+            chosen.append(int(np.flatnonzero(mean <= mean[least] + error[least])[0]))
+            assert np.allclose(fit.cv_se, error, rtol=1e-13) == ddof
+        assert (fit.best, fit.best_1se) == (least, chosen[1])
+        told_apart += chosen[0] != chosen[1]
+    assert told_apart > 2
+
+
+def test_errors_keep_their_digits_where_little_is_left_over():
+    """R-squared is 1 - 1e-14, and values are a million deviations from 0."""
+    rng = np.random.default_rng(2)
+    X = rng.integers(-50, 50, (40, 2)) / 10 + 1e6
+    y = (X @ [3.0, -2.0] + rng.integers(-3, 4, 40) / 1e6).round(6)
+    fit = sv.private_ridge(
+        RING, list(zip(np.split(X, (5, 9)), np.split(y, (5, 9)), strict=True)), penalties=[1e-9, 1e-12]
+    )
+    folds, errors = fold_of(np.column_stack([X, y]), 5), []
+    for k in range(5):
+        inside, centre = folds == k, X[folds != k].mean(axis=0)
+        Z = np.column_stack([np.ones(40), X - centre]).astype(np.longdouble)
+        target = (y - y[0] - (X - X[0]) @ [3.0, -2.0]).round(6)  # what the columns leave, whole multiples of 1e-6
+        H = (Z[~inside].T @ Z[~inside]).astype(float)
+        b = np.linalg.solve(H, (Z[~inside].T @ target[~inside]).astype(float))
+        errors.append(float(np.mean((target[inside] - Z[inside] @ b) ** 2)))
+    np.testing.assert_allclose(fit.cv_errors[1], errors, rtol=1e-6)
 
 
 def test_one_penalty_has_nothing_to_choose(study):
@@ -131,7 +183,7 @@ def test_one_penalty_has_nothing_to_choose(study):
     assert fit.folds == 0
     assert fit.cv_mean.size == 0
     assert (fit.best, fit.penalty) == (0, 2.0)
-    assert len(fit.runs) == 4
+    assert [(shown.numbers, shown.counts) for shown in fit.shown] == [(6, (80,))]
 
 
 # Refusals
@@ -159,12 +211,45 @@ def test_other_refusals(study):
         study.lasso("y ~ a", l1_ratio=0.0)
     with pytest.raises(InvalidInput, match="formula has no column that a penalty could be on"):
         study.ridge("y ~ 1")
-    small = sv.Study(RING, tables((2, 0, 2)), schema=SCHEMA, seed=1)
+    small = sv.Study(RING, tables((2, 0, 2)), schema=SCHEMA)
     with pytest.raises(InvalidInput, match=r"folds: fold \d+ of 50 has no rows, of 4 in all"):
         small.ridge("y ~ a", folds=50)
-    flat = [t.assign(c=1.0) for t in tables()]
-    with pytest.raises(InvalidInput, match="column 'c' is constant over the rows of all parties"):
-        sv.Study(RING, flat, schema=SCHEMA, seed=1).lasso("y ~ a + c")
+    flat = sv.Study(RING, [t.assign(c=1.0, y=2.5) for t in tables()], schema=SCHEMA)
+    with pytest.raises(InvalidInput, match="the response 'y' is constant over the rows of all parties"):
+        flat.lasso("y ~ a + b")
+    with pytest.raises(InvalidInput, match=r"'c': constant over the rows of all parties\. No penalty has an effect"):
+        flat.ridge("a ~ c")
+    with pytest.raises(InvalidInput, match="the response 'y' is 0 in all rows"):
+        sv.Study(RING, [t.assign(y=0.0) for t in tables()], schema=SCHEMA).ridge("y ~ 0 + a")
+    crossed = [{"a": [-1.0, 1.0], "b": [0.0, 0.0], "c": [0.0, 0.0], "y": [1.0, 1.0]}] * 2
+    crossed += [{"a": [-1.0, 1.0], "b": [0.0, 0.0], "c": [0.0, 0.0], "y": [-1.0, -1.0]}]
+    with pytest.raises(InvalidInput, match="the response is not correlated with any column"):
+        sv.Study(RING, crossed, schema=SCHEMA).lasso("y ~ a + b", folds=2)
+
+
+def test_columns_that_are_constant_have_no_part():
+    """Of a level without rows, for instance; so have those that do not vary in a training set, there."""
+    parties = [t.assign(b=1.0) for t in tables()]
+    study = sv.Study(RING, parties, schema=SCHEMA)
+    without = study.ridge("y ~ a + c", folds=4, penalties=[10.0, 1.0])
+    fit = study.ridge("y ~ a + b + c", folds=4, penalties=[10.0, 1.0])
+    assert fit.aliased == ("b",)
+    assert not fit.path[:, 2].any()
+    np.testing.assert_array_equal(np.delete(fit.path, 2, axis=1), without.path)
+    assert "Constant, and left out: b" in fit.summary()
+    lasso = study.lasso("y ~ a + b + c", folds=4)
+    assert (lasso.aliased, lasso.params[2]) == (("b",), 0.0)
+    assert study.ridge("y ~ 0 + a + b + c", penalties=1.0).aliased == ()  # it is the constant there
+    np.testing.assert_allclose(fit.predict(parties[0]), without.predict(parties[0]), rtol=1e-14)
+
+
+def test_a_penalty_that_is_too_small_for_dependent_columns():
+    twins = [t.assign(b=t["a"]) for t in tables()]
+    study = sv.Study(RING, twins, schema=SCHEMA)
+    with pytest.raises(InvalidInput, match="penalties: 1e-290 is too small for columns that depend on each other"):
+        study.ridge("y ~ a + b", penalties=1e-290)
+    params = study.ridge("y ~ a + b", penalties=1.0).params
+    assert params[1] == pytest.approx(params[2], rel=1e-12)
 
 
 # Where people look at it
