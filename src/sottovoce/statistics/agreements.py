@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ParamSpec
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from ..errors import PeerError, Undetermined
 from ..network import Network
 from ..pdmm.result import Status
 from ..sums import Beyond, NeededUnits, Ring, Traffic, Whole, summed
+
+P = ParamSpec("P")
 
 UNIT = Fraction(1, 10**9)  # on the network, of a column that has neither unit nor range
 COUNTS, NUMBERS = Ring(64), Ring(256)  # of 2^40 rows at 2^16 parties; terms below 2^62, and products of three
@@ -132,10 +135,10 @@ class Agreements(ABC):
         return total
 
 
-def unless_beyond(compute: Callable[[], Whole]) -> Whole | None:
+def unless_beyond(compute: Callable[P, Whole], *arguments: P.args, **options: P.kwargs) -> Whole | None:
     """What a party computes of its rows, or None where a number is beyond what integers hold: it objects."""
     try:
-        return compute()
+        return compute(*arguments, **options)
     except Beyond:
         return None
 

@@ -43,9 +43,14 @@ class ColumnsAnalysis(Analysis):
                     f"column {column.name!r} is a category, which has no {self.type}: its histogram counts its levels."
                 )
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(self.columns)
+
     @cached_property
     def selection(self) -> PlainColumns:
-        return PlainColumns(tuple(self.columns))
+        return PlainColumns(self.names)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -82,10 +87,10 @@ class MeanAnalysis(ColumnsAnalysis):
         def terms(block: Block) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
             return _beside_ones(whole(block, units))
 
-        own = [unless_beyond(lambda part=part: part.totals(terms)) for part in rows]
+        own = [unless_beyond(part.totals, terms) for part in rows]
         N, sums = _counted(agreements.sum(own, of="rows and values", counts=1, size=self.numbers))
         mean = np.array([float(unit * Fraction(int(total), N)) for unit, total in zip(units, sums, strict=True)])
-        return PooledMean(*agreements.made, N, shaped(mean, self.shape), self.columns)
+        return PooledMean(*agreements.made, N, shaped(mean, self.shape), self.names)
 
     @property
     def numbers(self) -> int:
@@ -116,14 +121,14 @@ class VarianceAnalysis(ColumnsAnalysis):
             totals = part.totals(terms)
             return np.append(totals[: 1 + d], join_squares(totals[1 + d :]))
 
-        shares = [unless_beyond(lambda part=part: own(part)) for part in rows]
+        shares = [unless_beyond(own, part) for part in rows]
         N, sums = _counted(agreements.sum(shares, of="rows, values and squares", counts=1, size=self.numbers))
         check_degrees(N, self.ddof)
         mean, variance = np.empty(d), np.empty(d)
         for j, unit in enumerate(units):
             mean[j] = float(unit * Fraction(int(sums[j]), N))
             variance[j] = float(_moment(N, sums[j], sums[j], sums[d + j], self.ddof) * unit**2)
-        values = shaped(mean, self.shape), self.columns, int(self.ddof), shaped(variance, self.shape)
+        values = shaped(mean, self.shape), self.names, int(self.ddof), shaped(variance, self.shape)
         return PooledVariance(*agreements.made, N, *values)
 
     @property
@@ -162,7 +167,7 @@ class CovarianceAnalysis(VarianceAnalysis):
             return z, z
 
         half = np.triu_indices(d + 1)
-        own = [unless_beyond(lambda part=part: part.grams(sides)[half]) for part in rows]  # type: ignore[arg-type]
+        own = [unless_beyond(lambda rows: rows.grams(sides)[half], part) for part in rows]
         total = agreements.sum(own, of="rows, values and products, pair by pair", counts=1, size=self.numbers)
         N, _ = _counted(total)
         check_degrees(N, self.ddof)
@@ -174,7 +179,7 @@ class CovarianceAnalysis(VarianceAnalysis):
             for k in range(j, d):
                 moment = _moment(N, gram[0, j + 1], gram[0, k + 1], gram[j + 1, k + 1], self.ddof)
                 covariance[j, k] = covariance[k, j] = float(moment * unit * units[k])
-        return PooledCovariance(*agreements.made, N, mean, self.columns, int(self.ddof), covariance)
+        return PooledCovariance(*agreements.made, N, mean, self.names, int(self.ddof), covariance)
 
     @property
     def numbers(self) -> int:

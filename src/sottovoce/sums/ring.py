@@ -58,7 +58,7 @@ class Ring:
     @property
     def largest(self) -> int:
         """The largest integer that a total may be, in absolute value."""
-        return 2 ** (self.bits - 1) - 1
+        return (1 << (self.bits - 1)) - 1
 
     def words(self, integers: Whole | Iterable[int]) -> Words:
         """Words ``(k, width)`` of integers ``(k,)``, modulo ``2^bits``."""

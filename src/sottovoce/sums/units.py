@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from .integer_sums import WINDOW, Array, Int64
 
@@ -91,17 +90,17 @@ def _times(high: Array, low: Array, factor: float) -> tuple[Array, Array]:
     """``(high + low) factor`` as the sum of a float64 and a small one (T. J. Dekker 1971)."""
     product = high * factor
     high_1, high_2 = _halves(high)
-    factor_1, factor_2 = _halves(np.float64(factor))
+    factor_1, factor_2 = _halves(np.asarray(factor, np.float64))
     rest = ((high_1 * factor_1 - product) + high_1 * factor_2 + high_2 * factor_1) + high_2 * factor_2
     return product, rest + low * factor
 
 
-def _halves(values: npt.ArrayLike) -> tuple[Array, Array]:
+def _halves(values: Array) -> tuple[Array, Array]:
     """Two numbers of 26 bits that add up to ``values``."""
     with np.errstate(over="ignore", invalid="ignore"):
-        shifted = np.asarray(values) * 134217729.0  # 2^27 + 1
+        shifted = values * 134217729.0  # 2^27 + 1
         first = shifted - (shifted - values)
-    return first, np.asarray(values - first)
+    return first, values - first
 
 
 class NeededUnits:

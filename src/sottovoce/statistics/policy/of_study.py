@@ -13,7 +13,7 @@ from ...data.table import Table
 from ...errors import InvalidInput, PolicyError
 from ...network import Network, names
 from ...numerics.unquoted import kind_of
-from ..of_tables import Asked
+from ..of_tables import AnyTable, Asked
 from .policy import OwnRows, Policy
 from .release import Release
 
@@ -35,7 +35,7 @@ def read_policies(network: Network, given: Policy | Mapping[Any, Policy] | None)
 
 
 def admitted(
-    asked: Asked, tables: Sequence[Table], policies: Sequence[Policy | None], parties: Sequence[str]
+    asked: Asked, tables: Sequence[AnyTable], policies: Sequence[Policy | None], parties: Sequence[str]
 ) -> str | None:
     """What the ledgers say of a release that all parties allow; None where there is no ledger.
 
@@ -58,8 +58,9 @@ def admitted(
     return " ".join(f"{', '.join(whose)}: {text}" for text, whose in told.items()) or None
 
 
-def _of(asked: Asked, table: Table) -> tuple[Release, OwnRows]:
+def _of(asked: Asked, table: AnyTable) -> tuple[Release, OwnRows]:
     question = hashlib.blake2b(asked.to_json().encode(), digest_size=32).hexdigest()
+    assert isinstance(table, Table)  # arrays have no policies
     release = Release.of("study", question, asked.spec, asked.selection.needs, table.rows)
     return release, partial(rows_in_use, table)
 
