@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from runtime.two_worlds import Event, Scene, Unlucky, World, along_tree, other_world
+from runtime.two_worlds import Event, Foretold, Scene, Unlucky, World, along_tree, other_world
 
 import sottovoce as sv
 from sottovoce.costs import Cost
@@ -30,9 +31,11 @@ from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import stage_node
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.keys import identity
+from sottovoce.runtime.network_agreements import NetworkAgreements
 from sottovoce.runtime.own_noise import OwnNoise
 from sottovoce.runtime.plan.question import Question
 from sottovoce.runtime.protocol.agreement import Agreement
+from sottovoce.statistics.agreements import NUMBERS, Objected
 from sottovoce.statistics.analyses import ANALYSES
 from sottovoce.statistics.of_tables import ask_analysis
 from sottovoce.sums import Ring
@@ -171,6 +174,30 @@ def test_counts_behind_words(people, tmp_path, rng):
     play = scene(people, "histogram", wake=40.0, channels="encrypted", events=MISFORTUNE[:2])
     first = World(play, "A", tmp_path / "a", rows).play()
     check(first, other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play())
+
+
+@pytest.mark.parametrize("who", [1, 3])
+def test_somebody_objects(people, tmp_path, rng, monkeypatch, who):
+    """Its numbers are beyond what integers hold. All end with the same sentence, and nobody learns whose they are, also
+    where it was killed in the middle."""
+    rows = rows_of(rng, "mean", (3, 1, 12, 5, 2))
+    rows[who] = rows[who] + 1e10
+    objection = NetworkAgreements.objection
+    first = World(scene(people, "mean", events=MISFORTUNE, ends=Objected), "A", tmp_path / "a", rows).play()
+    own = first.brought[f"p{who}", 0][0]
+    assert not own[:-1].any()
+    assert own[-1]
+    monkeypatch.setattr(NetworkAgreements, "objection", lambda agreements, ring: own[-1])
+    monkeypatch.setattr(Foretold, "objection", lambda agreements, ring: own[-1])
+    second = other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play()
+    assert not any(first.brought[f"p{who}", 0][0] == second.brought[f"p{who}", 0][0])
+    check(first, second)
+    said = {
+        objection(SimpleNamespace(agent=agent, runs=runs), NUMBERS)
+        for agent in first.agents.values()
+        for runs in ([], [0])
+    }
+    assert len(said) == 2 * len(rows)  # another one of every party, in every agreement
 
 
 # Costs

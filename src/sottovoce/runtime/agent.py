@@ -66,7 +66,7 @@ class Agent:
     """One party: it is a ``transport.Handler``."""
 
     def __init__(self, config: NodeConfig, transport: Transport, identity: Identity, journal: Journal) -> None:
-        self.config, self.transport, self.journal = config, transport, journal
+        self.config, self.transport, self.identity, self.journal = config, transport, identity, journal
         self.started = time.time()
         self.turn = asyncio.Event()  # something has happened that may call for a wake
         self.next_save, self.reserved = 0.0, 0

@@ -10,6 +10,8 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..costs import Averaging, Cost
 from ..costs.base import Array
@@ -23,6 +25,7 @@ from ..statistics.agreements import UNIT, Agreements
 from ..statistics.of_tables import run_on_tables
 from ..sums import Ring, Whole
 from .agent import Agent, Changed
+from .keys.identity import with_lengths
 from .own_noise import OwnNoise
 from .plan.node_file import NodeConfig
 from .plan.own_data import OwnData, OwnTable
@@ -44,6 +47,13 @@ class NetworkAgreements(Agreements):
     def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
         """A party knows its own rows alone, and units are public: those declared, or else 10^-9."""
         return tuple(UNIT if unit is None else unit for unit in declared)
+
+    def objection(self, ring: Ring) -> int:
+        """The same after a restart: another one under the same pads would show who objects."""
+        config, stage = self.agent.config, len(self.runs)
+        info = with_lengths(config.run_hash, stage.to_bytes(4, "little"))
+        key = self.agent.identity.derive("objection")
+        return int.from_bytes(HKDF(hashes.SHA256(), ring.bits // 8, None, info).derive(key), "little")
 
     def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
         """Exact sums over the network of today: covered words are cut into limbs, which are averaged by PDMM. They are

@@ -123,7 +123,7 @@ class Agreements(ABC):
         assert size or any(integers is not None for integers in own), "an objection must be as long as other numbers"
         ring = COUNTS if counts is True else NUMBERS
         k = next((len(integers) for integers in own if integers is not None), size)
-        sent = [_with_objection(integers, k, ring, self.parties) for integers in own]
+        sent = [self._with_objection(integers, k, ring) for integers in own]
         counted = k if counts is True else int(counts)
         total = self.add_up(sent, ring, counted)
         if total[-1]:
@@ -134,6 +134,20 @@ class Agreements(ABC):
         self.shown.append(Shown(of, k, tuple(total[:counted].tolist()) if counted else None, iterate))
         return total
 
+    def objection(self, ring: Ring) -> int:
+        """A number that is uniform on the ring: what a party sends that objects to the agreement under way."""
+        return int.from_bytes(os.urandom(ring.bits // 8), "little")
+
+    def _with_objection(self, integers: Whole | Sequence[int] | None, k: int, ring: Ring) -> Whole:
+        """What a party sends: its integers and 0, or in their place zeros and a number that is uniform on the ring."""
+        sent = np.zeros(k + 1, object)
+        reach = ring.largest // self.parties
+        if integers is None or any(abs(value) > reach for value in integers):
+            sent[k] = self.objection(ring)
+        else:
+            sent[:k] = integers
+        return sent
+
 
 def unless_beyond(compute: Callable[P, Whole], *arguments: P.args, **options: P.kwargs) -> Whole | None:
     """What a party computes of its rows, or None where a number is beyond what integers hold: it objects."""
@@ -141,17 +155,6 @@ def unless_beyond(compute: Callable[P, Whole], *arguments: P.args, **options: P.
         return compute(*arguments, **options)
     except Beyond:
         return None
-
-
-def _with_objection(integers: Whole | Sequence[int] | None, k: int, ring: Ring, parties: int) -> Whole:
-    """What a party sends: its integers and 0, or in their place zeros and a number that is uniform on the ring."""
-    sent = np.zeros(k + 1, object)
-    reach = ring.largest // parties
-    if integers is None or any(abs(value) > reach for value in integers):
-        sent[k] = int.from_bytes(os.urandom(ring.bits // 8), "little")
-    else:
-        sent[:k] = integers
-    return sent
 
 
 class SimulatedAgreements(Agreements):

@@ -93,6 +93,7 @@ def agreed_gram(
         [unless_beyond(lambda part=part: own(part)) for part in rows],  # type: ignore[misc]
         of=f"rows{weighted}, values and products, pair by pair{by}",
         counts=folds,
+        size=numbers_of_gram(q - 1, folds=folds, weighted=columns.weight is not None),
     )
     sizes = tuple(int(count) for count in total[:folds])
     check_rows(sum(sizes))

@@ -152,6 +152,7 @@ def _meat(agreements: Agreements, rows: Sequence[Rows], factors: Factors, robust
         [unless_beyond(lambda part=part: own(part)) for part in rows],  # type: ignore[misc]
         of=f"{alone}squared residuals times products of columns, pair by pair",
         counts=first,
+        size=first + len(upper[0]),
     )
     if first and total[0]:
         raise Undetermined(
