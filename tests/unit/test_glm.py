@@ -10,6 +10,7 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from lockstep import together
+from partitions import assert_same_bits
 from scipy import stats
 
 import sottovoce as sv
@@ -276,6 +277,192 @@ def test_exposures_are_positive():
 def test_what_the_rows_of_all_parties_do_not_tell(change, options, sentence):
     with pytest.raises(Undetermined, match=sentence):
         sv.Study(RING, [change(frame) for frame in TABLES], schema=SCHEMA).glm(**options)
+
+
+# What is left out
+
+
+def test_columns_that_hang_on_others_are_left_out_in_the_order_of_the_formula():
+    """A constant, a level without rows, and a column in other units, as R has it."""
+    tables = [frame.assign(w=frame["age"] / 16, days=7.0) for frame in TABLES]
+    tables = [frame[frame["site"] != "c"] for frame in tables]
+    fit = sv.Study(RING, tables, schema=SCHEMA).glm("death ~ days + age + site + w")
+    assert fit.aliased == ("days", "site[T.c]", "w")
+    assert fit.terms == ("Intercept", "age", "site[T.a]")
+    assert fit.all_terms == ("Intercept", "days", "age", "site[T.a]", "site[T.c]", "w")
+    data = pd.concat(tables)
+    design = np.column_stack([np.ones(len(data)), data["age"], data["site"] == "a"])
+    expected = sm.Logit(data["death"].astype(float), design).fit(disp=0, tol=1e-14)
+    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-11)
+    np.testing.assert_allclose(fit.bse, expected.bse, rtol=1e-11)
+    assert (fit.df_model, fit.df_resid) == (2, len(data) - 3)
+    assert "Left out, as they hang on terms before them: days, site[T.c], w." in fit.summary()
+    assert json.loads(json.dumps(fit.to_dict()))["aliased"] == ["days", "site[T.c]", "w"]
+    np.testing.assert_allclose(fit.predict(data), expected.predict(design), rtol=1e-11)
+
+
+def test_columns_of_arrays_that_only_rounding_keeps_apart():
+    """x0 - x1 has float64's own digits at the end."""
+    x = np.round(np.random.default_rng(1).normal(size=(40, 2)), 3)
+    X, y = np.column_stack([x, x[:, 0] - x[:, 1], np.full(40, 0.1)]), np.random.default_rng(2).poisson(2, 40)
+    fit = sv.private_glm(sv.Network.ring(3), [(X[:9], y[:9]), (X[9:9], y[9:9]), (X[9:], y[9:])], family="poisson")
+    assert (fit.terms, fit.aliased) == (("Intercept", "x0", "x1"), ("x2", "x3"))
+    expected = sm.GLM(y, sm.add_constant(x), family=sm.families.Poisson()).fit(tol=1e-14, tol_criterion="params")
+    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-12)
+    np.testing.assert_allclose(fit.predict(X), expected.fittedvalues, rtol=1e-12)
+    with pytest.raises(InvalidInput, match="the table must have 4 columns, as in the fit: x0, x1, x2, x3"):
+        fit.predict(x)
+    X[:, 3] = x[:, 0] + 1e-8 * np.arange(40)  # of which 2e-14 of its square is left: float64 cannot climb with that
+    with pytest.raises(Undetermined, match="columns 'x0', 'x3' are so nearly linearly dependent"):
+        sv.private_glm(sv.Network.ring(3), [(X[:9], y[:9]), (X[9:9], y[9:9]), (X[9:], y[9:])], family="poisson")
+
+
+def test_nothing_is_left():
+    schema = {"a": "integer", "y": "integer"}
+    tables = [{"a": [0, 0], "y": [1, 2]}, {"a": [0], "y": [3]}]
+    with pytest.raises(Undetermined, match="all columns are 0 in all rows of all parties"):
+        sv.Study(sv.Network.complete(2), tables, schema=schema).glm("y ~ a - 1", family="poisson")
+
+
+# How many agreements it takes
+
+
+@pytest.mark.parametrize(
+    ("options", "more"),
+    [
+        ({"formula": "death ~ age + site"}, 0),
+        ({"formula": "death ~ age + site", "link": "probit"}, 0),
+        ({"formula": "death ~ age", "robust": "HC1"}, 1),
+        ({"formula": "visits ~ age", "family": "poisson", "exposure": "days"}, 0),
+        ({"formula": "visits ~ 0 + age", "family": "poisson"}, 0),
+        ({"formula": "cost ~ age", "family": "gamma"}, 0),
+        ({"formula": "cost ~ age", "family": "gamma", "weights": "w"}, 1),  # the likelihood waits for the dispersion
+        ({"formula": "cost ~ age", "family": "gamma", "weights": "w", "robust": "HC0"}, 1),
+        ({"formula": "cost ~ age", "family": "inverse_gaussian", "weights": "w"}, 0),
+    ],
+)
+def test_one_agreement_before_the_climb_and_none_after_it_unless_it_is_asked_for(study, options, more):
+    fit = study.glm(**options)
+    assert fit.traffic.agreements == len(fit.shown) == 1 + fit.steps + more
+    assert fit.steps <= 6
+    assert [shown.iterate for shown in fit.shown] == [False, *[True] * (fit.steps - 1), False, *[False] * more]
+    assert fit.status is sv.Status.CONVERGED
+
+
+def test_least_squares_is_one_step(study):
+    fit = study.glm("cost ~ age + site", family="gaussian")
+    linear = study.linear("cost ~ age + site")
+    assert fit.traffic.agreements == 2
+    np.testing.assert_allclose(fit.params, linear.params, rtol=1e-12)
+    np.testing.assert_allclose(fit.bse, linear.bse, rtol=1e-12)
+
+
+# Rows that are far from the rest
+
+
+def test_a_row_that_the_model_finds_impossible_costs_one_number():
+    """exp(60) is its squared residual, which nothing hangs on where the dispersion is known."""
+    rng = np.random.default_rng(4)
+    x, o = rng.normal(size=(90, 1)), np.where(np.arange(90) == 7, 60.0, 0.0)
+    y = np.where(np.arange(90) == 7, 0.0, (rng.random(90) < 1 / (1 + np.exp(-x[:, 0]))).astype(float))
+
+    def parts(values):
+        return np.split(values, [20, 21])
+
+    shards = list(zip(parts(x), parts(y), strict=True))
+    fit = sv.private_glm(sv.Network.ring(3), shards, offset=parts(o))
+    expected = sm.GLM(y, sm.add_constant(x), family=sm.families.Binomial(), offset=o).fit(tol=1e-14)
+    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-11)
+    eta = np.where(y == 1, 1, -1) * (fit.params[0] + fit.params[1] * x[:, 0] + o)
+    assert fit.deviance == pytest.approx(2 * np.logaddexp(0, -eta).sum(), rel=1e-12)
+    assert np.isnan(fit.pearson_chi2)
+    assert json.loads(json.dumps(fit.to_dict(), allow_nan=False))["pearson_chi2"] is None
+    with pytest.raises(
+        Undetermined, match="the sums at the start are not finite for the rows of some party, or larger"
+    ):
+        sv.private_glm(sv.Network.ring(3), shards, offset=parts(o), dispersion="pearson")
+
+
+def test_weights_that_are_larger_than_integers():
+    shards = [([[1.0], [2.0], [5.0]], [1, 2, 1]), ([[1.0]], [3])]
+    weights = [[1e25, 2e25, 1e25], [1e25]]
+    with pytest.raises(Undetermined, match="columns, responses or weights of some party are larger than exact sums"):
+        sv.private_glm(sv.Network.complete(2), shards, family="poisson", weights=weights)
+
+
+def test_a_step_that_leaves_the_means_is_halved():
+    """With the link 1 / mu the first step from the mean goes where some rows have none."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0, 1, (120, 1))
+    y = rng.gamma(30, 1 / (0.05 + 4 * x[:, 0])) / 30
+    shards = [(x[:50], y[:50]), (x[50:], y[50:])]
+    fit = sv.private_glm(sv.Network.complete(2), shards, family="gamma", link="inverse")
+    expected = sm.GLM(y, sm.add_constant(x), family=sm.families.Gamma()).fit(
+        start_params=[0.1, 4.0], maxiter=200, tol=0.0, rtol=1e-14, tol_criterion="params"
+    )
+    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-11)
+    assert fit.traffic.agreements > 1 + fit.steps  # some party objected
+
+
+def test_a_perfect_fit():
+    x = np.random.default_rng(0).normal(size=(30, 2)).round(2)
+    shards = [(x[:9], 3 + x[:9, 0] - 2 * x[:9, 1]), (x[9:], 3 + x[9:, 0] - 2 * x[9:, 1])]
+    fit = sv.private_glm(sv.Network.complete(2), shards, family="gaussian")
+    np.testing.assert_allclose(fit.params, [3, 1, -2], rtol=1e-13)
+    assert fit.deviance < 1e-25
+    assert fit.null_deviance > 10
+    assert "gaussian" in fit.summary()
+    assert json.dumps(fit.to_dict(), allow_nan=False)
+
+
+def test_a_robust_variance_of_nothing_is_refused():
+    """HC0 of a level that one row has, without an intercept: its residual is 0 whatever it is."""
+    schema = {"site": {"type": "category", "levels": ["a", "b"]}, "n": "integer"}
+    tables = [{"site": ["a", "b", "a"], "n": [3, 4, 1]}, {"site": ["a", "a"], "n": [2, 2]}]
+    study = sv.Study(sv.Network.complete(2), tables, schema=schema)
+    sentence = r"the robust variance of 'site\[b\]' is 0: as for a level that one row has"
+    for family in ("poisson", "negative_binomial"):
+        shape = 0.5 if family == "negative_binomial" else None
+        with pytest.raises(Undetermined, match=sentence):
+            study.glm("n ~ 0 + site", family=family, shape=shape, robust="HC0")
+    # Beside an intercept it is that of the others.
+    fit = study.glm("n ~ site", family="poisson", robust="HC0")
+    y, design = [3, 4, 1, 2, 2], sm.add_constant([0.0, 1, 0, 0, 0])
+    expected = sm.GLM(y, design, family=sm.families.Poisson()).fit(cov_type="HC0", tol=1e-14)
+    np.testing.assert_allclose(fit.bse, expected.bse, rtol=1e-12)
+
+
+def test_counts_far_more_spread_than_poisson(study):
+    """A dispersion of 100."""
+    rng = np.random.default_rng(6)
+    x, w = rng.normal(size=(200, 1)), rng.uniform(500, 2000, 200).round(1)
+    y = rng.poisson(np.exp(1 + 0.3 * x[:, 0]) * rng.gamma(0.01, 100, 200)).astype(float)
+    shards = [(x[:50], y[:50]), (x[50:], y[50:])]
+    fit = sv.private_glm(
+        sv.Network.complete(2), shards, family="poisson", dispersion="pearson", weights=[w[:50], w[50:]]
+    )
+    model = sm.GLM(y, sm.add_constant(x), family=sm.families.Poisson(), var_weights=w)
+    expected = model.fit(scale="X2", tol=0.0, rtol=1e-14, tol_criterion="params", maxiter=200)
+    np.testing.assert_allclose(fit.params, expected.params, rtol=1e-11)
+    np.testing.assert_allclose(fit.bse, expected.bse, rtol=1e-11)
+    assert fit.scale == pytest.approx(expected.scale, rel=1e-12)
+
+
+# Rows of all parties, however they are dealt out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"formula": "death ~ age * site", "robust": "HC0"},
+        {"formula": "visits ~ age + site + offset(0.1 * w)", "family": "poisson", "exposure": "days", "weights": "w"},
+        {"formula": "cost ~ 0 + site + age", "family": "inverse_gaussian", "robust": "HC1"},
+    ],
+    ids=lambda options: options.get("family", "binomial"),
+)
+def test_answers_are_the_same_to_the_bit_however_rows_are_dealt_out(options):
+    data = {name: POOLED[name].to_numpy() for name in SCHEMA if name != "born"}
+    assert_same_bits(data, SCHEMA.restricted(tuple(data)), lambda study: study.glm(**options), ways=7)
 
 
 # What is said of a fit
