@@ -14,7 +14,7 @@ import sottovoce as sv
 
 ROWS = 200
 NETWORK = sv.Network.ring(3)
-TIGHT = 1e-9  # a unit of 1e-14 is as much of the smallest deviation here
+TIGHT = 1e-8  # units that follow from wide ranges are some 1e-9 of deviations here
 
 
 def drawn() -> pd.DataFrame:
