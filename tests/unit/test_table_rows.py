@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,10 +12,11 @@ import pytest
 from sottovoce.data import fold
 from sottovoce.data.table_rows import TableRows
 from sottovoce.errors import InvalidInput
+from sottovoce.sums import on_grid
 
 RNG = np.random.default_rng(5)
 TABLE = np.column_stack(
-    [RNG.normal(size=20_011), RNG.lognormal(0, 9, 20_011), RNG.integers(0, 2, 20_011), RNG.normal(1e9, 1, 20_011)]
+    [RNG.normal(size=20_011), RNG.lognormal(0, 3, 20_011), RNG.integers(0, 2, 20_011), RNG.normal(1e9, 1, 20_011)]
 )
 BETA = np.array([0.3, -1e-16, 2.0, 1e-9])
 
@@ -40,15 +41,20 @@ def made(rows):
         return centred, centred
 
     found = [
-        rows.sums(lambda block: block),
-        rows.sums(lambda block: (block - centre) ** 2),
-        rows.sums(logistic),
-        rows.products(same),
-        rows.products(weighted),
+        rows.totals(lambda block: on_grid(block, 20)),
+        rows.totals(lambda block: on_grid(logistic(block), 50)),
+        rows.grams(lambda block: same_grid(*same(block))),
+        rows.grams(lambda block: tuple(on_grid(part, 20) for part in weighted(block))),
         rows.largest(),
-        np.array([len(rows)]),
+        [len(rows)],
+        rows.needed_units().units,
     ]
-    return [part.tobytes() for part in found]
+    return [repr(np.asarray(part).tolist()) for part in found]
+
+
+def same_grid(left, right):
+    integers = on_grid(left, 20)
+    return integers, integers
 
 
 @pytest.fixture(scope="module")
@@ -56,16 +62,20 @@ def whole():
     return made(TableRows(cut(len(TABLE)), 4, threads=1))
 
 
-def test_the_sums_are_the_nearest_floats():
+def test_the_sums_are_those_of_fractions():
     rows = TableRows(cut(1000), 4)
-    assert rows.sums(lambda block: block).tolist() == [math.fsum(column) for column in TABLE.T]
+    exact = [sum(map(Fraction, np.rint(column).tolist())) for column in TABLE.T]
+    assert rows.totals(lambda block: on_grid(block, 0)).tolist() == exact
     assert rows.largest().tolist() == np.abs(TABLE).max(axis=0).tolist()
     assert len(rows) == len(TABLE)
-    products = rows.products(lambda block: (block, block))
-    exact = [[math.fsum(TABLE[:, i] * TABLE[:, j]) for j in range(4)] for i in range(4)]
-    assert products.tolist() == exact
-    other = rows.products(lambda block: (block[:, :1], block[:, 1:]))
-    assert other.tolist() == [exact[0][1:]]
+    whole = np.rint(TABLE).astype(np.int64).astype(object)
+    found = rows.grams(lambda block: same_grid_of(block))
+    assert (found == whole.T @ whole).all()
+
+
+def same_grid_of(block):
+    integers = on_grid(block, 0)
+    return integers, integers
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000, len(TABLE)])
@@ -103,7 +113,7 @@ def test_linear_predictors_do_not_depend_on_the_rows_beside():
 
 
 def test_terms_may_be_counts_of_a_block():
-    counts = TableRows(cut(900), 4).sums(lambda block: np.array([[(block[:, 0] < 0).sum(), len(block)]], float))
+    counts = TableRows(cut(900), 4).totals(lambda block: np.array([[(block[:, 0] < 0).sum(), len(block)]]))
     assert counts.tolist() == [(TABLE[:, 0] < 0).sum(), len(TABLE)]
 
 
@@ -111,8 +121,12 @@ def test_terms_may_be_counts_of_a_block():
 def test_no_rows(threads):
     for blocks in ([], [np.empty((0, 2))], [np.empty((0, 2))] * 3):
         rows = TableRows(lambda blocks=blocks: iter(blocks), 2, threads=threads)
-        assert (len(rows), rows.largest().tolist(), rows.sums(lambda block: block).tolist()) == (0, [0, 0], [0, 0])
-        assert rows.products(lambda block: (block, block)).tolist() == [[0, 0], [0, 0]]
+        assert (len(rows), rows.largest().tolist(), rows.totals(lambda block: on_grid(block)).tolist()) == (
+            0,
+            [0, 0],
+            [0, 0],
+        )
+        assert rows.grams(same_grid_of).tolist() == [[0, 0], [0, 0]]
 
 
 class Changing:
@@ -144,7 +158,7 @@ BALANCED = TABLE[:50] + np.array([0, 0, 1, 0]) * ([[1], [-1]] + [[0]] * 48)  # n
     ],
 )
 @pytest.mark.parametrize(
-    "ask", [lambda rows: rows.sums(lambda block: block), lambda rows: rows.products(lambda b: (b, b))]
+    "ask", [lambda rows: rows.totals(lambda block: on_grid(block, 20)), lambda rows: rows.grams(same_grid_of)]
 )
 def test_a_table_that_changes_is_refused(other, how, ask):
     rows = TableRows(Changing(TABLE[:50], other), 4)
@@ -167,7 +181,7 @@ def test_cells_that_are_no_numbers_are_refused_and_not_quoted(wrong, threads):
     table[15_000, 2] = wrong
     rows = TableRows(cut(1000, table), 4, threads=threads)
     with pytest.raises(InvalidInput, match=r"missing, infinite or no numbers \(column 2 of what is used"):
-        rows.sums(lambda block: block[:, :1])
+        rows.totals(lambda block: on_grid(block[:, :1]))
 
 
 def test_blocks_of_another_width_are_refused():
@@ -187,7 +201,7 @@ def test_a_source_that_fails_ends_all_threads_with_its_own_error(threads):
 
     before = threading.active_count()
     with pytest.raises(InvalidInput, match=r"^the database went away\.$"):
-        TableRows(blocks, 4, threads=threads).sums(lambda block: block)
+        TableRows(blocks, 4, threads=threads).totals(lambda block: on_grid(block, 20))
     assert threading.active_count() == before
 
 
@@ -202,10 +216,10 @@ def test_terms_that_fail_stop_the_reading():
     def fails(block):
         if len(block):
             raise ZeroDivisionError
-        return block
+        return on_grid(block)
 
     with pytest.raises(ZeroDivisionError):
-        TableRows(blocks, 4, threads=2).sums(fails)
+        TableRows(blocks, 4, threads=2).totals(fails)
     assert len(read) <= 4  # one that failed for each thread, and one that was being read
 
 
@@ -225,5 +239,5 @@ def test_only_a_few_blocks_are_in_memory():
             del block
 
     rows = TableRows(blocks, 4, threads=3)
-    assert rows.sums(lambda block: block).tolist() == [60 * 8192] * 4
+    assert rows.totals(lambda block: on_grid(block, 0)).tolist() == [60 * 8192] * 4
     assert most <= 3 + 2  # one each, one that is read, one that the generator has not let go of

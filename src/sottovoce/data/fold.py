@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidInput
-from ..numerics.exact_sum import ExactSums
 from ..numerics.unquoted import kind_of
 
 Array = npt.NDArray[np.float64]
-Into = Callable[[Any, Array], None]  # adds what is made of a block to ``ExactSums`` or ``IntegerSums``
+Into = Callable[[Any, Array], None]  # adds what is made of a block to what the pass began with
 
 CELLS = 2**18  # of a block, 2 MB: what statistics make of it fits into the second-level cache, or nearly
 MOST, FEWEST = 8192, 256  # rows of a block
@@ -33,7 +32,7 @@ class Folded:
 
     Attributes
     ----------
-    sums : ExactSums, IntegerSums or NeededUnits
+    sums : IntegerSums or NeededUnits
         Of what was made of the rows.
     magnitudes : ndarray
         Bits of the largest absolute value of each column.
@@ -78,19 +77,17 @@ class Folded:
 
 @dataclass(frozen=True)
 class Fold:
-    """What a pass does: of blocks of ``width`` columns, ``into`` makes the terms of ``k`` sums of float64; or it adds
-    them to what ``start`` makes, which has ``merge``."""
+    """What a pass does: ``into`` adds what it makes of blocks of ``width`` columns to what ``start`` makes, which can
+    ``merge``."""
 
     width: int
-    k: int
     into: Into
-    start: Callable[[], Any] | None = None
+    start: Callable[[], Any]
 
     @property
     def nothing(self) -> Folded:
         """What was found of no rows."""
-        sums = ExactSums(self.k) if self.start is None else self.start()
-        return Folded(sums, np.zeros(self.width, np.uint64))
+        return Folded(self.start(), np.zeros(self.width, np.uint64))
 
     def of(self, blocks: Iterable[Array]) -> Folded:
         """Block after block."""

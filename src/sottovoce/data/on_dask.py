@@ -47,8 +47,8 @@ def on(client: Any) -> OnDask:
     >>> halves = [np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0]])]
     >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
     ...     rows = sv.data.on(client).rows(halves, 2)
-    ...     rows.sums(lambda block: block).tolist()
-    [9.0, 12.0]
+    ...     rows.totals(lambda block: block.astype(np.int64)).tolist()
+    [9, 12]
     """
     try:
         from distributed import Client

@@ -15,10 +15,9 @@ from ..sums import IntegerSums, NeededUnits, Whole
 
 Array = npt.NDArray[np.float64]
 BLOCK = 8192  # rows
-Terms = Callable[[Array], Array]  # of a block (rows, d), what is summed: (rows, k), or (1, k) already summed exactly
-Sides = Callable[[Array], tuple[Array, Array]]  # of a block, the two factors of a sum of products
 Int64 = npt.NDArray[np.int64]
-WholeTerms = Callable[[Array], Int64]  # of a block (rows, d), the whole numbers that are summed: (rows, k)
+# Of a block (rows, d), the whole numbers that are summed: (rows, k), or (1, k) summed already.
+WholeTerms = Callable[[Array], Int64]
 # Of a block, the factors of a sum of products of whole numbers: left, right, and a weight (rows,) where there is one.
 WholeSides = Callable[[Array], tuple[Int64, Int64] | tuple[Int64, Int64, Int64]]
 
@@ -31,14 +30,6 @@ class Rows(ABC):
     @abstractmethod
     def __len__(self) -> int:
         """How many rows there are."""
-
-    @abstractmethod
-    def sums(self, terms: Terms) -> Array:
-        """``sum_r terms(r)``, ``(k,)``."""
-
-    @abstractmethod
-    def products(self, sides: Sides) -> Array:
-        """``sum_r left(r)' right(r)``, ``(p, q)``."""
 
     @abstractmethod
     def totals(self, terms: WholeTerms) -> Whole:
@@ -73,13 +64,6 @@ class ArrayRows(Rows):
 
     def __len__(self) -> int:
         return len(self.array)
-
-    def sums(self, terms: Terms) -> Array:
-        return np.asarray(terms(self.array).sum(axis=0))
-
-    def products(self, sides: Sides) -> Array:
-        left, right = sides(self.array)
-        return np.asarray(left.T @ right)
 
     def totals(self, terms: WholeTerms) -> Whole:
         sums = IntegerSums(terms(self.array[:0]).shape[1])

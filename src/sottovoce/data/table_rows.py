@@ -10,11 +10,9 @@ from functools import partial
 import numpy as np
 
 from ..errors import InvalidInput
-from ..numerics.exact_sum import ExactSums
-from ..numerics.symmetric import symmetric
 from ..sums import IntegerSums, NeededUnits, Whole
 from .fold import Array, Fold, Folded, even
-from .rows import Rows, Sides, Terms, WholeSides, WholeTerms
+from .rows import Rows, WholeSides, WholeTerms
 
 MOST_THREADS = 4  # blocks are read one after the other: more would wait for them
 
@@ -40,32 +38,9 @@ class FoldedRows(Rows):
 
     def __len__(self) -> int:
         if self._count is None:
-            self._pass(Fold(self.width, 0, _nothing))
+            self._pass(Fold(self.width, _nothing, partial(IntegerSums, 0)))
         assert self._count is not None
         return self._count
-
-    def sums(self, terms: Terms) -> Array:
-        """``sum_r terms(r)``, ``(k,)``, exact and rounded once."""
-
-        def into(sums: ExactSums, block: Array) -> None:
-            sums.add(terms(block))
-
-        return self._pass(Fold(self.width, terms(self._no_rows).shape[1], into)).sums.value()
-
-    def products(self, sides: Sides) -> Array:
-        """``sum_r left(r)' right(r)``, ``(p, q)``: products rounded to float64, their sum exact and rounded once.
-
-        Where both sides are one array, half of the products are enough.
-        """
-
-        def into(sums: ExactSums, block: Array) -> None:
-            sums.add_products(*sides(block))
-
-        left, right = sides(self._no_rows)
-        p, q = left.shape[1], right.shape[1]
-        if left is not right:
-            return self._pass(Fold(self.width, p * q, into)).sums.value().reshape(p, q)
-        return symmetric(self._pass(Fold(self.width, p * (p + 1) // 2, into)).sums.value(), p)
 
     def totals(self, terms: WholeTerms) -> Whole:
         """``sum_r terms(r)`` of whole numbers, ``(k,)``: exact."""
@@ -74,7 +49,7 @@ class FoldedRows(Rows):
             sums.add(terms(block))
 
         start = partial(IntegerSums, terms(self._no_rows).shape[1:])
-        whole: Whole = self._pass(Fold(self.width, 0, into, start)).sums.value()
+        whole: Whole = self._pass(Fold(self.width, into, start)).sums.value()
         return whole
 
     def grams(self, sides: WholeSides) -> Whole:
@@ -85,18 +60,18 @@ class FoldedRows(Rows):
 
         left, right, *_ = sides(self._no_rows)
         start = partial(IntegerSums, (left.shape[1], right.shape[1]))
-        whole: Whole = self._pass(Fold(self.width, 0, into, start)).sums.value()
+        whole: Whole = self._pass(Fold(self.width, into, start)).sums.value()
         return whole
 
     def needed_units(self) -> NeededUnits:
         """What the values of each column need of a unit."""
-        needed: NeededUnits = self._pass(Fold(self.width, 0, NeededUnits.add, partial(NeededUnits, self.width))).sums
+        needed: NeededUnits = self._pass(Fold(self.width, NeededUnits.add, partial(NeededUnits, self.width))).sums
         return needed
 
     def largest(self) -> Array:
         """The largest absolute value of each column, ``(d,)``; 0 without rows."""
         if self._largest is None:
-            self._pass(Fold(self.width, 0, _nothing))
+            self._pass(Fold(self.width, _nothing, partial(IntegerSums, 0)))
         assert self._largest is not None
         return self._largest.copy()
 
@@ -118,7 +93,7 @@ class FoldedRows(Rows):
         return done
 
 
-def _nothing(sums: ExactSums, block: Array) -> None:
+def _nothing(sums: IntegerSums, block: Array) -> None:
     """Where the rows are only looked at."""
 
 
@@ -154,8 +129,8 @@ class TableRows(FoldedRows):
     >>> import numpy as np
     >>> halves = [np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0]])]
     >>> rows = TableRows(lambda: iter(halves), 2)
-    >>> len(rows), rows.sums(lambda block: block).tolist(), rows.products(lambda block: (block, block)).tolist()
-    (3, [9.0, 12.0], [[35.0, 44.0], [44.0, 56.0]])
+    >>> len(rows), rows.totals(lambda block: block.astype(np.int64)).tolist()
+    (3, [9, 12])
     """
 
     def __init__(
