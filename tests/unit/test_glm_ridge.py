@@ -38,6 +38,15 @@ def maximum(log_likelihood, X):
     return found.x
 
 
+def assert_stationary(fit, X, score):
+    """``sum score(eta) x = RIDGE b`` at the estimates, whose digits BFGS does not have: ``score`` of a row about its
+    linear predictor."""
+    u = score(X @ fit.params[1:] + fit.params[0])
+    size = np.abs(u) @ np.abs(X) + RIDGE * np.abs(fit.params[1:])
+    assert (np.abs(u @ X - RIDGE * fit.params[1:]) <= 1e-13 * size).all()
+    assert abs(u.sum()) <= 1e-13 * np.abs(u).sum()
+
+
 def cloglog(eta):
     return -np.expm1(-np.exp(np.minimum(eta, 3.0)))
 
@@ -61,8 +70,12 @@ def test_offsets_and_a_shape(table):
     fit = sv.private_glm(
         RING, shards(X, y), family="negative_binomial", shape=0.5, exposure=parts(exposure), ridge=RIDGE
     )
+    assert fit.traffic.agreements == 1 + fit.steps
     np.testing.assert_allclose(fit.params, maximum(log_likelihood, X), atol=1e-6)
-    assert fit.llf == pytest.approx(log_likelihood(X @ fit.params[1:] + fit.params[0]), rel=1e-8)  # without the penalty
+    assert fit.llf == pytest.approx(
+        log_likelihood(X @ fit.params[1:] + fit.params[0]), rel=1e-12
+    )  # without the penalty
+    assert_stationary(fit, X, lambda eta: (y - exposure * np.exp(eta)) / (1 + 0.5 * exposure * np.exp(eta)))
 
 
 def test_units_of_a_column_are_those_of_the_penalty(table):
@@ -72,7 +85,7 @@ def test_units_of_a_column_are_those_of_the_penalty(table):
     without = sv.private_glm(RING, shards(X[:, :1], y), family="poisson", ridge=RIDGE)
     np.testing.assert_allclose(small.params, np.append(without.params, 0.0), atol=1e-6)
     constant = sv.private_glm(RING, shards(np.column_stack([X[:, 0], np.ones(80)]), y), family="poisson", ridge=RIDGE)
-    np.testing.assert_allclose(constant.params, np.append(without.params, 0.0), atol=1e-8)
+    np.testing.assert_allclose(constant.params, np.append(without.params, 0.0), atol=1e-14)
 
 
 def test_more_columns_than_rows_and_columns_that_separate():
@@ -82,6 +95,7 @@ def test_more_columns_than_rows_and_columns_that_separate():
     fit = sv.private_glm(RING, shards(X, y), ridge=RIDGE)
     expected = maximum(lambda eta: -np.logaddexp(0, np.where(y == 1, -eta, eta)).sum(), X)
     np.testing.assert_allclose(fit.params, expected, atol=1e-6)
+    assert_stationary(fit, X, lambda eta: y - special.expit(eta))
     with pytest.raises(InvalidInput, match="24 observations do not determine 31"):
         sv.private_glm(RING, shards(X, y))
 
@@ -109,8 +123,8 @@ def test_rates_need_a_dispersion(table):
         RING, shards(X, y / exposure), family="poisson", dispersion="pearson", weights=parts(exposure)
     )
     counts = sv.private_glm(RING, shards(X, y), family="poisson", dispersion="pearson", exposure=parts(exposure))
-    np.testing.assert_allclose(rates.params, counts.params, rtol=1e-7)
-    np.testing.assert_allclose(rates.bse, counts.bse, rtol=1e-7)
+    np.testing.assert_allclose(rates.params, counts.params, rtol=1e-12)
+    np.testing.assert_allclose(rates.bse, counts.bse, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
