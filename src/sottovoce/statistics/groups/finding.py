@@ -23,7 +23,7 @@ class Finding(Statistic):
     derived: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
+        """Plain numbers and lists, for JSON; the status alone of an answer without values."""
         told = super().to_dict()
         if self.status is Status.CONVERGED:
             told |= {name: plain(getattr(self, name)) for name in self.derived}
@@ -47,7 +47,7 @@ class Finding(Statistic):
         Returns
         -------
         str
-            Lines; one of them where the runs did not converge.
+            Lines; one of them for an answer without values.
         """
         if self.status is not Status.CONVERGED:
             return f"{self.status.value}: nothing to report."
