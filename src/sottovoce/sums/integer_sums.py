@@ -16,8 +16,8 @@ Array = npt.NDArray[np.float64]
 
 LIMB = 20
 HALF_LIMB = 1 << (LIMB - 1)
-ROWS = 2**14  # whose products of limbs add up to less than 2^52
-CHUNKS = 2**8  # of so many rows, whose sums are below 2^63 together
+ROWS = 2**11  # whose products of limbs add up to less than 2^53, and whose limbs stay in the cache
+CHUNKS = 2**11  # of so many rows, whose sums are below 2^63 together
 WINDOW = 2**62  # terms are smaller
 
 
