@@ -245,48 +245,6 @@ def test_units_for_columns_without() -> None:
 # What follows for a run
 
 
-@pytest.mark.parametrize(
-    ("column", "scale", "prior"),
-    [
-        (sv.Column("a", "number", range=(0, 120)), 120.0, 1 / 3),
-        (sv.Column("a", "number", range=(-120, 0)), 120.0, 1 / 3),
-        (sv.Column("a", "number", range=(-3, 3)), 3.0, 1 / 3),
-        (sv.Column("a", "number", range=(-1, 2)), 2.0, 1 / 4),
-        (sv.Column("a", "integer", range=(10, 40)), 40.0, (1 / 16 + 1 / 4 + 1) / 3),
-        (sv.Column("a", "date", range=("1970-01-01", "1970-04-11")), 100.0, 1 / 3),  # 100 days
-        (sv.Column("a", "boolean"), 1.0, 1 / 2),
-        (sv.Column("a", "category", levels=("x", "y", "z")), 1.0, 1 / 2),
-        (sv.Column("a", "number"), None, None),
-        (sv.Column("a", "date"), None, None),
-    ],
-)
-def test_scale_and_prior(column: sv.Column, scale: float | None, prior: float | None) -> None:
-    assert column.scale == scale
-    assert column.prior == (None if prior is None else pytest.approx(prior, rel=1e-15))  # one rounding or two
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
-def test_the_prior_is_the_mean_square_of_what_the_range_allows(a: float, b: float) -> None:
-    if a == b:
-        return
-    column = sv.Column("a", "number", range=(min(a, b), max(a, b)))
-    assert column.scale is not None
-    assert column.prior is not None
-    low, high = min(a, b) / column.scale, max(a, b) / column.scale
-    values = low + (high - low) * (np.arange(1000) + 0.5) / 1000
-    # The midpoint rule errs by h^2/24 times the change of the slope, at most 4e-6/24 * 2 * 2 here.
-    assert column.prior == pytest.approx(np.mean(values**2), abs=7e-7)
-    assert 1 / 4 - 1e-15 <= column.prior <= 1
-    assert np.abs(values).max() <= 1 <= 4 * math.sqrt(column.prior)
-
-
-def test_the_prior_of_a_schema_is_the_largest() -> None:
-    age, weight = {"type": "number", "range": (0, 120)}, {"type": "number", "range": (40, 80)}
-    assert sv.Schema({"age": age, "weight": weight, "death": "boolean"}).prior == pytest.approx(7 / 12)
-    assert sv.Schema({"age": age, "dose": "number"}).prior is None
-
-
 # Refusals
 
 

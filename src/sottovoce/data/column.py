@@ -65,8 +65,8 @@ class Column:
     >>> Column("sex", "category", levels=("f", "m")).reference
     'f'
     >>> age = Column("age", "number", unit=0.1, unit_name="years", range=(0, 120))
-    >>> age.scale, round(age.prior, 3), age.grid
-    (120.0, 0.333, Fraction(1, 10))
+    >>> age.grid
+    Fraction(1, 10)
     """
 
     name: str
@@ -178,31 +178,6 @@ class Column:
             unit: Fraction | None = self.unit
             return unit
         return fifteen_digits(max(map(abs, self.limits)))
-
-    @property
-    def scale(self) -> float | None:
-        """What brings values to size 1: the largest that the range allows, in absolute value; for dates in days since
-        1970-01-01. 1 for a boolean, and for the 0/1 columns of a category. None where no range is given."""
-        if self.type in ("category", "boolean"):
-            return 1.0
-        return None if self.limits is None else max(map(abs, self.limits))
-
-    @property
-    def prior(self) -> float | None:
-        """What an audit may count on: the mean square of a value, in units of ``scale``, if all that the range allows
-        are as likely. None where no range is given.
-
-        About 0 and not about the middle of the range, as pads hide values and not what they differ by from a mean
-        that is not known before. It is 1/2 of a 0/1 column, ``(low^2 + low high + high^2) / (3 scale^2)`` of a range,
-        and so between 1/4 and 1: four deviations, up to which a run takes values of that prior, are at least 2, and no
-        data within the range are beyond.
-        """
-        if self.type in ("category", "boolean"):
-            return 0.5
-        if self.limits is None or self.scale is None:
-            return None
-        low, high = (end / self.scale for end in self.limits)
-        return (low * low + low * high + high * high) / 3
 
     # In words
 

@@ -193,12 +193,6 @@ class Schema(Mapping[str, Column]):
         ]
         return Schema(columns)
 
-    @property
-    def prior(self) -> float | None:
-        """The largest ``prior`` of its columns; None where one has none."""
-        priors = [column.prior for column in self.values()]
-        return None if None in priors else max(prior for prior in priors if prior is not None)
-
     def __getitem__(self, name: str) -> Column:
         return self._columns[name]
 

@@ -33,8 +33,8 @@ def refuse_gone(table: Table) -> None:
     for key, why in WHY.items():
         if key in table:
             raise table.refuse(key, why)
-    if (why := RENAMED.get(str(table.values.get("type")))) is not None:
-        raise table.refuse("type", f"= {table.values['type']!r} {why}")
+    if (kind := str(table.values.get("type"))) in RENAMED:
+        raise table.refuse("type", f"= {kind!r} {RENAMED[kind]}")
 
 
 def refuse_options(options: dict[str, object]) -> None:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..data.rows import Array as Block
-from ..data.rows import Rows
+from ..data.rows import Int64, Rows
 from ..data.selection import PlainColumns
 from ..errors import InvalidInput, Undetermined
 from ..sums import Whole, join_squares, square_parts, whole
@@ -84,7 +84,7 @@ class MeanAnalysis(ColumnsAnalysis):
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PooledMean:
         units = agreements.units(rows, self.units)
 
-        def terms(block: Block) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        def terms(block: Block) -> Int64:
             return _beside_ones(whole(block, units))
 
         own = [unless_beyond(part.totals, terms) for part in rows]
@@ -113,7 +113,7 @@ class VarianceAnalysis(ColumnsAnalysis):
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PooledVariance:
         units, d = agreements.units(rows, self.units), len(self.columns)
 
-        def terms(block: Block) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        def terms(block: Block) -> Int64:
             z = whole(block, units)
             return np.column_stack([_beside_ones(z), square_parts(z)])
 
@@ -162,7 +162,7 @@ class CovarianceAnalysis(VarianceAnalysis):
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PooledCovariance:  # type: ignore[override]
         units, d = agreements.units(rows, self.units), len(self.columns)
 
-        def sides(block: Block) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int64]], ...]:
+        def sides(block: Block) -> tuple[Int64, Int64]:
             z = _beside_ones(whole(block, units))
             return z, z
 
@@ -209,7 +209,7 @@ def check_degrees(N: int, ddof: int) -> None:
         raise Undetermined(f"ddof={ddof} needs more than {ddof} observations; the parties have {N} in all.")
 
 
-def _beside_ones(z: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def _beside_ones(z: Int64) -> Int64:
     return np.column_stack([np.ones(len(z), np.int64), z])
 
 

@@ -173,8 +173,9 @@ class CalibrationAnalysis(ScoreAnalysis):
             for score, count in zip(scores.tolist(), n.tolist(), strict=True)
         ]
         brier = float(Fraction(int(total[-1]), int(n.sum()) * unit.denominator**2))
-        answer = self.outcome, self.score, self.edges, n, events, np.array(predicted), brier, self.fitted
-        return Calibration(*agreements.made, *answer)
+        return Calibration(
+            *agreements.made, self.outcome, self.score, self.edges, n, events, np.array(predicted), brier, self.fitted
+        )
 
     def _terms(self, rows: Rows, unit: Fraction) -> Whole:
         """Of one party: its ``cells``, the sums of scores by bin in units, and the sum of squares of what they are off

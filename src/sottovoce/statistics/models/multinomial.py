@@ -81,8 +81,8 @@ class Multinomial(LevelModel):
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> MultinomialFit:
         order = [self.in_order.index(level) for level in self.levels]
-        counts, columns = self.first_totals(agreements, rows, alias=not self.ridge)
-        counts = counts[order].astype(np.int64)
+        totals, columns = self.first_totals(agreements, rows, alias=not self.ridge)
+        counts = totals[order].astype(np.int64)
         shares = counts.astype(np.float64) if self.weights is None else self._weighted(agreements, rows, order)
         weight = 2.0 ** round(math.log2(float(shares.sum()) / int(counts.sum())))
         softmax = Softmax(columns, self.place, tuple(order[1:]), int(counts.sum()), self._weight_place, weight)
@@ -118,7 +118,7 @@ class Multinomial(LevelModel):
         unit = agreements.units(rows, self.units)[weights]
 
         def terms(block: Array) -> Int64:
-            return (block[:, [place]] == levels) * whole(block[:, [weights]], [unit])
+            return np.asarray((block[:, [place]] == levels) * whole(block[:, [weights]], [unit]))
 
         own = [unless_beyond(lambda part=part: part.totals(terms)) for part in rows]  # type: ignore[misc]
         return nearest(agreements.sum(own, of="weights at each level", size=len(order)) * unit)
