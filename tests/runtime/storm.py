@@ -347,7 +347,7 @@ def storm(
         trial = prepare(
             folder,
             NETWORK,
-            "least_squares",
+            "linear",
             channels=channels,
             wake=wake,
             proxies=proxies,

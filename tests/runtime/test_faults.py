@@ -74,7 +74,7 @@ def test_a_storm_of_kills_on_a_tree(tmp_path):
 
 def test_kills_in_every_stage_and_of_everybody(tmp_path):
     """Least squares has four agreements. Those who come back go through the answers that they have, and on."""
-    trial = prepare(tmp_path, sv.Network.ring(4), "least_squares", channels="open", wake=CLOCK)
+    trial = prepare(tmp_path, sv.Network.ring(4), "linear", channels="open", wake=CLOCK)
     with trial.cluster() as cluster:
         cluster.start()
         for stage, victims in enumerate((["p0"], ["p1", "p2"], ["p0"], ["p0", "p1", "p2", "p3"])):

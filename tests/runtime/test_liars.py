@@ -100,17 +100,17 @@ def test_counts_that_are_no_whole_numbers_are_no_answer(tmp_path):
     with company(trial) as made, pytest.MonkeyPatch.context() as patch:
         from sottovoce.runtime import network_agreements
 
-        limbs, calls = network_agreements.masked_limbs, []
+        limbs, calls = network_agreements.split, []
 
         def halved(*given: Any) -> np.ndarray:
             calls.append(given)
             return limbs(*given) + (0.5 if len(calls) == 1 else 0.0)
 
-        patch.setattr(network_agreements, "masked_limbs", halved)
+        patch.setattr(network_agreements, "split", halved)
         ends = run(play(made))
     assert made.errors() == {}
     for end in ends.values():
-        with pytest.raises(Contradiction, match=f"do not add up to whole numbers|{FOLLOWS}"):
+        with pytest.raises(Contradiction, match=f"are no whole numbers|{FOLLOWS}"):
             raise end
 
 
@@ -189,7 +189,7 @@ def test_a_goodbye_that_is_lost_is_said_again(tmp_path):
 @pytest.mark.parametrize(("copied", "back"), [((1, 6), (2, 3)), ((0, 2), (2, 3))], ids=["one stage", "two stages"])
 def test_a_journal_restored_from_an_older_copy(tmp_path, copied, back, caplog):
     """The party says what happened and what to do, and so do its neighbours; nobody has an answer."""
-    trial = prepare(tmp_path, sv.Network.ring(4), "least_squares")
+    trial = prepare(tmp_path, sv.Network.ring(4), "linear")
     with company(trial) as made:
         ends = run(roll_back(made, tmp_path / "copy", in_stage(*copied), in_stage(*back)))
     assert made.errors() == {}
@@ -204,7 +204,7 @@ def test_a_journal_restored_from_an_older_copy(tmp_path, copied, back, caplog):
 
 
 def test_an_older_copy_of_the_same_stage_does_no_harm_before_anything_was_accepted(tmp_path):
-    trial = prepare(tmp_path, sv.Network.ring(4), "least_squares")
+    trial = prepare(tmp_path, sv.Network.ring(4), "linear")
     with company(trial) as made:
         ends = run(roll_back(made, tmp_path / "copy", in_stage(1, 3), in_stage(1, 20)))
     assert set(ends.values()) == {0}
@@ -254,7 +254,7 @@ def test_a_state_that_is_not_finite_is_never_written(tmp_path, monkeypatch):
 
 def test_a_rollback_of_a_process(tmp_path):
     """Real processes: status 2 and one sentence at the party itself; nobody has a result."""
-    trial: Trial = prepare(tmp_path, sv.Network.complete(3), "least_squares", wake=25.0)
+    trial: Trial = prepare(tmp_path, sv.Network.complete(3), "linear", wake=25.0)
     own, copy = trial.folder / "p0", tmp_path / "copy"
     with trial.cluster() as cluster:
         cluster.start()

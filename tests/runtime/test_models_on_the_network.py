@@ -14,14 +14,17 @@ import pytest
 from runtime import virtual_time
 from runtime.test_result import VALID
 from runtime.trial import results_of, status, wait_for
-from unit.test_every_analysis import EXAMPLES, SCHEMA, SHARDS, _alike
+from unit.test_every_analysis import EXAMPLES, SCHEMA, SHARDS
 
 import sottovoce as sv
+from sottovoce.data.sources import open_source
 from sottovoce.errors import Undetermined
 from sottovoce.files.toml_text import toml
 from sottovoce.runtime import Cluster, read_plan, serve, write_plan
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.transport.in_memory import Hub
+from sottovoce.statistics.agreements import SimulatedAgreements
+from sottovoce.statistics.of_tables import run_on_tables
 
 NAMES = [f"p{i}" for i in range(len(SHARDS))]
 EDGES = [["p0", "p1"], ["p1", "p2"], ["p2", "p3"], ["p3", "p0"]]
@@ -56,16 +59,24 @@ def test_every_program(kind, tmp_path):
     """In one process and in virtual time, over the protocol as it is."""
     parties = Cluster(planned(tmp_path, {"type": kind, **EXAMPLES[kind]}, SHARDS, pace=0.01))
     assert virtual_time.run(_played(parties)) == [0] * len(NAMES)
-    study = sv.Study(sv.Network.ring(len(NAMES)), SHARDS, schema=SCHEMA, tol=1e-10, progress=False)
-    from sottovoce.statistics.analyses import ANALYSES
-
-    expected = study._ask(ANALYSES[kind], **EXAMPLES[kind]).to_dict()
-    for name, result in parties.results().items():
-        assert result["answer"].keys() == expected.keys()
-        for key, value in expected.items():
-            _alike(result["answer"][key], value, f"{name}: {key}")
-        assert result["disclosure"]["shown"]
+    asked = parties.configs["p0"].question.asked
+    assert asked is not None
+    agreements = SimulatedAgreements(sv.Network.ring(len(NAMES)))
+    expected = run_on_tables(asked, agreements, [asked.table(open_source(shard)) for shard in SHARDS])
+    for result in parties.results().values():
+        assert result["answer"] == finite(expected.to_dict())  # to the bit
+        assert result["agreements"] == len(expected.shown)
+        assert result["disclosure"]["shown"] == expected.disclosure.to_dict()["shown"]
         VALID.validate(result)
+
+
+def finite(value: Any) -> Any:
+    """As a result file has it: null for what is no finite number."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def test_killed_at_several_stages(tmp_path):
@@ -78,7 +89,7 @@ def test_killed_at_several_stages(tmp_path):
     fit = smf.glm("death ~ age + sex + dose", whole.assign(death=whole.death.astype(float)), family=Binomial()).fit()
     with Cluster(planned(tmp_path, asked, SHARDS, pace=0.1)) as cluster:
         cluster.start()
-        for name, stage in (("p1", 2), ("p2", 5), ("p1", 8)):
+        for name, stage in (("p1", 1), ("p2", 2), ("p1", 4)):
             wait_for(lambda name=name, stage=stage: status(cluster, name).get("stage", -1) >= stage, what=name)
             cluster.kill(name)
             cluster.start([name])
@@ -87,8 +98,8 @@ def test_killed_at_several_stages(tmp_path):
         found = dict(zip(result["answer"]["terms"], result["answer"]["params"], strict=True))
         errors = dict(zip(result["answer"]["terms"], np.sqrt(np.diag(result["answer"]["covariance"])), strict=True))
         for name, estimate in fit.params.items():
-            assert found[name] == pytest.approx(estimate, rel=1e-7)
-            assert errors[name] == pytest.approx(fit.bse[name], rel=1e-7)
+            assert found[name] == pytest.approx(estimate, rel=1e-9)  # how far statsmodels climbs
+            assert errors[name] == pytest.approx(fit.bse[name], rel=1e-9)
         VALID.validate(result)
 
 
@@ -100,22 +111,16 @@ COX = {"type": "cox", "formula": "days, death ~ age + sex"}
     ("table", "asked", "sentence"),
     [
         (lambda t: t | {"death": [age > 50 for age in t["age"]]}, GLM, "estimate of 'age' is infinite"),
-        (lambda t: t | {"sex": ["f"] * len(t["sex"])}, GLM, "'sex[T.m]' does not vary"),
         (lambda t: t | {"death": [False] * len(t["death"])}, GLM, "'death'"),
-        (lambda t: t, GLM | {"formula": "death ~ age + I(2 * age)"}, "'age', 'I(2 * age)' are linearly dependent"),
         (lambda t: t | {"death": [False] * len(t["death"])}, COX, "'death'"),
         (lambda t: t | {"weight": [70.0] * len(t["weight"])}, EXAMPLES["t_test"] | {"type": "t_test"}, "'weight'"),
-        (lambda t: t | {"dose": [1.0] * len(t["dose"])}, EXAMPLES["linear"] | {"type": "linear"}, "'dose'"),
         (lambda t: {name: [] for name in t}, EXAMPLES["crosstab"] | {"type": "crosstab"}, "no party has any rows"),
     ],
     ids=[
         "separation",
-        "empty level",
         "zero events",
-        "collinear",
         "all censored",
         "constant",
-        "constant column",
         "no rows",
     ],
 )
@@ -127,3 +132,20 @@ def test_refused_by_all_with_one_sentence(table, asked, sentence, tmp_path):
     assert len({str(error) for error in ended}) == 1
     assert sentence in str(ended[0])
     assert not parties.results()
+
+
+@pytest.mark.parametrize(
+    ("table", "asked", "aliased"),
+    [
+        (lambda t: t | {"sex": ["f"] * len(t["sex"])}, GLM, ["sex[T.m]"]),
+        (lambda t: t, GLM | {"formula": "death ~ age + I(2 * age)"}, ["I(2 * age)"]),
+        (lambda t: t | {"dose": [1.0] * len(t["dose"])}, EXAMPLES["linear"] | {"type": "linear"}, ["dose"]),
+    ],
+    ids=["empty level", "collinear", "constant column"],
+)
+def test_columns_that_follow_from_others_are_left_out_by_all(table, asked, aliased, tmp_path):
+    parties = Cluster(planned(tmp_path, asked, [table(shard) for shard in SHARDS], pace=0.01))
+    assert virtual_time.run(_played(parties)) == [0] * len(NAMES)
+    answers = [result["answer"] for result in parties.results().values()]
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0]["aliased"] == aliased

@@ -14,6 +14,7 @@ import pytest
 from runtime.trial import ACCURACY, edit, journal_of, prepare, results_of, status, wait_for
 from runtime.two_worlds import Program, Scene, StillLoop, World
 from scipy import stats
+from sottovoce.statistics.at_one_party import Spec
 
 import sottovoce as sv
 from sottovoce.cli.party_answer import answer_text
@@ -32,7 +33,6 @@ from sottovoce.runtime.process import serve
 from sottovoce.runtime.self_audit import bound
 from sottovoce.runtime.traces.replay import holdings, replay_folders
 from sottovoce.runtime.transport.in_memory import Hub
-from sottovoce.statistics.at_one_party import Spec
 
 VARIANCE, N = 0.25, 4
 AVERAGING = '[cost]\ntype = "averaging"\ncolumns = {columns}\n'

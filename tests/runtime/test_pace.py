@@ -10,18 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runtime.two_worlds import PACE, Scene, World
+from runtime.two_worlds import PACE, Scene, World, asked_of
 
 import sottovoce as sv
-from sottovoce.pdmm.masks import GaussianMask
+from sottovoce.data.schema import Schema
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.keys import identity
-from sottovoce.runtime.plan.question import Question
 from sottovoce.runtime.protocol.frames import Hello, Value, Verdict, decode
 from sottovoce.runtime.transport.in_memory import LATENCY, Faults
-from sottovoce.statistics.at_one_party import Spec
 
-STAGES = 3  # of a variance
+STAGES = 3  # of a median
+SCHEMA = Schema({"a": {"type": "number", "range": [-4.0, 4.0]}})
 A_ROW = 1e-6  # virtual seconds that a row takes, in each stage
 
 
@@ -33,9 +32,8 @@ def pair(tmp_path_factory) -> Path:
     return folder
 
 
-def variance_of_two(pair: Path, folder: Path, faults: Callable[[], Faults] | None = None) -> World:
-    mask = GaussianMask(1e4)
-    question = Question(Spec("variance", ("a",), variance=mask.variance), None, mask, 2)
+def median_of_two(pair: Path, folder: Path, faults: Callable[[], Faults] | None = None) -> World:
+    question = asked_of("quantiles", 2, schema=SCHEMA, column="a", q=(0.5,), ways=8, resolution=1 / 64)
     scene = Scene(
         sv.Network.from_edges(2, [(0, 1)]), question, pair, tol=1e-6, channels="encrypted", faults=faults
     )  # fmt: skip
@@ -52,7 +50,7 @@ def play(pair: Path, folder: Path, rows: int, monkeypatch: pytest.MonkeyPatch) -
         return await agree(agent, stage, *rest)
 
     monkeypatch.setattr(Agent, "agree", slow)
-    world = variance_of_two(pair, folder).play()
+    world = median_of_two(pair, folder).play()
     monkeypatch.undo()
     said = [(time, decode(frame)) for time, sender, _, frame in world.frames if sender == "p1"]
     return [(time, type(body), getattr(body, "stage", -1)) for time, body in said]
@@ -98,7 +96,7 @@ def test_a_neighbour_that_lags_is_told_how_its_stage_ended(pair, tmp_path):
 
         return fate
 
-    world = variance_of_two(pair, tmp_path / "a", faults)
+    world = median_of_two(pair, tmp_path / "a", faults)
     world.play()
     assert met_again == [0]
     assert [agent.party.stage for agent in world.agents.values()] == [STAGES - 1] * 2

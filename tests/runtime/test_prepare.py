@@ -29,7 +29,7 @@ LASSO = '[run.cost]\ntype = "lasso"\nfeatures = ["a", "b"]\ntarget = "y"\nl1 = 0
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What a process imported that played these runs, one after the other."""
-    folders = {kind: tmp_path_factory.mktemp(kind) for kind in ("mean", "least_squares", "lasso")}
+    folders = {kind: tmp_path_factory.mktemp(kind) for kind in ("mean", "linear", "lasso")}
     two = sv.Network.from_edges(2, [(0, 1)])
     folders = {
         kind: prepare(folder, two, "mean" if kind == "lasso" else kind).folder for kind, folder in folders.items()
@@ -49,7 +49,7 @@ def test_a_party_that_averages_is_light(told):
     assert told["mean"]["heavy"] == []
 
 
-@pytest.mark.parametrize("kind", ["mean", "least_squares", "lasso"])
+@pytest.mark.parametrize("kind", ["mean", "linear", "lasso"])
 def test_nothing_is_imported_once_a_party_has_started(told, kind):
     """An import needs files, of which strangers may leave none; and its time shows."""
     assert told[kind]["ended"] == [0, 0]
@@ -80,7 +80,7 @@ def test_a_party_takes_all_the_files_it_may_have():
 
 def test_idle_connections_leave_files_to_the_party(tmp_path):
     """Three hundred of strangers, while 128 files may be open: the run ends as if they were not there."""
-    trial = prepare(tmp_path, sv.Network.from_edges(2, [(0, 1)]), "least_squares")
+    trial = prepare(tmp_path, sv.Network.from_edges(2, [(0, 1)]), "linear")
     with trial.cluster() as cluster:
         cluster.start()
         resource.prlimit(cluster.processes["p1"].pid, resource.RLIMIT_NOFILE, (128, 128))  # before it looks

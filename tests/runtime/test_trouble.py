@@ -156,7 +156,7 @@ def test_a_name_that_does_not_resolve_is_shown_and_tried_again(trial):
 
 def test_a_full_disk_stops_the_party_and_nobody_else(tmp_path):
     """In the middle of the run; with room again it goes on, to the right answer."""
-    trial = prepare(tmp_path, TRIANGLE, "least_squares", wake=25.0)
+    trial = prepare(tmp_path, TRIANGLE, "linear", wake=25.0)
     with trial.cluster() as cluster:
         cluster.start(["p1", "p2"])
         limited = node(trial)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from runtime.two_worlds import Event, Foretold, Scene, Unlucky, World, along_tree, other_world
+from runtime.two_worlds import Event, Foretold, Scene, Unlucky, World, along_tree, asked_of, other_world
 
 import sottovoce as sv
 from sottovoce.costs import Cost
@@ -26,7 +26,6 @@ from sottovoce.data.schema import Schema
 from sottovoce.files.toml_table import Table, TomlFile
 from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm.masks import GaussianMask
-from sottovoce.pdmm.modular_mask import ModularMask
 from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import stage_node
 from sottovoce.runtime.agent import Agent
@@ -36,8 +35,6 @@ from sottovoce.runtime.own_noise import OwnNoise
 from sottovoce.runtime.plan.question import Question
 from sottovoce.runtime.protocol.agreement import Agreement
 from sottovoce.statistics.agreements import NUMBERS, Objected
-from sottovoce.statistics.analyses import ANALYSES
-from sottovoce.statistics.of_tables import ask_analysis
 from sottovoce.sums import Ring
 
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
@@ -67,8 +64,7 @@ def scene(people: Path, kind: str, network: sv.Network = HOUSE, **more: Any) -> 
     if kind == AVERAGING:
         question = averaging_of(people, MASK, network.n)
     else:
-        asked = ask_analysis(ANALYSES[kind], SCHEMA, **STATISTICS[kind])
-        question = Question(asked, None, ModularMask(), network.n, only_numbers=True)
+        question = asked_of(kind, network.n, schema=SCHEMA, **STATISTICS[kind])
     return Scene(network, question, people, tol=TOL, **more)
 
 

@@ -34,9 +34,11 @@ import sottovoce as sv
 from sottovoce.costs import Averaging
 from sottovoce.data.number_columns import NumberColumns
 from sottovoce.data.rows import Rows
+from sottovoce.data.schema import Schema
 from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm import node as node_module
 from sottovoce.pdmm.masks import GaussianMask
+from sottovoce.pdmm.modular_mask import ModularMask
 from sottovoce.runtime import agent as agent_module
 from sottovoce.runtime import process as process_module
 from sottovoce.runtime.agent import Agent
@@ -55,7 +57,8 @@ from sottovoce.runtime.protocol import handshake as handshake_module
 from sottovoce.runtime.protocol.route import Route
 from sottovoce.runtime.transport.in_memory import Faults, Hub
 from sottovoce.statistics.agreements import UNIT, Agreements, Objected
-from sottovoce.statistics.of_tables import run_on_tables
+from sottovoce.statistics.analyses import ANALYSES
+from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
 from sottovoce.sums import Ring, Whole
 
 C, THETA, RUN = 0.4, 0.8, "two worlds"
@@ -349,6 +352,13 @@ class Given(NodeConfig):
 
     def own_data(self) -> Any:
         return self.__dict__["given"]
+
+
+def asked_of(kind: str, parties: int, *, schema: Schema | None = None, **options: Any) -> Question:
+    """A statistic of CSV files of numbers."""
+    schema = schema or Schema.of_numbers(options.get("columns", ("a",)))
+    asked = ask_analysis(ANALYSES[kind], schema, **options)
+    return Question(asked, None, ModularMask(), parties, only_numbers=True)
 
 
 # The other world

@@ -27,6 +27,10 @@ Numbers = npt.ArrayLike | Sequence[Fraction] | Sequence[Sequence[Fraction]]
 PRIME = 2**127 - 1
 
 
+class NoGram(InvalidInput):
+    """Integers that are no sums of products of columns, of any rows."""
+
+
 def nearest(exact: Numbers) -> Array:
     """The float64 nearest to each integer or fraction, ties to even; infinite beyond the largest; 0 is never -0."""
     values = np.asarray(exact, dtype=object)
@@ -61,7 +65,7 @@ def independent(gram: Numbers, *, work: int = WORK) -> list[int]:
     if len(columns) < len(A) and proper and effort(A) <= work:
         columns, full = _eliminated(A, None)
     if not (proper and full):
-        raise InvalidInput("the matrix is not positive semidefinite, so it holds no sums of products of columns.")
+        raise NoGram("the matrix is not positive semidefinite, so it holds no sums of products of columns.")
     return columns
 
 

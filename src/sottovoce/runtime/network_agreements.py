@@ -18,11 +18,13 @@ from ..costs.base import Array
 from ..data.cost_table import PartyCost
 from ..data.rows import Rows
 from ..errors import NotConverged
+from ..numerics.exact_algebra import NoGram
 from ..pdmm.masks import GaussianMask, resolution
 from ..pdmm.modular_mask import NEAR, TOLERANCE, limb_width, split
 from ..pdmm.result import Result, Status
 from ..statistics.agreements import UNIT, Agreements
 from ..statistics.of_tables import run_on_tables
+from ..statistics.statistic import Statistic
 from ..sums import Ring, Whole
 from .agent import Agent, Changed
 from .keys.identity import with_lengths
@@ -118,7 +120,7 @@ def _joined(sums: Array, ring: Ring, width: int) -> Whole:
 def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> dict[str, Any]:
     """The answer of this party, and how it was come by, for the result file; ``own`` is ``config.own_data()``."""
     if isinstance(own, OwnTable):
-        found = run_on_tables(own.asked, agreements, [own.table])
+        found = _computed(own, agreements)
         told: dict[str, Any] = {"statistic": config.question.statistic_told(), "answer": found.to_dict()}
         told["disclosure"] = found.disclosure.to_dict()
     else:
@@ -135,6 +137,16 @@ def answer(config: NodeConfig, own: OwnData, agreements: NetworkAgreements) -> d
         "residuals": [run.residual for run in runs],
         "wakes": sum(run.activations for run in runs),
     }
+
+
+def _computed(own: OwnTable, agreements: NetworkAgreements) -> Statistic:
+    try:
+        return run_on_tables(own.asked, agreements, [own.table])
+    except NoGram:
+        raise Contradiction(
+            "the parties have agreed on sums of products that no rows have: one of them has not told the truth. "
+            "Nothing more was said. Agree on a new run."
+        ) from None
 
 
 def _optimum(config: NodeConfig, own: PartyCost, agreements: NetworkAgreements) -> Result:
