@@ -26,7 +26,7 @@ def test_every_option_of_every_analysis(kind, tmp_path):
         for value in NEITHER:
             table = written(tmp_path, {"type": kind, **EXAMPLES[kind], field.name: value})
             with pytest.raises(InvalidFile, match=rf"plan.toml, line \d+: \[statistic\] {field.name} must be ") as told:
-                read_asked(table, SCHEMA, None)
+                read_asked(table, SCHEMA)
             assert "\n" not in str(told.value)
 
 
