@@ -15,7 +15,7 @@ from scipy import stats
 
 import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
-from sottovoce.errors import InvalidInput, Undetermined
+from sottovoce.errors import InvalidInput, PeerError, Undetermined
 from sottovoce.statistics.models.families import FAMILIES
 from sottovoce.statistics.models.glm import GLM
 from sottovoce.statistics.models.links import LINKS
@@ -617,3 +617,32 @@ def test_score_and_information_are_derivatives_of_the_deviance_and_finite_everyw
 def test_the_curvature_of_cloglog_joins_its_series():
     p, _ = LINKS["cloglog"].curvatures(np.log(np.array([0.01 - 1e-15, 0.01])))
     assert p[0] == pytest.approx(p[1], rel=1e-9)
+
+
+# Who does not keep to the protocol
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "sentence"),
+    [
+        (4, 10**30, "sums of products of all parties are those of no rows"),  # the sum of a column, against its squares
+        (6, 10**6, "the mean of 'death' of all parties is that of no rows"),
+    ],
+)
+def test_sums_that_no_rows_have_are_no_model(place, change, sentence):
+    """Of rows, events and others; 1, x, x^2 and y."""
+    glm = GLM(schema=SCHEMA, formula="death ~ age")
+    rows = [ArrayRows(np.column_stack([part["age"], part["death"]]).astype(float)) for part in TABLES]
+
+    def program(agreements, i):
+        honest = agreements.add_up
+
+        def lying(own, ring, rows_counted):
+            own[0][place] += change if len(agreements.shown) == 0 and i == 1 else 0
+            return honest(own, ring, rows_counted)
+
+        agreements.add_up = lying
+        return glm.program(agreements, [rows[i]])
+
+    with pytest.raises(PeerError, match=sentence):
+        together(program, 4)

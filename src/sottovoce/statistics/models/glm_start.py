@@ -13,13 +13,13 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Int64, Rows
-from ...errors import Undetermined
+from ...errors import PeerError, Undetermined
 from ...numerics import fixed_order
 from ...numerics.exact_algebra import nearest
 from ...sums import Whole
 from ..agreements import Agreements, Objected, unless_beyond
 from ..analysis import check_rows
-from ..likelihood.columns import Columns, columns_of, half, own_products, products_of, square
+from ..likelihood.columns import BROKEN, Columns, columns_of, half, own_products, products_of, square
 from ..likelihood.fixed_point import LOW, about, exponent, join, pair, value
 from .glm_model import GLMModel
 
@@ -168,7 +168,7 @@ class Known:
                 product = n * int(self.gram[i_, j_] or 0) - middle * int(self.gram[0, i]) * int(self.gram[0, j])
                 exact[a, b] = units[i] * units[j] * Fraction(product, n * n)
         deviation = np.append(self.columns.deviation, 1.0)
-        return nearest(exact) / np.multiply.outer(deviation, deviation)
+        return np.asarray(nearest(exact) / np.multiply.outer(deviation, deviation))
 
     def _solved(self, products: Array, times: float, penalty: Array | float = 0.0) -> Array:
         """Of least squares; 0 where float64 does not tell it."""
@@ -200,18 +200,30 @@ def known(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -> Know
     if model.k > N and not model.ridge:
         raise Undetermined(f"{N} observations do not determine {model.k} parameters. Drop columns.")
     gram = _gram(total[counted:-2], model)
+    if gram[0, 0] <= 0:
+        raise Undetermined("the weights of all rows are 0 in their unit. Give them a smaller one in the schema.")
     weight = Fraction(1) if model.weights is None else Fraction(int(gram[0, 0]), N) * units[model.weights]
     columns = columns_of(gram, model.names, units[: len(model.names)], intercept=model.intercept, alias=not model.ridge)
     offset = value(int(total[-1]), LOW) / N
     found = Known(model, N, gram, units, columns, weight, value(int(total[-2]), LOW), offset)
-    model.family.check(model.response, tuple(counts), float(found.mean))
+    _check_responses(found, tuple(counts))
     if not columns.terms:
         raise Undetermined("all columns are 0 in all rows of all parties, and there is no intercept.")
+    return found
+
+
+def _check_responses(found: Known, counts: tuple[int, ...]) -> None:
+    """Refuse those that explain nothing, and those that no rows can have."""
+    model, mean = found.model, float(found.mean)
+    model.family.check(model.response, counts, mean)
+    if model.family.wrong(np.array([mean]), weighted=True, dispersed=True)[0]:
+        if mean == 0:
+            raise Undetermined(f"all of {model.response!r} is 0 in its unit. Give it a smaller one in the schema.")
+        raise PeerError(f"the mean of {model.response!r} of all parties is that of no rows: {BROKEN}")
     if model.family.estimated and model.intercept and not model.moved and found.spread == 0:
         raise Undetermined(
             f"{model.response!r} does not vary over the rows of all parties: there is nothing to explain."
         )
-    return found
 
 
 def own_first(rows: Rows, model: GLMModel, units: tuple[Fraction, ...]) -> Whole:
