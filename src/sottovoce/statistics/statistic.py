@@ -107,10 +107,13 @@ class Statistic:
                 "a party of a network does not know all of it, so it cannot audit a run. What leaks depends on the "
                 "network: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=sv.ModularMask())."
             )
-        # What is given away is that of any number: one of variance 1 at each party stands for all.
+        # What is given away is that of any number: one of variance 1 at each party stands for all. A pad of its own lies
+        # on each thing that is said, so taps on open channels read no more than on encrypted ones.
         problem = averaging(self.network, np.zeros((self.network.n, 1)))
-        report = audit(problem, mask=ModularMask(), **({"prior": 1.0} | arguments))
-        return (replace(report, mask="uniform pads on the ring of the sums"),)
+        channels = arguments.get("channels", "open")
+        behind_pads = {"channels": "encrypted"} if channels == "open" else {}
+        report = audit(problem, mask=ModularMask(), **({"prior": 1.0} | arguments | behind_pads))
+        return (replace(report, mask="uniform pads on the ring of the sums", channels=channels),)
 
     def audit_total(self, **arguments: Any) -> Report:
         """What all agreements together gave away, at most: ``privacy.total`` of this statistic alone."""
