@@ -55,8 +55,8 @@ def private_glm(
 ) -> GLMFit:
     """A generalised linear model of ``y`` on the columns of ``X``, over the pooled rows of shards ``(X_i, y_i)``.
 
-    Revealed, of each honest component: its number of rows, events or counts, the sums of its columns and of their
-    squares, and at every step of Newton's method its deviance, score and information.
+    Revealed, of each honest component: its number of rows, events or counts, the sums of its columns, of their squares
+    and products, and at every step of Newton's method its deviance, score and information.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def private_glm(
     Raises
     ------
     InvalidInput
-        Shards that do not fit together, responses that the family does not have, columns that do not determine the
-        parameters, or that separate the outcomes.
+        Shards that do not fit together, responses that the family does not have, or columns that separate the outcomes.
+        Columns that hang on others are left out, and named in ``aliased``.
 
     Examples
     --------
