@@ -107,8 +107,8 @@ class Statistic:
                 "a party of a network does not know all of it, so it cannot audit a run. What leaks depends on the "
                 "network: use privacy.audit(sv.averaging(network, np.zeros(n)), mask=sv.ModularMask())."
             )
-        # What is given away is that of any number: one of variance 1 at each party stands for all. A pad of its own lies
-        # on each thing that is said, so taps on open channels read no more than on encrypted ones.
+        # What is given away is that of any number: one of variance 1 at each party stands for all. Each thing that is
+        # said has a pad of its own on it, so taps on open channels read no more than on encrypted ones.
         problem = averaging(self.network, np.zeros((self.network.n, 1)))
         channels = arguments.get("channels", "open")
         behind_pads = {"channels": "encrypted"} if channels == "open" else {}
