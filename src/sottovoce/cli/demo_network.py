@@ -26,7 +26,7 @@ from .demo_table import FINISHED, KILLED, RESTARTING, STARTING, UP, Seen, as_dic
 from .terminal import Exit, print_json
 
 VICTIM = "hospital-3"
-CRASH = (1, 5)  # the agreement, counted from 0, and the wakes in it after which it is killed
+CRASH = (0, 5)  # the agreement, counted from 0, and the wakes in it after which it is killed
 DOWN = 1.0  # seconds until it is started again
 PAUSE = 0.1  # seconds between two looks at everybody
 RATE = 0.5  # seconds, at least, over which messages are counted
@@ -71,9 +71,9 @@ class Outcome:
         errors = []
         for result in self.results.values():
             answer = result["answer"]
-            own = np.array([answer["intercept"], *answer["coefficients"]])
+            own = np.array(answer["params"])
             errors.append(np.abs(own - self.pooled.parameters) / size)
-            errors.append(np.abs(np.array(answer["standard_errors"]) / self.pooled.standard_errors - 1))
+            errors.append(np.abs(np.array(answer["bse"]) / self.pooled.standard_errors - 1))
         return float(np.max(errors))
 
 
@@ -193,10 +193,12 @@ class Trial:
 
 def pooled(plan: Plan) -> Pooled:
     """The same regression by QR of all rows, which no hospital could compute."""
-    assert plan.question.statistic is not None
+    assert plan.question.asked is not None
     paths = [plan.path.parent / str(party.data) for party in plan.parties]
     rows = np.concatenate([plan.question.rows(path, ",") for path in paths])
-    A, b = np.column_stack([np.ones(len(rows)), rows[:, :-1]]), rows[:, -1]
+    measured = dict(zip(plan.question.asked.selection.needs, rows.T, strict=True))
+    *slopes, target = plan.question.asked.spec.columns
+    A, b = np.column_stack([np.ones(len(rows)), *(measured[name] for name in slopes)]), measured[target]
     size = np.abs(A).max(axis=0)
     Q, R = np.linalg.qr(A / size)
     inverse = np.linalg.inv(R) / size[:, None]
@@ -206,8 +208,7 @@ def pooled(plan: Plan) -> Pooled:
 
 
 def privacy(plan: Plan) -> Report:
-    """The worst coalition of one, for all numbers of a party that travel behind Gaussian pads
-    (theory: Open channels)."""
+    """The worst coalition of one: by construction it learns totals alone."""
     return plan.prospect.report
 
 

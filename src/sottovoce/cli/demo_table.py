@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STARTING, UP, KILLED, RESTARTING, FINISHED = "starting", "up", "killed", "restarting", "finished"
 COLOURS = {STARTING: "dim", UP: "green", KILLED: "bold red", RESTARTING: "yellow", FINISHED: "cyan"}
-AGREEMENTS = ("number of patients", "means", "products", "residuals")  # of a regression: statistics.least_squares
+AGREEMENTS = ("patients and products",)  # of a linear model
 EVERY = 1.0  # seconds between two lines in a pipe
 TITLE = "The progression of diabetes, regressed on ten measurements: {parties} hospitals, {edges} encrypted channels"
 
@@ -175,8 +175,8 @@ def _privacy_facts(outcome: Outcome) -> dict[str, str]:
         "exposed": f"{exposed}, with one hospital corrupt; it takes {found.connectivity} to cut others off",
         "worst one": f"{worst}, corrupt and tapping every channel (another would learn much the same): it learns the "
         f"sums over the other {report.network.n - 1}",
-        "added": f"{np.nanmax(report.excess):.2g} nats at most that it learns of a hospital beyond those sums, all "
-        f"{report.dim} numbers together; the sums themselves tell {np.nanmax(report.floor):.3g}",
+        "added": f"{np.nanmax(report.excess):.2g} nats that it learns of a hospital beyond those sums, all "
+        f"{report.dim} numbers together, as pads are uniform",
         "verdict": headline(report, outcome.plan.prospect.delta),
     }
 
@@ -186,13 +186,13 @@ def _coefficients(outcome: Outcome) -> Table:
 
     name, result = next(iter(outcome.results.items()))
     answer, pooled = result["answer"], outcome.pooled
-    title = f"As {name} holds it: {answer['observations']} patients, R-squared {answer['r_squared']:.4f}"
+    title = f"As {name} holds it: {answer['nobs']} patients, R-squared {answer['rsquared']:.4f}"
     table = Table(box=None, title=title, title_justify="left", title_style="bold", padding=(0, 2, 0, 0))
     table.add_column("", no_wrap=True)
     for heading in ("coefficient", "std. error", "pooled", "difference"):
         table.add_column(heading, justify="right", no_wrap=True)
-    own = [answer["intercept"], *answer["coefficients"]]
-    rows = zip(answer["terms"], own, answer["standard_errors"], pooled.parameters.tolist(), strict=True)
+    own = answer["params"]
+    rows = zip(answer["terms"], own, answer["bse"], pooled.parameters.tolist(), strict=True)
     for term, coefficient, error, exact in rows:
         table.add_row(term, f"{coefficient:.9g}", f"{error:.6g}", f"{exact:.9g}", f"{coefficient - exact:.0e}")
     return table
@@ -207,11 +207,11 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "status": answer["status"],
         "parties": list(outcome.results),
         "edges": outcome.plan.network.m,
-        "observations": answer["observations"],
+        "observations": answer["nobs"],
         "terms": answer["terms"],
-        "parameters": [answer["intercept"], *answer["coefficients"]],
-        "standard_errors": answer["standard_errors"],
-        "r_squared": answer["r_squared"],
+        "parameters": answer["params"],
+        "standard_errors": answer["bse"],
+        "r_squared": answer["rsquared"],
         "check": {
             "pooled": outcome.pooled.parameters.tolist(),
             "pooled_standard_errors": outcome.pooled.standard_errors.tolist(),
