@@ -179,6 +179,40 @@ def test_aliased_columns_are_named(formula, levels, aliased):
     np.testing.assert_allclose(fit.predict(pooled), X @ b, rtol=1e-11)
 
 
+def test_a_column_that_depends_but_for_rounding_is_left_out():
+    """Computed in float64, or rounded to the grid of logarithms."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    X = np.column_stack([X[:, :2], X[:, 0] + X[:, 1], X[:, 2], 3.7 * X[:, 0] - X[:, 2] / 7, 1e6 * X[:, 1] + X[:, 2]])
+    y = X[:, 0] + rng.normal(size=60)
+    shards = list(zip(np.split(X, (5, 9)), np.split(y, (5, 9)), strict=True))
+    fit = sv.private_linear(RING, shards)
+    assert fit.aliased == ("x2", "x4", "x5")
+    plain = sv.private_linear(RING, [(own[:, [0, 1, 3]], b) for own, b in shards])
+    np.testing.assert_array_equal(fit.params, plain.params)
+    np.testing.assert_array_equal(fit.all_params[[0, 1, 2, 4]], plain.params)
+    for typ in (1, 2, 3):
+        assert fit.anova(typ).set_index("term").loc[["x0", "x1", "x3"], "df"].tolist() == [1, 1, 1]
+    fit = study_of(tables()).linear("y ~ log(w) + x + log(w^2) + log(10 * w) + g")
+    assert fit.aliased == ("log(w ** 2)", "log(10 * w)")
+
+
+def test_shares_that_add_up_to_one_are_a_constant():
+    """But for rounding; beside an intercept the last of them is left out."""
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 3))
+    X /= X.sum(axis=1)[:, None]
+    assert (X.sum(axis=1) != 1).any()
+    y = X @ [1.0, 2.0, 5.0] + rng.normal(size=40)
+    shards = list(zip(np.split(X, (5, 9)), np.split(y, (5, 9)), strict=True))
+    bare, beside = sv.private_linear(RING, shards, intercept=False), sv.private_linear(RING, shards)
+    assert beside.aliased == ("x2",)
+    assert bare.constant
+    assert (bare.df_model, beside.df_model) == (2, 2)
+    assert bare.rsquared == pytest.approx(beside.rsquared, rel=1e-12)
+    np.testing.assert_allclose(bare.vif[0], np.square(X[:, 0]).sum() * bare.covariance[0, 0] / bare.scale, rtol=1e-12)
+
+
 def test_a_column_that_nearly_depends_stays():
     x = np.arange(12.0)
     z = 2 * x
@@ -249,14 +283,15 @@ def test_robust_covariance_is_that_of_fractions(kind, base):
 @pytest.mark.parametrize("kind", ["HC0", "HC1"])
 @pytest.mark.parametrize("wide", [False, True])
 def test_a_level_that_one_row_has(kind, wide):
-    """Of a row that is fitted by itself the residual is 0, and so is the robust variance of its own effect."""
+    """Of a row that is fitted by itself the residual is 0, and so is the robust variance of its own effect, also where
+    there are so many columns that their inverse is rounded."""
     parties = tables("ab", rows=(30, 0, 40))
     parties[0].loc[3, "g"] = "c"
     rng = np.random.default_rng(0)
-    more = {f"v{k}": {"type": "number", "range": (-5, 5)} for k in range(24 if wide else 1)}
+    more = {f"v{k}": {"type": "number", "range": (-5, 5)} for k in range(36 if wide else 1)}
     for part in parties:
         for name in more:
-            part[name] = rng.normal(size=len(part)).round(3)
+            part[name] = rng.normal(size=len(part)).round(9)
     for part in parties:
         part.loc[part["g"] == "c", [*more, "x"]] = 0.0
     study = sv.Study(RING, parties, schema=sv.Schema({**SCHEMA, **more}))

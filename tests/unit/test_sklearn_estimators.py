@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -184,8 +185,11 @@ def test_outcomes_and_counts_have_no_scale(table, estimator):
 
 def test_columns_that_hang_on_each_other_are_named(table):
     X, y, groups = table
-    with pytest.raises(InvalidInput, match="x2"):
-        PrivateLinearRegression().fit(np.column_stack([X, X.sum(axis=1)]), y, groups=groups)
+    more = np.column_stack([X.sum(axis=1), X])
+    model, plain = PrivateLinearRegression().fit(more, y, groups=groups), LinearRegression().fit(X, y)
+    assert model.result_.aliased == ("x2",)
+    assert model.coef_[2] == 0
+    np.testing.assert_allclose(model.predict(more), plain.predict(X), rtol=1e-12)
 
 
 def test_rows_of_weight_0_do_not_count(table):

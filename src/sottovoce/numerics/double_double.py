@@ -54,7 +54,7 @@ class WideColumns:
     def _times(self, k: int, factor: float) -> tuple[Array, Array]:
         """A product as a float64 and what that lacks (T. J. Dekker 1971)."""
         product = self.high[k] * factor
-        one, other = (float(half) for half in _halves(np.float64(factor)))
+        one, other = (float(half) for half in _halves(np.array(factor)))
         error = self.first[k] * one - product
         error += self.first[k] * other
         error += self.second[k] * one
@@ -69,8 +69,8 @@ def _sum(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total - moved)) + (b - moved)
 
 
-def _halves(values: npt.ArrayLike) -> tuple[Array, Array]:
+def _halves(values: Array) -> tuple[Array, Array]:
     """Two numbers of 26 bits that add up to ``values``."""
-    shifted = np.asarray(values) * SPLITTER
-    first = np.asarray(shifted - (shifted - values))
-    return first, np.asarray(values - first)
+    shifted = values * SPLITTER
+    first = shifted - (shifted - values)
+    return np.asarray(first), np.asarray(values - first)

@@ -25,7 +25,7 @@ class LinearEstimator(RegressorMixin, PrivateEstimator):
 
     def _take(self, result: LinearFit | RidgePath | LassoPath) -> Self:
         """The estimates of a private fit."""
-        params, first = result.params, int(self.fit_intercept)
+        params, first = result.all_params if isinstance(result, LinearFit) else result.params, int(self.fit_intercept)
         self.result_ = result
         self.coef_, self.intercept_ = params[first:].copy(), float(params[0]) if first else 0.0
         return self
@@ -38,8 +38,8 @@ class LinearEstimator(RegressorMixin, PrivateEstimator):
 class PrivateLinearRegression(LinearEstimator):
     """Least squares over the rows of all parties: scikit-learn's ``LinearRegression``, fitted by ``sv.private_linear``.
 
-    Columns must determine the estimates: where they hang on each other, or are as many as the rows, it says so, and
-    gives none of many solutions. See ``PrivateRidge`` for such.
+    Columns that depend on those before them have the coefficient 0, where scikit-learn takes the shortest of all
+    solutions; predictions are the same. There must be more rows than columns that do not.
 
     Parameters
     ----------

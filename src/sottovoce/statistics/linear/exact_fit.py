@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from ...costs.base import Array
 from ...errors import Undetermined
-from ...numerics.exact_algebra import LeastSquares, NestedModels, nearest, solved
+from ...numerics.exact_algebra import LeastSquares, NestedModels, nearest
+from ...numerics.exact_sweeps import WORK, sweeps_of
+from ...pdmm.modular_mask import Integers
 from .equation import Equation
 from .gram import Gram
 
 Term = tuple[str, ...]  # its factors
 TermOf = Sequence[Term]  # by column of the design, of which term of the formula it is
 Of = Mapping[int, Term]  # by place
+
+# What is left of a column is rounding if it is no more than one of these of what was taken off it. Columns computed in
+# float64 leave some 1e-16. Those of eleven digits and more may be rounded to their units. Filip's powers, which are as
+# nearly dependent as there are, leave 1e-9.
+ROUNDING = 2.0**-43
+MANY_UNITS = 2.0**36
 
 
 class ExactFit:
@@ -25,7 +33,8 @@ class ExactFit:
     Attributes
     ----------
     kept : tuple of int
-        Columns of ``a = (1, x_1, .., y)`` in the model: each that does not depend on those before it.
+        Columns of ``a = (1, x_1, .., y)`` in the model: each that does not depend on those before it, exactly or but
+        for rounding.
     target : int
         The place of ``y``.
 
@@ -40,7 +49,10 @@ class ExactFit:
         self.G = gram.whole
         self.target = len(self.G) - 1
         self.models = NestedModels(self.G, self.target, gram.units)
-        self.kept = self.models.independent(self.columns)
+        self._sweeps = sweeps_of(self.G, WORK)
+        self._sizes = [math.sqrt(int(square) / int(self.G[0, 0])) for square in np.diagonal(self.G)]
+        self.distinct = self._without_rounded()
+        self.kept = self.models.independent(self.distinct)
         if not self.kept:
             raise Undetermined(f"{', '.join(map(repr, equation.terms))}: 0 in all rows of all parties.")
         if (rank := len(self.kept)) >= gram.N:
@@ -54,6 +66,31 @@ class ExactFit:
         """Of the design, those that depend on others among them."""
         return tuple(range(0 if self.equation.intercept else 1, self.target))
 
+    def _without_rounded(self) -> tuple[int, ...]:
+        """Columns that do not depend on those before them but for rounding; some may do so exactly."""
+        distinct, before = [], []
+        for k in self.columns:
+            self._sweeps.move(before)
+            if not self._left_of(k):
+                distinct.append(k)
+            elif not self._is_rounding(k, before):
+                distinct.append(k)
+                before.append(k)
+        return tuple(distinct)
+
+    def _left_of(self, k: int) -> Fraction:
+        """``sum w r^2`` of what the columns that are swept leave of another, in its units."""
+        left: Fraction = self._sweeps.values([k], [k])[0, 0]
+        return left
+
+    def _is_rounding(self, k: int, before: Sequence[int]) -> bool:
+        """Whether what those that are swept leave of a column may be due to rounding."""
+        left = math.sqrt(float(self._left_of(k)) / int(self.G[0, 0]))
+        shares = [1.0, *nearest(self._sweeps.values(before, [k])[:, 0])]
+        sizes = [self._sizes[j] for j in (k, *before)]
+        errors = [max(ROUNDING * size, float(size >= MANY_UNITS)) for size in sizes]
+        return left <= max(abs(share) * error for share, error in zip(shares, errors, strict=True))
+
     def names(self, columns: Sequence[int]) -> tuple[str, ...]:
         """What they are called."""
         first = self.columns[0]
@@ -66,15 +103,18 @@ class ExactFit:
 
     def solution(self) -> LeastSquares:
         """Estimates, in the units of the data, and in those of the weights."""
-        return self.models.fit(self.columns)
+        return self.models.fit(self.kept)
 
     def left_by(self, columns: Sequence[int]) -> Fraction:
         """``sum w e^2`` of the model of these columns."""
         return self.models.residual_squares(columns) * self.gram.weight_unit
 
     def spans_constant(self) -> bool:
-        """Whether some combination of the columns is 1 in all rows."""
-        return self.equation.intercept or NestedModels(self.G, 0).residual_squares(self.kept) == 0
+        """Whether some combination of the columns is 1 in all rows, exactly or but for rounding."""
+        if self.equation.intercept:
+            return True
+        self._sweeps.move(self.kept)
+        return not self._left_of(0) or self._is_rounding(0, self.kept)
 
     def cross_products(self) -> Array:
         """``sum w a a'`` of the columns that stay and of the target, in the units of the data."""
@@ -89,7 +129,8 @@ class ExactFit:
         if self.equation.intercept:
             is_spanned = np.ones(len(kept), bool)
         elif self.spans_constant():  # in one way only: others span it where it has none of the column itself
-            is_spanned = solved(G[np.ix_(kept, kept)], G[kept, 0]) == 0
+            shares = nearest(self._sweeps.values(kept, [0])[:, 0])
+            is_spanned = np.abs(shares) * [self._sizes[k] for k in kept] <= ROUNDING
         else:
             is_spanned = np.zeros(len(kept), bool)
         squares = [
@@ -101,7 +142,7 @@ class ExactFit:
             vif[0] = np.nan
         return vif
 
-    def by_term(self, term_of: TermOf) -> tuple[tuple[str, ...], npt.NDArray[np.int64], Array]:
+    def by_term(self, term_of: TermOf) -> tuple[tuple[str, ...], Integers, Array]:
         """The terms of the formula but the intercept, and by term ``(terms, 3)`` degrees of freedom and sums of squares
         of type I, II and III: what the columns of a term take off what is left after those of the terms before it (R's
         ``anova``); beside all terms that do not contain it; and what those that stay take off beside all others that
@@ -124,8 +165,8 @@ class ExactFit:
 
     def _beside_uncontained(self, of: Of, terms: Sequence[Term]) -> Iterator[tuple[list[int], list[int]]]:
         for term in terms:
-            besides = [k for k in self.columns if not set(of[k]) >= set(term)]
-            yield besides, [k for k in self.columns if k in besides or of[k] == term]
+            besides = [k for k in self.distinct if not set(of[k]) >= set(term)]
+            yield besides, [k for k in self.distinct if k in besides or of[k] == term]
 
     def _beside_others(self, of: Of, terms: Sequence[Term]) -> Iterator[tuple[list[int], list[int]]]:
         for term in terms:

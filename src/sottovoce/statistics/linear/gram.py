@@ -84,7 +84,7 @@ def agreed_gram(
         halves = gram.reshape(folds, q, q)[:, *np.triu_indices(q)]
         if columns.weight is None:
             return np.asarray(halves.T.ravel())  # first of all the rows in each fold
-        logs = part.totals(lambda block: on_grid(np.log(block[:, columns.weight, None]), LOGARITHMS))
+        logs = part.totals(lambda block: _logarithms(block[:, columns.weight]))
         return np.concatenate([np.array([len(part)], object), logs, halves.ravel()])
 
     by = ", by fold" if folds > 1 else ""
@@ -99,7 +99,8 @@ def agreed_gram(
     check_rows(sum(sizes))
     logs, entries = (0.0, total) if columns.weight is None else (int(total[1]) / (1 << LOGARITHMS), total[2:])
     by_fold = tuple(_symmetric(half, q) for half in entries.reshape(-1, folds).T)
-    units, parts = (Fraction(1), *of_rows[: len(columns.names)]), (1,)
+    units: tuple[Fraction, ...] = (Fraction(1), *of_rows[: len(columns.names)])
+    parts: tuple[int, ...] = (1,)
     if columns.offset is not None:
         by_fold, units, parts = _less_offset(by_fold, units, of_rows[columns.offset])
     weight_unit = Fraction(1) if columns.weight is None else of_rows[columns.weight]
@@ -115,6 +116,11 @@ def _less_offset(
     T = np.eye(len(units) + 1, dtype=object)[:-1]
     T[-1, -2:] = parts[0], -parts[1]
     return tuple(T @ G @ T.T for G in by_fold), (*units[:-1], unit), parts
+
+
+def _logarithms(weights: Array) -> Int64:
+    """In one memory layout: along strides a vectorised function may round otherwise."""
+    return on_grid(np.log(np.ascontiguousarray(weights)), LOGARITHMS)[:, None]
 
 
 def _sides(

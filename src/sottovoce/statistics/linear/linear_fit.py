@@ -14,6 +14,7 @@ from ...errors import InvalidInput
 from ...files.frames import to_frame
 from ...numerics.fixed_order import cholesky, forward, total
 from ...numerics.unquoted import kind_of
+from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
 from ..fit import Fit
 from ..new_rows import linear_prediction
@@ -28,7 +29,8 @@ class LinearFit(Fit):
     """What ``Study.linear`` and ``private_linear`` return, besides the fields of ``Fit``: ordinary or weighted least
     squares. Errors are compared with Student's t, the robust ones too.
 
-    Columns that depend on those before them, in the order of the formula, are left out: ``terms`` are the others.
+    Columns that depend on those before them, in the order of the formula, exactly or but for rounding, are left out:
+    ``terms`` are the others.
 
     Attributes
     ----------
@@ -92,7 +94,7 @@ class LinearFit(Fit):
     gram: Value[Array] = Value()
     term_of: Value[tuple[str, ...]] = Value()
     tested: Value[tuple[str, ...]] = Value()
-    tested_df: Value[Array] = Value()
+    tested_df: Value[Integers] = Value()
     sum_sq: Value[Array] = Value()
 
     title: ClassVar[str] = "Linear model"
@@ -100,6 +102,12 @@ class LinearFit(Fit):
     @property
     def _df(self) -> float:
         return float(self.df_resid)
+
+    @property
+    def all_params(self) -> Array:
+        """Estimates of ``all_terms``: 0 for those that are left out."""
+        params = dict(zip(self.terms, self.params.tolist(), strict=True))
+        return np.array([params.get(term, 0.0) for term in self.all_terms])
 
     @property
     def scale(self) -> float:
@@ -198,9 +206,7 @@ class LinearFit(Fit):
     def predict(self, table: Any) -> Array:
         """Expected responses of rows: a table with the columns that the formula reads, in any form that a party's table
         may have, or an array or a frame of the columns; offsets are added, and aliased columns have no part."""
-        params = dict(zip(self.terms, self.params.tolist(), strict=True))
-        all_params = np.array([params.get(term, 0.0) for term in self.all_terms])
-        return linear_prediction(self.formula, self.schema, self.all_terms, all_params, table)
+        return linear_prediction(self.formula, self.schema, self.all_terms, self.all_params, table)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON: the fields, and what follows from them."""

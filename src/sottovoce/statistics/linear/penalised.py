@@ -197,7 +197,7 @@ def _path(penalty: Penalty, penalties: Array, training: Moments, whole: Moments)
         l1 = penalty.l1_ratio * penalties[:, None] / unit[-1] * tau
         l2 = (1 - penalty.l1_ratio) * penalties[:, None] * tau**2
         path[:, there] = elastic_net_path(S, r, l1, l2)
-    return path * (unit[-1] / unit[:-1])
+    return np.asarray(path * (unit[-1] / unit[:-1]))
 
 
 def read_penalties(given: Any) -> tuple[float, ...]:

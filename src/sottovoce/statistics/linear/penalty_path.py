@@ -211,7 +211,7 @@ def _mean(errors: Array) -> Array:
 def _error_of_mean(errors: Array) -> Array:
     """From the deviation of the sample, ``folds - 1``."""
     folds = errors.shape[1]
-    return np.sqrt(total((errors - _mean(errors)[:, None]).T ** 2) / (folds - 1)) / math.sqrt(folds)
+    return np.asarray(np.sqrt(total((errors - _mean(errors)[:, None]).T ** 2) / (folds - 1)) / math.sqrt(folds))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,13 +16,14 @@ from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from ...costs.base import Array
 from ...data.rows import Int64, Rows
 from ...errors import Undetermined
 from ...numerics.double_double import WideColumns
-from ...numerics.exact_algebra import Rational, inverse_of, nearest
-from ...numerics.exact_sweeps import WORK, sweeps_of
+from ...numerics.exact_algebra import inverse_of, nearest
+from ...numerics.exact_sweeps import WORK, Rational, sweeps_of
 from ...sums import Whole, on_grid, whole
 from ..agreements import Agreements, Objected, unless_beyond
 from .exact_fit import ExactFit
@@ -59,8 +60,9 @@ def robust_covariance(agreements: Agreements, rows: Sequence[Rows], fit: ExactFi
 def _sandwich(inverse: Rational, meat: Whole) -> tuple[Whole, int]:
     """``A^-1 M A^-1`` in whole numbers, and the square root of what it is multiplied by. Inverses of many columns are
     rounded: a variance that is 0 but for that is 0."""
-    times = math.lcm(*(entry.denominator for entry in inverse.flat))
-    bread = np.array([int(entry * times) for entry in inverse.flat], object).reshape(inverse.shape)
+    entries: list[Fraction] = inverse.ravel().tolist()
+    times = math.lcm(*(entry.denominator for entry in entries))
+    bread = np.array([int(entry * times) for entry in entries], object).reshape(inverse.shape)
     covariance = bread @ meat @ bread
     nothing = [
         int(own) << NOTHING < int(side) ** 2 * int(square)
@@ -109,8 +111,8 @@ class Factors:
             factor = np.where(alone, 1, factor)
         return x, x, factor
 
-    def _of_rows(self, wide: WideColumns, w: Array) -> tuple[Array, Array]:
-        f = np.ldexp(wide.combined(self.residual) * w, -self.half_exponent) ** 2
+    def _of_rows(self, wide: WideColumns, w: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        f: Array = np.ldexp(wide.combined(self.residual) * w, -self.half_exponent) ** 2
         left = np.ones(len(w))
         for coefficients, square in self.whitened:
             left -= w * wide.combined(coefficients) ** 2 / square
@@ -126,7 +128,7 @@ def _whitening(A: Whole) -> list[tuple[list[Fraction], float]]:
     found = []
     for k in range(len(A)):
         sweeps.move(range(k))
-        coefficients = -sweeps.values(range(k), [k])[:, 0] if k else []
+        coefficients = [-entry for entry in sweeps.values(range(k), [k])[:, 0].tolist()]
         found.append(([*coefficients, Fraction(1)], float(sweeps.values([k], [k])[0, 0])))
     return found
 
