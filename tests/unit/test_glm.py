@@ -622,15 +622,8 @@ def test_the_curvature_of_cloglog_joins_its_series():
 # Who does not keep to the protocol
 
 
-@pytest.mark.parametrize(
-    ("place", "change", "sentence"),
-    [
-        (4, 10**30, "sums of products of all parties are those of no rows"),  # the sum of a column, against its squares
-        (6, 10**6, "the mean of 'death' of all parties is that of no rows"),
-    ],
-)
-def test_sums_that_no_rows_have_are_no_model(place, change, sentence):
-    """Of rows, events and others; 1, x, x^2 and y."""
+def test_a_mean_that_no_rows_have_is_no_model():
+    """The sum of outcomes; its place is after rows, events, others, and 1, x, x^2."""
     glm = GLM(schema=SCHEMA, formula="death ~ age")
     rows = [ArrayRows(np.column_stack([part["age"], part["death"]]).astype(float)) for part in TABLES]
 
@@ -638,11 +631,11 @@ def test_sums_that_no_rows_have_are_no_model(place, change, sentence):
         honest = agreements.add_up
 
         def lying(own, ring, rows_counted):
-            own[0][place] += change if len(agreements.shown) == 0 and i == 1 else 0
+            own[0][6] += 10**6 if not agreements.shown and i == 1 else 0
             return honest(own, ring, rows_counted)
 
         agreements.add_up = lying
         return glm.program(agreements, [rows[i]])
 
-    with pytest.raises(PeerError, match=sentence):
+    with pytest.raises(PeerError, match="the mean of 'death' of all parties is that of no rows"):
         together(program, 4)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Int64, Rows
-from ...errors import InvalidInput, PeerError, Undetermined
+from ...errors import Undetermined
 from ...numerics.exact_algebra import independent, nearest, solved
 from ...numerics.fixed_order import cholesky, product, solve
 from ...sums import Whole, whole
@@ -24,7 +24,6 @@ from ...sums import Whole, whole
 NEARLY = 1e-12  # of a column's square, what others must leave of it so that float64 tells it apart
 SAME = 1e-22  # what rounding of a combination may leave: R's glm calls a column aliased with 1e-11 of its length
 SHARE = 0.1  # of the largest, what a column takes part in
-BROKEN = "a party has not kept to the protocol. Agree on a new run."
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +176,7 @@ def columns_of(
 def _independent(gram: Whole, names: Sequence[str], *, intercept: bool) -> list[int]:
     """The columns that do not depend on those before them: exactly, or but for what rounding of float64 can do."""
     first = 0 if intercept else 1
-    try:
-        columns = [place for place in (first + kept for kept in independent(gram[first:, first:])) if place]
-    except InvalidInput:  # no Gram matrix
-        raise PeerError(f"sums of products of all parties are those of no rows: {BROKEN}") from None
+    columns = [place for place in (first + kept for kept in independent(gram[first:, first:])) if place]
     products = gram[0, 0] * gram - np.multiply.outer(gram[0], gram[0]) if intercept else gram
     while columns:
         size = np.sqrt(nearest([products[j, j] for j in columns]))

@@ -19,7 +19,7 @@ from ...numerics.exact_algebra import nearest
 from ...sums import Whole
 from ..agreements import Agreements, Objected, unless_beyond
 from ..analysis import check_rows
-from ..likelihood.columns import BROKEN, Columns, columns_of, half, own_products, products_of, square
+from ..likelihood.columns import Columns, columns_of, half, own_products, products_of, square
 from ..likelihood.fixed_point import LOW, about, exponent, join, pair, value
 from .glm_model import GLMModel
 
@@ -219,7 +219,10 @@ def _check_responses(found: Known, counts: tuple[int, ...]) -> None:
     if model.family.wrong(np.array([mean]), weighted=True, dispersed=True)[0]:
         if mean == 0:
             raise Undetermined(f"all of {model.response!r} is 0 in its unit. Give it a smaller one in the schema.")
-        raise PeerError(f"the mean of {model.response!r} of all parties is that of no rows: {BROKEN}")
+        raise PeerError(
+            f"the mean of {model.response!r} of all parties is that of no rows: a party has not kept to the protocol. "
+            "Agree on a new run."
+        )
     if model.family.estimated and model.intercept and not model.moved and found.spread == 0:
         raise Undetermined(
             f"{model.response!r} does not vary over the rows of all parties: there is nothing to explain."
