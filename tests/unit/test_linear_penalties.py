@@ -237,6 +237,10 @@ def test_columns_that_are_constant_have_no_part():
     assert not fit.path[:, 2].any()
     np.testing.assert_array_equal(np.delete(fit.path, 2, axis=1), without.path)
     assert "Constant, and left out: b" in fit.summary()
+    rounded = sv.Study(
+        RING, [t.assign(b=t["c"] / t["c"] * 0.1 + 3 * np.spacing(t["a"])) for t in tables()], schema=SCHEMA
+    )
+    assert rounded.ridge("y ~ a + b + c", folds=4).aliased == ("b",)
     lasso = study.lasso("y ~ a + b + c", folds=4)
     assert (lasso.aliased, lasso.params[2]) == (("b",), 0.0)
     assert study.ridge("y ~ 0 + a + b + c", penalties=1.0).aliased == ()  # it is the constant there

@@ -14,16 +14,16 @@ from ...numerics.exact_algebra import LeastSquares, NestedModels, nearest
 from ...numerics.exact_sweeps import WORK, sweeps_of
 from ...pdmm.modular_mask import Integers
 from .equation import Equation
-from .gram import Gram
+from .gram import ROUNDING, Gram
 
 Term = tuple[str, ...]  # its factors
 TermOf = Sequence[Term]  # by column of the design, of which term of the formula it is
 Of = Mapping[int, Term]  # by place
 
-# What is left of a column is rounding if it is no more than one of these of what was taken off it. Columns computed in
-# float64 leave some 1e-16. Those of eleven digits and more may be rounded to their units. Filip's powers, which are as
-# nearly dependent as there are, leave 1e-9.
-ROUNDING = 2.0**-43
+# What is left of a column is rounding if it is no more than that of what was taken off it. Columns computed in float64
+# leave some 1e-16, and those that are rounded to so many units one unit. Filip's powers, which are as nearly dependent
+# as there are, leave 1e-9.
+PART = 2.0**-ROUNDING
 MANY_UNITS = 2.0**36
 
 
@@ -88,7 +88,7 @@ class ExactFit:
         left = math.sqrt(float(self._left_of(k)) / int(self.G[0, 0]))
         shares = [1.0, *nearest(self._sweeps.values(before, [k])[:, 0])]
         sizes = [self._sizes[j] for j in (k, *before)]
-        errors = [max(ROUNDING * size, float(size >= MANY_UNITS)) for size in sizes]
+        errors = [max(PART * size, float(size >= MANY_UNITS)) for size in sizes]
         return left <= max(abs(share) * error for share, error in zip(shares, errors, strict=True))
 
     def names(self, columns: Sequence[int]) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class ExactFit:
             is_spanned = np.ones(len(kept), bool)
         elif self.spans_constant():  # in one way only: others span it where it has none of the column itself
             shares = nearest(self._sweeps.values(kept, [0])[:, 0])
-            is_spanned = np.abs(shares) * [self._sizes[k] for k in kept] <= ROUNDING
+            is_spanned = np.abs(shares) * [self._sizes[k] for k in kept] <= PART
         else:
             is_spanned = np.zeros(len(kept), bool)
         squares = [

@@ -24,6 +24,7 @@ from ..analysis import check_rows
 from .equation import Columns, common_unit
 from .folds import fold_of
 
+ROUNDING = 46  # powers of two between a column and what is left of it, from which on that is rounding of float64
 LOGARITHMS = 50  # bits behind the point: they are below 2^10, and 2^62 is left for all of it
 MOST_COLUMNS = 1_000  # sums of all products are held at once
 

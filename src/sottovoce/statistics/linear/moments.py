@@ -10,6 +10,7 @@ import numpy as np
 from ...costs.base import Array
 from ...numerics.exact_algebra import nearest
 from ...sums import Whole
+from .gram import ROUNDING
 
 
 class Moments:
@@ -33,7 +34,7 @@ class Moments:
     S : ndarray
         ``(k, k)``: second moments, over ``N``.
     varies : ndarray
-        ``(k,)``: whether that of a column is not 0, exactly.
+        ``(k,)``: whether that of a column is not 0, exactly or but for rounding.
     """
 
     def __init__(self, G: Whole, units: Sequence[Fraction], *, about_mean: bool = True) -> None:
@@ -43,7 +44,10 @@ class Moments:
         squares = self.N * G[1:, 1:] - np.outer(self.first, self.first)
         self.mean = nearest(G[0, 1:] * u * Fraction(1, self.N))
         self.S = nearest(squares * np.outer(u, u) * Fraction(1, self.N**2))
-        self.varies = np.array([square > 0 for square in np.diagonal(squares)])
+        about_0 = self.N * np.diagonal(G)[1:]
+        self.varies = np.array(
+            [left << 2 * ROUNDING > all_of_it for left, all_of_it in zip(np.diagonal(squares), about_0, strict=True)]
+        )
 
     @property
     def deviations(self) -> Array:
