@@ -355,3 +355,18 @@ def test_nothing_left(tables):
     table = {"age": [1.0, None], "rows": [2.0, 3.0]}
     result = sv.Study(sv.Network.ring(3), [table, nothing, table], schema=schema, missing="drop").mean("age")
     assert (result.observations, result.dropped) == (2, {"rows": 4, "age": 4})
+
+
+def test_a_category_with_one_level_does_nothing():
+    schema = {"y": "number", "x": "number", "centre": {"type": "category", "levels": ["here"]}}
+    parts = [
+        {"y": [1.0, 2.5, 3.0], "x": [0.5, 1.5, 3.5], "centre": ["here"] * 3},
+        {"y": [4.0], "x": [5.0], "centre": ["here"]},
+    ]
+    own = sv.Study(sv.Network.ring(3), [*parts, {"y": [], "x": [], "centre": []}], schema=schema)
+    alone, beside = own.linear("y ~ x"), own.linear("y ~ x * centre")
+    assert beside.terms == alone.terms
+    assert beside.params.tolist() == alone.params.tolist()
+    assert own.histogram("centre").counts.tolist() == [4]
+    with pytest.raises(InvalidInput, match="needs two levels or more; 'centre' has one"):
+        own.multinomial("centre ~ x")

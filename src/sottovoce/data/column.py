@@ -114,8 +114,8 @@ class Column:
                     raise self._refused(f"{key} has no meaning for a {self.type}: it is for a category. Leave it out.")
             self._set(reference=None)
             return
-        if len(self.levels) < 2:
-            raise self._refused("levels must be there, two or more, in an order that all agree on.")
+        if not self.levels:
+            raise self._refused("levels must be there, one or more, in an order that all agree on.")
         reference = self.levels[0] if self.reference is None else self.reference
         if wrong := fault_of(reference):
             raise self._refused(f"reference {wrong}")

@@ -70,7 +70,10 @@ class LevelModel(Analysis):
         if column is None or column.type not in ("category", "boolean"):
             kind = "no column of the schema" if column is None else f"of type {column.type}"
             raise InvalidInput(f"formula: {self.what} explains a category or a boolean; {self.response!r} is {kind}.")
-        return column.levels or ("false", "true")
+        levels = column.levels or ("false", "true")
+        if len(levels) < 2:
+            raise InvalidInput(f"formula: {self.what} needs two levels or more; {self.response!r} has one in the schema.")
+        return levels
 
     def first_totals(
         self, agreements: Agreements, rows: Sequence[Rows], *, alias: bool = True
