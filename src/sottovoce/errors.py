@@ -122,20 +122,10 @@ class PolicyError(SottovoceError):
 
 
 class NotConverged(SottovoceError):
-    """A value is asked for that was not computed, because a run did not converge.
+    """A value is asked for that was not computed, because a run between machines ended without an answer.
 
-    Raised where a value of a statistic is asked for, not by the run: its ``status`` says how it ended.
-
-    Examples
-    --------
-    >>> import sottovoce as sv
-    >>> from sottovoce.errors import NotConverged
-    >>> result = sv.private_mean(sv.Network.ring(3), [1.0, 2.0, 6.0], max_iter=1)
-    >>> try:
-    ...     result.mean
-    ... except NotConverged:
-    ...     print(result.status.value)
-    max_iter
+    Raised where a value of a statistic is asked for, as a party read it from its result file, not by the run: its
+    ``status`` says how it ended.
     """
 
 

@@ -112,7 +112,7 @@ def test_a_private_name_of_another_room_is_noticed(tmp_path, monkeypatch):
 
 def test_files_stay_readable():
     lengths = {path.name: len(path.read_text().splitlines()) for path in MODULES}
-    assert {name: length for name, length in lengths.items() if length > 420} == {}
+    assert {name: length for name, length in lengths.items() if length > 600} == {}
 
 
 def test_import_is_light_and_compiles_nothing():

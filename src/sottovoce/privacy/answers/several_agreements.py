@@ -52,8 +52,9 @@ def total(statistics: Audited | Sequence[Audited], **arguments: Any) -> Report:
     --------
     >>> import numpy as np, sottovoce as sv
     >>> rows = [np.array([1.0, 2.0]), np.array([3.0]), np.array([2.0, 5.0])]
-    >>> result = sv.private_mean(sv.Network.complete(3), rows, mask=sv.GaussianMask(1e6), seed=1)
-    >>> sv.privacy.total(result, corrupt={0}).guarantee
+    >>> network = sv.Network.complete(3)
+    >>> both = [sv.private_mean(network, rows), sv.private_variance(network, rows)]
+    >>> sv.privacy.total(both, corrupt={0}).guarantee
     'upper bound'
     """
     if not isinstance(statistics, Sequence):
