@@ -14,12 +14,12 @@ import pytest
 from runtime.trial import ACCURACY, edit, journal_of, prepare, results_of, status, wait_for
 from runtime.two_worlds import Program, Scene, StillLoop, World
 from scipy import stats
-from sottovoce.statistics.at_one_party import Spec
 
 import sottovoce as sv
 from sottovoce.cli.party_answer import answer_text
 from sottovoce.cli.status import status_facts
 from sottovoce.errors import InvalidFile, JournalError, PeerError
+from sottovoce.files.toml_table import Table, TomlFile
 from sottovoce.runtime import process, retention
 from sottovoce.runtime.journal import MADE
 from sottovoce.runtime.keys import identity
@@ -36,7 +36,6 @@ from sottovoce.runtime.transport.in_memory import Hub
 
 VARIANCE, N = 0.25, 4
 AVERAGING = '[cost]\ntype = "averaging"\ncolumns = {columns}\n'
-MEAN = '[statistic]\ntype = "mean"\ncolumns = {columns}\nscale = {{ c0 = 10.0 }}\n'
 NOISE = "[noise]\nvariance = {variance}\n"
 MASK = "[mask]\nvariance = 1e6\n"
 RARE = 1e-9  # the probability with which a test on chance fails
@@ -100,23 +99,21 @@ def noted(monkeypatch) -> list[tuple[np.ndarray, np.ndarray]]:
 # The answer
 
 
-@pytest.mark.parametrize(("about", "counts"), [(AVERAGING, (1, 1, 1, 1)), (MEAN, (3, 1, 12, 5))])
-def test_the_answer_is_the_mean_of_noisy_numbers(tmp_path, rng, noted, about, counts):
+def test_the_answer_is_the_mean_of_noisy_numbers(tmp_path, rng, noted):
     """Everybody has the same one. Its errors, over columns and runs, are independent and of variance ``v/n``."""
     errors, d = [], 60
     for k in range(3):
         (folder := tmp_path / str(k)).mkdir()
         noted.clear()
-        rows = [rng.uniform(1, 3, size=(count, d)) for count in counts]
-        configs = parties_of(folder, about + MASK + NOISE.format(variance=VARIANCE), rows)
+        rows = [rng.uniform(1, 3, size=(1, d)) for _ in range(N)]
+        configs = parties_of(folder, AVERAGING + MASK + NOISE.format(variance=VARIANCE), rows)
         assert played(configs) == [0] * N
-        scale = np.array([10.0 if about is MEAN else 1.0, *np.ones(d - 1)])
-        exact, noisy = np.concatenate(rows).mean(axis=0) / scale, np.mean([after for _, after in noted], axis=0)
+        exact, noisy = np.concatenate(rows).mean(axis=0), np.mean([after for _, after in noted], axis=0)
         assert len(noted) == N  # drawn once by each
         for config in configs:
-            np.testing.assert_allclose(answer_of(config) / scale, noisy, rtol=0, atol=ACCURACY)
+            np.testing.assert_allclose(answer_of(config), noisy, rtol=0, atol=ACCURACY)
         told = result_of(configs[0])["noise"]
-        np.testing.assert_allclose(told["standard_deviation"], math.sqrt(VARIANCE / N) * scale, rtol=1e-12)
+        np.testing.assert_allclose(told["standard_deviation"], [math.sqrt(VARIANCE / N)] * d, rtol=1e-12)
         assert told["variance"] == VARIANCE
         errors.append(noisy - exact)
     within(np.concatenate(errors), VARIANCE / N)
@@ -140,22 +137,11 @@ def test_noise_is_gaussian_and_each_party_has_its_own(tmp_path, rng, noted):
     assert all((after == grid * np.rint(after / grid)).all() for _, after in noted)  # low bits of the data are gone
 
 
-def test_counts_and_what_is_public_have_no_noise(tmp_path, rng, noted):
-    """Of a mean the number of rows is exact; noise would make it no whole number, and another ``N`` other sums."""
-    rows = [rng.uniform(1, 3, size=(count, 2)) for count in (3, 1, 12, 5)]
-    configs = parties_of(tmp_path, MEAN + NOISE.format(variance=100.0), rows)
-    assert played(configs) == [0] * N
-    assert [result_of(config)["answer"]["observations"] for config in configs] == [21] * N
-    brought = [own.sum(axis=0) / [10, 1] * (N / 21) for own in rows]  # and not the number that rides along
-    np.testing.assert_allclose(sorted(before.tolist() for before, _ in noted), sorted(map(list, brought)), rtol=1e-12)
-
-
-@pytest.mark.parametrize("about", [AVERAGING, MEAN])
-def test_limits_have_room_for_noise_that_is_larger_than_data_and_pads(tmp_path, about):
+def test_limits_have_room_for_noise_that_is_larger_than_data_and_pads(tmp_path):
     """Data of nearly nothing, a tiny mask, and noise that the answer is far beyond ``size`` for."""
     small = "[mask]\nvariance = 1.0\n[audit]\nprior = 1e-4\n"
     rows = [np.full((1, 2), 0.01)] * N
-    configs = parties_of(tmp_path, about + small + NOISE.format(variance=1e8), rows, tol=1e-9)
+    configs = parties_of(tmp_path, AVERAGING + small + NOISE.format(variance=1e8), rows, tol=1e-9)
     assert played(configs) == [0] * N
     answer = answer_of(configs[0])
     assert np.abs(answer).min() > configs[0].question.size
@@ -165,12 +151,12 @@ def test_limits_have_room_for_noise_that_is_larger_than_data_and_pads(tmp_path, 
 def test_without_noise_nothing_is_different(tmp_path, rng):
     """Neither the parameters, under whose hash pads are, nor the limits."""
     (exact := tmp_path / "exact").mkdir()
-    (config, *_), more = parties_of(exact, MEAN, [rng.uniform(1, 3, size=(2, 1))] * N), tmp_path / "noisy"
+    (config, *_), more = parties_of(exact, AVERAGING, [rng.uniform(1, 3, size=(1, 1))] * N), tmp_path / "noisy"
     assert "noise" not in config.parameters()
     more.mkdir()
-    (noisy, *_) = parties_of(more, MEAN + NOISE.format(variance=0.5), [rng.uniform(1, 3, size=(2, 1))] * N)
+    (noisy, *_) = parties_of(more, AVERAGING + NOISE.format(variance=0.5), [rng.uniform(1, 3, size=(1, 1))] * N)
     assert noisy.parameters()["noise"] == {"variance": 0.5}
-    assert noisy.parameters()["statistic"] == config.parameters()["statistic"]
+    assert noisy.parameters()["cost"] == config.parameters()["cost"]
     with journal_of(config) as journal:
         off = OwnNoise(config.question, load(config.identity), journal)
         assert (bool(off), off.reach, off.outdated(1)) == (False, 0.0, [])
@@ -181,38 +167,35 @@ def test_without_noise_nothing_is_different(tmp_path, rng):
 
 
 def test_what_people_read_says_that_the_answer_is_noisy(tmp_path, rng):
-    configs = parties_of(tmp_path, MEAN + NOISE.format(variance=VARIANCE), [rng.uniform(1, 3, size=(2, 2))] * N)
+    configs = parties_of(tmp_path, AVERAGING + NOISE.format(variance=VARIANCE), [rng.uniform(1, 3, size=(1, 2))] * N)
     assert played(configs) == [0] * N
     told = result_of(configs[0])
-    assert "noise of variance 0.25 in units of scale, and the answer is off by 2.5 in c0, 0.25 in c1" in answer_text(
-        told
-    )
-    alike = {**told, "noise": {"variance": 0.5, "standard_deviation": [0.5, 0.5]}}
-    assert answer_text(alike).endswith("the answer is off by 0.5 (one standard deviation).")
+    assert answer_text(told).endswith("the answer is off by 0.25 (one standard deviation).")
+    apart = {**told, "noise": {"variance": 0.25, "standard_deviation": [2.5, 0.25]}}
+    assert "the answer is off by 2.5 in c0, 0.25 in c1" in answer_text(apart)
     assert "oisy" not in answer_text({**told, "noise": None})
     facts = status_facts({"noise": told["noise"]})["noise"]
-    assert facts == "of variance 0.25 from every party: the answer is off by 2.5, 0.25 (one standard deviation)"
+    assert facts == "of variance 0.25 from every party: the answer is off by 0.25 (one standard deviation)"
     assert "noise" not in status_facts({"noise": None})
 
 
-@pytest.mark.parametrize(("when", "how", "covered"), [(0.3, "dropped", 3), (2.0, "adopted", 4)])
+@pytest.mark.parametrize(("when", "how", "covered"), [(0.3, "dropped", 3), (0.6, "adopted", 4)])
 def test_one_leaves_for_good(tmp_path, rng, noted, when, how, covered):
-    """One that was never heard takes its noise with it. In the last agreement its noise stays, with its rows."""
+    """One that was never heard takes its noise with it. After that its noise stays, with its rows."""
     for i in range(N):
         identity.create(tmp_path / "people" / f"p{i}", f"p{i}")
-    mask = sv.GaussianMask(1e6)
-    spec = Spec("mean", columns=("a", "b"), variance=mask.variance)
-    question = Question(spec, None, mask, N, noise=sv.LocalNoise(VARIANCE))
+    path = tmp_path / "cost.toml"
+    path.write_text(AVERAGING.format(columns=["a", "b"]))
+    table = Table(file := TomlFile(path), "cost", file.values["cost"])
+    question = Question(None, table, sv.GaussianMask(1e6), N, noise=sv.LocalNoise(VARIANCE))
     scene = Scene(sv.Network.complete(N), question, tmp_path / "people", tol=1e-10, wake=60.0, leaver=(when, 1))
-    world = World(scene, "A", tmp_path / "world", [rng.uniform(1, 3, (2, 2)) for _ in range(N)]).play()
+    world = World(scene, "A", tmp_path / "world", [rng.uniform(1, 3, (1, 2)) for _ in range(N)]).play()
     results = [world.agents[f"p{i}"].result for i in range(N) if i != 1]
-    by_party = {tuple(before): after for before, after in noted}
-    brought = [world.brought[f"p{i}", 1][0][0, :-1] for i in range(N) if how == "adopted" or i != 1]
-    noisy = np.mean([by_party[tuple(own)] for own in brought], axis=0)
+    noisy = np.mean([world.brought[f"p{i}", 0][0] for i in range(N) if how == "adopted" or i != 1], axis=0)
     for result in results:
         assert (result["left"][0]["how"], len(result["covers"])) == (how, covered)
         assert result["noise"]["standard_deviation"] == [math.sqrt(VARIANCE / covered)] * 2
-        np.testing.assert_allclose(result["answer"]["mean"], noisy, rtol=0, atol=ACCURACY)
+        np.testing.assert_allclose(list(result["answer"].values()), noisy, rtol=0, atol=ACCURACY)
 
 
 def test_the_bound_of_a_party_on_itself(tmp_path, rng):
@@ -273,7 +256,7 @@ def test_killed_parties_come_back_with_the_same_noise(tmp_path):
 
 def test_the_seed_is_there_before_anybody_is_called_and_gone_with_the_agreement(tmp_path, rng, monkeypatch):
     """It is written with the first keys. Drawn again it never is."""
-    configs = parties_of(tmp_path, MEAN + NOISE.format(variance=VARIANCE), [rng.uniform(1, 3, (2, 2))] * N)
+    configs = parties_of(tmp_path, AVERAGING + NOISE.format(variance=VARIANCE), [rng.uniform(1, 3, (1, 2))] * N)
     seeds: list[bytes | None] = []
     start, over = process.Agent.__init__, retention.stage_over
 
@@ -286,7 +269,7 @@ def test_the_seed_is_there_before_anybody_is_called_and_gone_with_the_agreement(
     def ending(journal: Any, edges: Any, stage: int, *more: Any, **how: Any) -> None:
         assert journal.get(SEED) in seeds
         over(journal, edges, stage, *more, **how)
-        assert (journal.get(SEED) is None) == (stage == 1)
+        assert (journal.get(SEED) is None) == (stage == 0)
 
     monkeypatch.setattr(process.Agent, "__init__", starting)
     monkeypatch.setattr(retention, "stage_over", ending)
@@ -320,7 +303,7 @@ def test_a_journal_without_its_seed_draws_no_other(tmp_path, rng):
 # Bad input
 
 FIT = 'features = ["a"]\ntarget = "y"\n'
-ASKED = '[statistic]\ntype = "mean"\ncolumns = ["a"]\n'
+ASKED = '[cost]\ntype = "averaging"\ncolumns = ["a"]\n'
 WRONG = {
     "variance = 0": "variance of the noise must be a positive number; got 0.0. Leave noise out for an exact answer.",
     "variance = -1.5": "variance of the noise must be a positive number; got -1.5.",
@@ -333,9 +316,11 @@ WRONG = {
     "": "variance is missing. Add it to the table.",
 }
 NOT_FOR = {
+    "mean": '[statistic]\ntype = "mean"\ncolumns = ["a"]\n',
     "variance": '[statistic]\ntype = "variance"\ncolumns = ["a"]\n',
     "covariance": '[statistic]\ntype = "covariance"\ncolumns = ["a", "b"]\n',
-    "least_squares": f'[statistic]\ntype = "least_squares"\n{FIT}',
+    "histogram": '[statistic]\ntype = "histogram"\ncolumns = ["a"]\nbins = [0, 1]\n',
+    "linear": f'[statistic]\ntype = "linear"\n{FIT}',
     "huber": '[cost]\ntype = "huber"\ncolumns = ["a"]\n',
     "lasso": f'[cost]\ntype = "lasso"\n{FIT}l1 = 1.0\n',
     "logistic": f'[cost]\ntype = "logistic"\n{FIT}',
@@ -363,14 +348,8 @@ def test_noise_that_is_none(tmp_path, line):
 @pytest.mark.parametrize("kind", NOT_FOR)
 def test_what_noise_is_not_defined_for(tmp_path, kind):
     told = refusal(read_plan, plan_of(tmp_path, NOT_FOR[kind] + NOISE.format(variance=1.0)))
-    assert '[noise] is for [statistic] type = "mean" and [cost] type = "averaging"' in told
-    assert f"what noise does to {kind} is not known. Remove it." in told
-
-
-def test_noise_does_not_go_with_modular_pads(tmp_path):
-    about = '[statistic]\ntype = "histogram"\ncolumns = ["a"]\nbins = [0, 1]\n[mask]\nbits = 30\n'
-    told = refusal(read_plan, plan_of(tmp_path, about + NOISE.format(variance=1.0)))
-    assert "[noise] does not go with counts under modular pads, which are exact. Remove it." in told
+    assert '[noise] is for [cost] type = "averaging", where a party brings one number a column' in told
+    assert f"{kind} is exact. Remove it." in told
 
 
 def test_noise_must_be_a_table(tmp_path):
