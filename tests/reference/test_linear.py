@@ -129,9 +129,12 @@ def test_tests_of_terms():
 
 
 @pytest.mark.filterwarnings("ignore:The design matrix is poorly conditioned")
-@pytest.mark.parametrize("intercept", [True, False])
-def test_variance_inflation(intercept):
-    formula = "y ~ age + share + before + I(age^2)" if intercept else "y ~ 0 + age + share + before"
+@pytest.mark.parametrize(
+    "formula", ["y ~ age + share + before + I(age^2)", "y ~ 0 + age + share + before", "y ~ 0 + C(arm) + age"]
+)
+def test_variance_inflation(formula):
+    """In the last one the arms span the constant, and each two of them do not."""
+    intercept = "0" not in formula
     X = np.asarray(smf.ols(formula.replace("^", "**"), POOLED).exog)
     expected = [variance_inflation_factor(X, j, standardize=False) for j in range(X.shape[1])]
     found = STUDY.linear(formula).vif
