@@ -42,7 +42,7 @@ BENCHMARKS = {
     "audit": "auditing.audits",
     "encrypted": "auditing.encrypted",
     "projections": "projections.projections",
-    "statistics": "statistics.memory",
+    "statistics": "statistics.statistics",
     "tables": "tables.tables",
     "models": "models.models",
     "network": "network.networking",

@@ -1,4 +1,4 @@
-"""What models on private sums cost: against pooled statsmodels in the same run, and between processes."""
+"""What models on exact sums cost: against pooled statsmodels in the same run, and between processes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _simulated(quick: bool) -> list[Row]:
     x, y = _drawn(rows, columns, 0)
     parts = np.array_split(np.arange(rows), n)
     tables = [_table(x[part], y[part].astype(bool)) for part in parts]
-    study = sv.Study(sv.Network.complete(n), tables, schema=_schema(columns), progress=False)
+    study = sv.Study(sv.Network.complete(n), tables, schema=_schema(columns))
     formula = f"y ~ {' + '.join(_names(columns))}"
     found: dict[str, Any] = {}
 
@@ -65,7 +65,8 @@ def _simulated(quick: bool) -> list[Row]:
         found["pooled"] = _pooled(x, y)
 
     times = interleaved(rounds, {"statsmodels": pooled, "study.glm": private})
-    assert np.allclose(found["private"].params, found["pooled"].params, rtol=1e-6, atol=1e-9)
+    apart = np.abs(found["private"].params - found["pooled"].params) / found["pooled"].bse
+    assert apart.max() < 1e-8  # statsmodels ends where its deviance stays as it is to 1e-8
     how = f"logistic regression of {rows:,} rows and {columns} columns, {n} parties in one process"
     return [ratio_row("study.glm / pooled statsmodels", times["study.glm"], times["statsmodels"], 3.0, "at most", how)]
 
