@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 import sottovoce as sv
 from sottovoce.cli.app import app
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.privacy import Coalition, Snapshot, Transcript, Verdict, Worst, audit, calibrate, statement, total
+from sottovoce.privacy import Coalition, Snapshot, Transcript, Verdict, Worst, audit, calibrate, statement
+from sottovoce.privacy.answers.several_agreements import added
 from sottovoce.privacy.answers.statement_page import to_markdown
 from sottovoce.privacy.answers.verdict import headline
 from sottovoce.privacy.encrypted.prime_field import PRIMES
@@ -160,9 +161,10 @@ def test_a_semicolon_in_a_name_does_not_cut_the_statement():
 
 
 def test_several_agreements_say_whether_mu_is_a_bound():
-    found = sv.private_mean(RING, np.arange(6.0), scale=10.0, seed=1)
-    assert total(found, corrupt={0}, channels="encrypted").mu_bound
-    assert not total(found, corrupt={0}).mu_bound
+    problem = sv.averaging(RING, np.arange(6.0))
+    opened, encrypted = (audit(problem, corrupt={0}, channels=channels, **RUN) for channels in ("open", "encrypted"))
+    assert added([opened, encrypted]).mu_bound
+    assert not added([opened, opened]).mu_bound
 
 
 def test_safe_agrees_with_the_exit_status(tmp_path: Path):

@@ -194,7 +194,7 @@ def test_regression_is_not_private(rng, who, variance):
         np.testing.assert_allclose(report.attack.matrices[i], A, rtol=0, atol=1e-10 * np.abs(A).max())
     assert not claims_privacy(report)
     assert "NOT PRIVATE" in report.summary()
-    assert "private_least_squares" in report.summary()
+    assert "private_linear" in report.summary()
 
 
 def test_regression_over_encrypted_channels_has_no_guarantee_either(rng):

@@ -245,8 +245,8 @@ def test_what_has_no_exact_answer_is_refused():
     assert audit(PROBLEM, MASK, noise=NOISE, prior=np.eye(6), corrupt={0}).guarantee == "exact"
     with pytest.raises(Unsupported, match="local noise is for quadratic costs"):
         audit(sv.Problem(NETWORK, sv.AbsoluteDeviation.many(np.zeros(6))), MASK, noise=NOISE)
-    statistic = sv.private_mean(NETWORK, [np.array([float(i)]) for i in range(6)], seed=1)
-    with pytest.raises(Unsupported, match="on exact numbers: leave noise out"):
+    statistic = sv.private_mean(NETWORK, np.arange(6.0))
+    with pytest.raises(Unsupported, match="not of integers, and ModularMask hides integers"):
         statistic.audit(noise=NOISE)
 
 
@@ -330,7 +330,7 @@ def test_audit_counts_it(file: Path):
         (
             '[cost]\ntype = "averaging"',
             '[statistic]\ntype = "mean"',
-            r"line 11: \[noise\] is for a \[cost\]; the agreements of a \[statistic\] are on exact numbers",
+            r"line 6: \[pdmm\] is gone beside \[statistic\]: sums are exact, and hidden behind uniform pads",
         ),
     ],
 )

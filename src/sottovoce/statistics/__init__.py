@@ -1,15 +1,9 @@
-"""Statistics of pooled rows that stay apart: private agreements on sufficient statistics (theory: Public gradients).
+"""Statistics of pooled rows that stay apart, from exact sums (theory: Public gradients; the page on exact sums).
 
 Masking ``z(0)`` hides the constant of a gradient and nothing else, so a regression solved on its own costs shows every
-``A_i'A_i``. Sums do better: each party reduces its rows to a few numbers, the parties agree on their mean by private
-averaging, and everybody computes the answer from it. What that reveals is the sum over each honest component.
-
-The functions share these arguments. ``mask``: a ``GaussianMask``, default variance 1e8. The numbers that travel are of
-size 1 if ``scale`` brings the data there, so a pad is 10,000 times as large as what it hides, and its rounding, about
-``2^-48 sigma``, is 3e-11: below ``tol``. ``overlay``: messages go over a spanning tree unless told otherwise, and a run
-ends after one sweep up and one down; pads lie on every edge of the network all the same (theory: Fewer messages).
-``schedule``, ``seed``, ``tol``, ``max_iter``, ``max_rounds`` and ``progress`` go to ``sv.solve`` as well, for every
-run; a seed gives each run pads of its own.
+``A_i'A_i``. Sums do better: each party reduces its rows to a few integers, these are added up under uniform pads over a
+spanning tree, and everybody computes the answer from the totals. What that reveals is the sum over each honest
+component. There is nothing to choose, and answers are those of the pooled rows, to the bit.
 """
 
 from .arrays import private_covariance, private_histogram, private_mean, private_variance

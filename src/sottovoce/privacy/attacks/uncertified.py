@@ -37,7 +37,7 @@ CORRUPT = 20  # nodes that are tried as the corrupt one where it may be any
 ROUNDING = 1e-12  # relative difference up to which two Hessians are one
 NAMED = 3  # parties of whom a sentence says what was recovered
 CURE = (
-    "Agree on the sufficient statistics instead: sv.private_least_squares, or the statistic least_squares of a plan, "
+    "Agree on the sufficient statistics instead: sv.private_linear, or the statistic linear of a plan, "
     "is exact, and reveals sums only."
 )
 NO_GUARANTEE = "That is no guarantee."
