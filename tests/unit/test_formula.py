@@ -392,7 +392,7 @@ def test_limits_are_counted_before_anything_is_multiplied_out():
         "*".join(names[:9]): "at most 8 factors",
         f"{'('.join(['c0 + '] * 52)}c0{')' * 51}": "at most 50 deep",
         "+".join(["c0"] * 2_501): "at most 5,000 names",
-        "c0 + " * 2_001: "at most 10,000 characters",
+        "c0 + " * 20_001: "at most 100,000 characters",
         f"I({'+'.join(['c0'] * 200)})": "at most 500 characters",
         "x" * 201: "at most 200 characters",
         f"bs(c0, knots={list(range(51))}, range=[-1, 99])": "at most 50 numbers",

@@ -132,8 +132,8 @@ def test_rates_need_a_dispersion(table):
     [
         ({"ridge": -1.0}, "ridge must be a number >= 0; got -1.0"),
         ({"ridge": np.inf}, "ridge must be a number >= 0"),
-        ({"ridge": "1"}, "ridge must be a number >= 0"),
-        ({"ridge": 1.0, "family": "gaussian"}, "ridge: family gaussian has a dispersion.*private_ridge"),
+        ({"ridge": "1"}, "ridge must be a number; got '1'"),
+        ({"ridge": 1.0, "family": "gaussian"}, "ridge: family gaussian has a dispersion.*there is ridge regression"),
         ({"ridge": 1.0, "robust": "HC0"}, "robust: estimates with a ridge penalty have no standard errors"),
     ],
 )

@@ -57,6 +57,13 @@ def test_a_constant_column_has_no_part_unless_columns_are_standardised(study):
         study.pca(["a", "b", "flag"], standardize=True)
 
 
+def test_one_column_is_its_own_component(study):
+    found = study.pca("a", components=1)
+    assert found.components.tolist() == [[1.0]]
+    assert found.explained_variance[0] == pytest.approx(study.variance("a").variance, rel=1e-15)
+    assert faults(found.plot()) == []
+
+
 @pytest.mark.parametrize("few", [components_model.FEW, 1], ids=["in a fixed order", "by LAPACK"])
 def test_the_largest_loading_is_positive(monkeypatch, few):
     monkeypatch.setattr(components_model, "FEW", few)
@@ -80,9 +87,8 @@ def test_any_partition_has_the_same_bits(standardize):
     ("columns", "options", "message"),
     [
         (["a", "g"], {}, "columns has 'g', a category"),
-        (["a"], {}, "columns must be two or more different columns"),
-        (["a", "a"], {}, "columns must be two or more different columns"),
-        ("a", {}, "columns must be two or more different columns"),
+        ([], {}, "columns is missing: name one or more"),
+        (["a", "a"], {}, "columns must be different columns"),
         (["a", "b"], {"components": 3}, "components must be an integer from 1 to the number of columns, 2; got 3"),
         (["a", "b"], {"standardize": "yes"}, "standardize must be true or false"),
         (["a", "nothing"], {}, "the schema has no column 'nothing'"),

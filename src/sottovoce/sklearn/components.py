@@ -22,7 +22,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     n_components : int or float, optional
         How many; between 0 and 1 as many as explain that share of the variance. Default: as many as there are columns,
         or rows where those are fewer.
-    network, parties, scale, mask, tol, random_state
+    network, parties
         As for every estimator here: see ``PrivateLogisticRegression``.
 
     Attributes
@@ -53,17 +53,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     components_: Floats
     mean_: Floats
 
-    def __init__(
-        self, n_components: int | float | None = None, *, network: Any = None, parties: int = 3, scale: Any = None,
-        mask: Any = None, tol: float = 1e-9, random_state: Any = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, n_components: int | float | None = None, *, network: Any = None, parties: int = 3) -> None:
+        super().__init__(network=network, parties=parties)
         self.n_components = n_components
-        self.network = network
-        self.parties = parties
-        self.scale = scale
-        self.mask = mask
-        self.tol = tol
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the components of the rows of all parties. ``groups``: the party of each row. ``y`` is not looked at."""
@@ -72,7 +64,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         share = self._share(most)
         count = most if share is not None or self.n_components is None else int(self.n_components)
         shards: list[Any] = parties.of(X)
-        self.result_ = private_pca(parties.network, shards, components=count, **self._settings())
+        self.result_ = private_pca(parties.network, shards, components=count)
         return self._take(self.result_, count if share is None else _enough(self.result_, share))
 
     def _share(self, most: int) -> float | None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..errors import InvalidInput, is_number
-from ..pdmm.masks import GaussianMask
-from ..statistics.agreements import DEFAULT_MASK
 from .parties import Parties, parties_of
 
 Floats = npt.NDArray[np.float64]
@@ -31,15 +27,6 @@ class PrivateEstimator(BaseEstimator):
     parties : int
         Among how many simulated parties rows are dealt, one after the other, where ``fit`` gets no ``groups`` and there
         is no ``network``. Which rows are whose changes no estimate.
-    scale : float, sequence or mapping, optional
-        Public numbers that bring the columns, and last the target of a linear model, to size 1: one for all, one each,
-        or by name (``"y"`` for the target). None is 1. They must not be computed from the rows.
-    mask : GaussianMask, optional
-        That hides what the parties send. Default: ``sv.GaussianMask(variance=1e8)``.
-    tol : float
-        Of every agreement, relative to the largest number in it.
-    random_state : int, RandomState or None
-        Of the pads. A mask whose pads can be guessed hides nothing: for tests.
 
     Attributes
     ----------
@@ -47,34 +34,45 @@ class PrivateEstimator(BaseEstimator):
         The private fit: errors, ``summary()``, what it gives away (``disclosure``).
     """
 
-    network: Any
-    parties: int
-    scale: Any
-    mask: Any
-    tol: float
-    random_state: Any
+    def __init__(self, *, network: Any = None, parties: int = 3) -> None:
+        self.network = network
+        self.parties = parties
 
     def _parties(self, rows: int, groups: Any) -> Parties:
         return parties_of(groups, rows, self.network, self.parties)
 
-    def _settings(self) -> dict[str, Any]:
-        """Arguments of every private function."""
-        mask: GaussianMask = DEFAULT_MASK if self.mask is None else self.mask
-        return {"scale": self.scale, "mask": mask, "tol": self.tol, "seed": self._seed(), "progress": False}
-
-    def _seed(self) -> int | None:
-        if self.random_state is None or isinstance(self.random_state, numbers.Integral):
-            return None if self.random_state is None else int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31))
-
-    def _names(self) -> list[str] | None:
-        """Of the columns of a frame."""
-        found = getattr(self, "feature_names_in_", None)
-        return None if found is None else [str(name) for name in found]
-
     def _new_rows(self, X: Any) -> Floats:
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+
+
+class RegressionEstimator(PrivateEstimator):
+    """An estimator of ``y`` from the columns of ``X``, with an intercept or without.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether to fit one; it is never penalised.
+    """
+
+    n_features_in_: int
+
+    def __init__(self, *, fit_intercept: bool = True, network: Any = None, parties: int = 3) -> None:
+        super().__init__(network=network, parties=parties)
+        self.fit_intercept = fit_intercept
+
+    def _arguments(self, parties: Parties, X: Floats, y: Floats, weights: Floats | None = None) -> dict[str, Any]:
+        """Of a private function."""
+        given = {} if weights is None else {"weights": parties.of(weights)}
+        return {
+            "network": parties.network, "shards": list(zip(parties.of(X), parties.of(y), strict=True)),
+            "names": self._names(), "intercept": self.fit_intercept, **given,
+        }  # fmt: skip
+
+    def _names(self) -> list[str]:
+        """Of the columns, those of a frame or ``x0, x1, ..``."""
+        found = getattr(self, "feature_names_in_", None)
+        return [f"x{k}" for k in range(self.n_features_in_)] if found is None else [str(name) for name in found]
 
 
 def weighed(parties: Parties, X: Floats, sample_weight: Any) -> tuple[Parties, Floats | None]:

@@ -15,32 +15,11 @@ from sklearn.utils.validation import validate_data
 
 from ..errors import InvalidInput
 from ..statistics import GLMFit, MultinomialFit, private_glm, private_multinomial
-from ..statistics.shards import read_scale
-from .estimator import Floats, PrivateEstimator, check_penalty, weighed
-from .parties import Parties
+from .estimator import Floats, RegressionEstimator, check_penalty, weighed
 
 
-class LikelihoodEstimator(PrivateEstimator):
+class LikelihoodEstimator(RegressionEstimator):
     """A generalised linear model with a ridge penalty."""
-
-    fit_intercept: bool
-    n_features_in_: int
-
-    def _arguments(
-        self, parties: Parties, X: Floats, y: Floats, weights: Floats | None, ridge: float
-    ) -> dict[str, Any]:
-        """Of a private function."""
-        names = self._names() or [f"x{k}" for k in range(self.n_features_in_)]
-        return {
-            **self._settings(), "network": parties.network, "names": names, "ridge": ridge,
-            "shards": list(zip(parties.of(X), parties.of(y), strict=True)), "intercept": self.fit_intercept,
-            "weights": None if weights is None else parties.of(weights),
-            "scale": read_scale(self.scale, names, "column of X"),
-        }  # fmt: skip
-
-    def _glm(self, arguments: dict[str, Any], **model: Any) -> GLMFit:
-        """Responses of these families have no unit."""
-        return private_glm(**{**arguments, "scale": np.append(arguments["scale"], 1.0)}, **model)
 
     def _split(self, result: GLMFit) -> tuple[Floats, float]:
         """Slopes and intercept."""
@@ -67,15 +46,6 @@ class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):
     parties : int
         Among how many simulated parties rows are dealt, one after the other, where ``fit`` gets no ``groups`` and there
         is no ``network``. Which rows are whose changes no estimate.
-    scale : float, sequence or mapping, optional
-        Public numbers that bring the columns, and last the target of a linear model, to size 1: one for all, one each,
-        or by name (``"y"`` for the target). None is 1. They must not be computed from the rows.
-    mask : GaussianMask, optional
-        That hides what the parties send. Default: ``sv.GaussianMask(variance=1e8)``.
-    tol : float
-        Of every agreement, relative to the largest number in it.
-    random_state : int, RandomState or None
-        Of the pads. A mask whose pads can be guessed hides nothing: for tests.
 
     Attributes
     ----------
@@ -110,18 +80,9 @@ class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):
     intercept_: Floats
     result_: GLMFit | MultinomialFit
 
-    def __init__(
-        self, C: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3, scale: Any = None,
-        mask: Any = None, tol: float = 1e-9, random_state: Any = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, C: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3) -> None:
+        super().__init__(fit_intercept=fit_intercept, network=network, parties=parties)
         self.C = C
-        self.fit_intercept = fit_intercept
-        self.network = network
-        self.parties = parties
-        self.scale = scale
-        self.mask = mask
-        self.tol = tol
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit to the rows of all parties. ``groups``: the party of each row. ``sample_weight``: numbers >= 0, how often
@@ -132,13 +93,12 @@ class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):
         self.classes_ = np.unique(np.concatenate(parties.of(y)))
         if len(self.classes_) < 2:
             raise InvalidInput("y has one class in the rows that count; logistic regression needs two classes or more.")
-        ridge = 1 / check_penalty("C", self.C, infinite=True)
         place = np.searchsorted(self.classes_, y).astype(np.float64)
-        asked = self._arguments(parties, X, place, weights, ridge)
+        asked = {**self._arguments(parties, X, place, weights), "ridge": 1 / check_penalty("C", self.C, infinite=True)}
         return self._two(asked) if len(self.classes_) == 2 else self._several(asked)
 
     def _two(self, asked: dict[str, Any]) -> Self:
-        self.result_ = self._glm(asked, family="binomial")
+        self.result_ = private_glm(**asked, family="binomial")
         coef, intercept = self._split(self.result_)
         self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
         self.n_iter_ = np.array([self.result_.steps], dtype=np.int32)
@@ -147,9 +107,11 @@ class PrivateLogisticRegression(ClassifierMixin, LikelihoodEstimator):
     def _several(self, asked: dict[str, Any]) -> Self:
         """Of all parameters that give the same probabilities those that sum to 0 over the classes."""
         self.result_ = private_multinomial(**asked, levels=[str(name) for name in self.classes_])
-        params = np.vstack([np.zeros(len(self.result_.variables)), self.result_.coefficients.T])
-        params -= params.mean(axis=0)
         first = int(self.fit_intercept)
+        variables = [*["Intercept"][:first], *asked["names"]]
+        params = np.zeros((len(self.classes_), len(variables)))  # 0 of the first class, and of columns left out
+        params[1:, [variables.index(name) for name in self.result_.variables]] = self.result_.coefficients.T
+        params -= params.mean(axis=0)
         self.coef_ = params[:, first:]
         self.intercept_ = params[:, 0] if first else np.zeros(len(params))
         steps = sum(shown.of.startswith("objective") for shown in self.result_.shown)
@@ -194,7 +156,7 @@ class PrivatePoissonRegressor(RegressorMixin, LikelihoodEstimator):
         (quasi-likelihood), as responses need not be whole.
     fit_intercept : bool
         Whether to fit one; it is not penalised.
-    network, parties, scale, mask, tol, random_state
+    network, parties
         As for every estimator here: see ``PrivateLogisticRegression``.
 
     Attributes
@@ -219,17 +181,10 @@ class PrivatePoissonRegressor(RegressorMixin, LikelihoodEstimator):
     intercept_: float
 
     def __init__(
-        self, alpha: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3,
-        scale: Any = None, mask: Any = None, tol: float = 1e-9, random_state: Any = None,
-    ) -> None:  # fmt: skip
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3
+    ) -> None:
+        super().__init__(fit_intercept=fit_intercept, network=network, parties=parties)
         self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.network = network
-        self.parties = parties
-        self.scale = scale
-        self.mask = mask
-        self.tol = tol
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -244,8 +199,8 @@ class PrivatePoissonRegressor(RegressorMixin, LikelihoodEstimator):
         alpha = 0.0 if self.alpha == 0 else check_penalty("alpha", self.alpha)
         # The sum of all weights is agreed on in the fit, or the number of rows: everybody could multiply by it.
         ridge = alpha * (len(X) if weights is None else math.fsum(weights))
-        model = {"family": "poisson", "dispersion": "pearson"}
-        self.result_ = self._glm(self._arguments(parties, X, y.astype(np.float64), weights, ridge), **model)
+        asked = self._arguments(parties, X, y.astype(np.float64), weights)
+        self.result_ = private_glm(**asked, family="poisson", dispersion="pearson", ridge=ridge)
         self.coef_, self.intercept_ = self._split(self.result_)
         self.n_iter_ = int(self.result_.steps)
         return self

@@ -10,22 +10,21 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from ..statistics import LassoPath, LinearFit, RidgePath, private_lasso, private_linear, private_ridge
-from .estimator import Floats, PrivateEstimator, check_penalty, weighed
+from .estimator import Floats, RegressionEstimator, check_penalty, weighed
 
 
-class LinearEstimator(RegressorMixin, PrivateEstimator):
+class LinearEstimator(RegressorMixin, RegressionEstimator):
     """``y = X @ coef_ + intercept_``."""
 
-    fit_intercept: bool
     coef_: Floats
     intercept_: float
 
     def _read(self, X: Any, y: Any) -> tuple[Floats, Floats]:
         return validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)  # type: ignore[no-any-return]
 
-    def _take(self, result: LinearFit | RidgePath | LassoPath) -> Self:
+    def _take(self, result: LinearFit | RidgePath | LassoPath, params: Floats) -> Self:
         """The estimates of a private fit."""
-        params, first = result.all_params if isinstance(result, LinearFit) else result.params, int(self.fit_intercept)
+        first = int(self.fit_intercept)
         self.result_ = result
         self.coef_, self.intercept_ = params[first:].copy(), float(params[0]) if first else 0.0
         return self
@@ -45,7 +44,7 @@ class PrivateLinearRegression(LinearEstimator):
     ----------
     fit_intercept : bool
         Whether to fit one.
-    network, parties, scale, mask, tol, random_state
+    network, parties
         As for every estimator here: see ``PrivateLogisticRegression``.
 
     Attributes
@@ -72,30 +71,13 @@ class PrivateLinearRegression(LinearEstimator):
     ([1.9333], 1.0333, [0.0727, 0.1217])
     """
 
-    def __init__(
-        self, *, fit_intercept: bool = True, network: Any = None, parties: int = 3, scale: Any = None, mask: Any = None,
-        tol: float = 1e-9, random_state: Any = None,
-    ) -> None:  # fmt: skip
-        self.fit_intercept = fit_intercept
-        self.network = network
-        self.parties = parties
-        self.scale = scale
-        self.mask = mask
-        self.tol = tol
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit to the rows of all parties. ``groups``: the party of each row. ``sample_weight``: numbers >= 0,
         proportional to the inverse variance of a row's error; rows of weight 0 are left out."""
         X, y = self._read(X, y)
         parties, weights = weighed(self._parties(len(X), groups), X, sample_weight)
-        return self._take(
-            private_linear(
-                parties.network, list(zip(parties.of(X), parties.of(y), strict=True)),
-                weights=None if weights is None else parties.of(weights), intercept=self.fit_intercept,
-                names=self._names(), **self._settings(),
-            )
-        )  # fmt: skip
+        result = private_linear(**self._arguments(parties, X, y, weights))
+        return self._take(result, result.all_params)
 
 
 class PenalisedEstimator(LinearEstimator):
@@ -104,29 +86,18 @@ class PenalisedEstimator(LinearEstimator):
     _private: ClassVar[Callable[..., RidgePath | LassoPath]]  # what fits it
 
     def __init__(
-        self, alpha: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3,
-        scale: Any = None, mask: Any = None, tol: float = 1e-9, random_state: Any = None,
-    ) -> None:  # fmt: skip
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, network: Any = None, parties: int = 3
+    ) -> None:
+        super().__init__(fit_intercept=fit_intercept, network=network, parties=parties)
         self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.network = network
-        self.parties = parties
-        self.scale = scale
-        self.mask = mask
-        self.tol = tol
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit to the rows of all parties. ``groups``: the party of each row."""
         X, y = self._read(X, y)
         parties = self._parties(len(X), groups)
-        return self._take(
-            self._private(
-                parties.network, list(zip(parties.of(X), parties.of(y), strict=True)),
-                penalties=check_penalty("alpha", self.alpha), standardize=False, intercept=self.fit_intercept,
-                names=self._names(), **self._settings(),
-            )
-        )  # fmt: skip
+        alpha = check_penalty("alpha", self.alpha)
+        result = self._private(**self._arguments(parties, X, y), penalties=alpha, standardize=False)
+        return self._take(result, result.params)
 
 
 class PrivateRidge(PenalisedEstimator):
@@ -141,7 +112,7 @@ class PrivateRidge(PenalisedEstimator):
         The penalty, in the units of the data; positive.
     fit_intercept : bool
         Whether to fit one; it is not penalised.
-    network, parties, scale, mask, tol, random_state
+    network, parties
         As for every estimator here: see ``PrivateLogisticRegression``.
 
     Attributes
@@ -175,7 +146,7 @@ class PrivateLasso(PenalisedEstimator):
         The penalty, in the units of the data; positive.
     fit_intercept : bool
         Whether to fit one; it is not penalised.
-    network, parties, scale, mask, tol, random_state
+    network, parties
         As for every estimator here: see ``PrivateLogisticRegression``.
 
     Attributes

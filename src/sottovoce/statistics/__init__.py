@@ -15,8 +15,7 @@ from .histogram import Histogram
 from .linear.linear_fit import LinearFit
 from .linear.penalty_path import LassoPath, PenaltyPath, RidgePath
 from .linear.principal_components import PrincipalComponents
-from .linear.private import private_linear, private_pca
-from .linear.private_penalised import private_lasso, private_ridge
+from .linear.private import private_lasso, private_linear, private_pca, private_ridge
 from .models.cox_fit import CoxFit
 from .models.glm_fit import GLMFit
 from .models.mixed_fit import MixedFit

@@ -1,26 +1,93 @@
-"""Mean, variance, covariance and histogram of arrays and frames that parties hold: a ``Study`` of number columns."""
+"""Arrays and frames that parties hold: a ``Study`` of number columns; and mean, variance, covariance and histogram."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..costs.base import Array
+from ..data.formula.factors import spelled
 from ..data.number_columns import NumberColumns
 from ..data.schema import Schema
 from ..errors import InvalidInput
 from ..network import Network
+from ..pdmm.shards import whose
 from .gone import refuse_options
 from .histogram import Histogram
 from .pooled import PooledCovariance, PooledMean, PooledVariance
-from .shards import Shards, read_rows
+from .shards import Shards, column_names, read_regression, read_rows
 from .study import Study
 
 
-def study_of(network: Network, columns: list[dict[str, npt.NDArray[np.float64]]]) -> Study:
-    """A study of columns of numbers, by name, of every party."""
-    return Study(network, [NumberColumns(part) for part in columns], schema=Schema.of_numbers(columns[0]))
+def study_of(network: Network, schema: Schema, rows: Sequence[Array]) -> Study:
+    """A study of the rows of every party, a column for each of the schema."""
+    tables = [NumberColumns(dict(zip(schema, np.ascontiguousarray(part.T), strict=True))) for part in rows]
+    return Study(network, tables, schema=schema)
+
+
+def columns_study(network: Network, shards: Shards) -> tuple[Study, str | list[str]]:
+    """A study of rows, and its columns: the name of one variable, or a list of names."""
+    rows, shape, names = read_rows(network, shards)
+    return study_of(network, Schema.of_numbers(names), rows), list(names) if shape else names[0]
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionStudy:
+    """A study of pairs ``(X_i, y_i)``, and the formula of ``y`` on the columns of ``X``; what the columns are called
+    that hold weights and exposures, where there are some."""
+
+    study: Study
+    formula: str
+    weights: str | None
+    exposure: str | None
+
+
+def regression_study(
+    network: Network,
+    shards: Shards,
+    *,
+    target: str | None = None,
+    names: Sequence[str] | None = None,
+    intercept: bool = True,
+    levels: tuple[str, ...] = (),
+    weights: Shards | None = None,
+    offset: Shards | None = None,
+    exposure: Shards | None = None,
+) -> RegressionStudy:
+    """A study of pairs, of arrays or frames. ``levels``: of the response, which are then places among them."""
+    further = {"weights": weights, "offset": offset, "exposure": exposure}
+    given = {name: values for name, values in further.items() if values is not None}
+    read = read_regression(network, shards, target, given)
+    columns = column_names(read.names, names, read.rows[0].shape[1] - 1 - len(given))
+    response = read.target or _free("y", columns)
+    called = {name: _free(name, (*columns, response)) for name in given}
+    schema = Schema.of_numbers([*columns, response, *called.values()])
+    if levels:
+        _check_places(network, read.rows, len(columns), len(levels))
+        category = replace(schema[response], type="category", levels=levels)
+        schema = Schema([category if column.name == response else column for column in schema.values()])
+    terms = [*([] if intercept else ["0"]), *map(spelled, columns)]
+    terms += [f"offset({spelled(called['offset'])})"] if offset is not None else []
+    formula = f"{spelled(response)} ~ {' + '.join(terms)}"
+    study = study_of(network, schema, read.rows)
+    return RegressionStudy(study, formula, called.get("weights"), called.get("exposure"))
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """A name for a column, besides those that there are."""
+    return f"({name})" if name in taken else name
+
+
+def _check_places(network: Network, rows: Sequence[Array], place: int, levels: int) -> None:
+    for who, part in zip(whose(network, "party"), rows, strict=True):
+        if other := int((~np.isin(part[:, place], np.arange(levels))).sum()):
+            raise InvalidInput(
+                f"{who}: y must be places among the levels, 0 to {levels - 1}; {other} rows have others."
+            )
 
 
 def private_mean(network: Network, shards: Shards, **gone: Any) -> PooledMean:
@@ -37,6 +104,8 @@ def private_mean(network: Network, shards: Shards, **gone: Any) -> PooledMean:
         observation of one variable, a vector ``n_i`` of them, a matrix ``(n_i, d)`` rows of ``d`` variables (one row of
         ``d``: ``[[...]]``). A party may have no rows. Frames and series are matched by the names of their columns, in
         the order of the first party's.
+    **gone
+        Options of older versions get a sentence.
 
     Returns
     -------
@@ -54,7 +123,8 @@ def private_mean(network: Network, shards: Shards, **gone: Any) -> PooledMean:
     >>> result.observations, result.mean
     (3, 3.0)
     """
-    study, columns = _read(network, shards, gone)
+    refuse_options(gone)
+    study, columns = columns_study(network, shards)
     return study.mean(columns)
 
 
@@ -69,6 +139,8 @@ def private_variance(network: Network, shards: Shards, *, ddof: int = 1, **gone:
         As for ``private_mean``.
     ddof : int
         1 for the unbiased estimate.
+    **gone
+        Options of older versions get a sentence.
 
     Returns
     -------
@@ -86,7 +158,8 @@ def private_variance(network: Network, shards: Shards, *, ddof: int = 1, **gone:
     >>> result.variance, round(result.standard_deviation, 6)
     (7.0, 2.645751)
     """
-    study, columns = _read(network, shards, gone)
+    refuse_options(gone)
+    study, columns = columns_study(network, shards)
     return study.variance(columns, ddof=ddof)
 
 
@@ -103,6 +176,8 @@ def private_covariance(network: Network, shards: Shards, *, ddof: int = 1, **gon
         Rows ``(n_i, d)`` of every party, or frames.
     ddof : int
         1 for the unbiased estimate.
+    **gone
+        Options of older versions get a sentence.
 
     Returns
     -------
@@ -120,7 +195,8 @@ def private_covariance(network: Network, shards: Shards, *, ddof: int = 1, **gon
     >>> sv.private_covariance(sv.Network.ring(3), rows).correlation.round(6).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    study, columns = _read(network, shards, gone)
+    refuse_options(gone)
+    study, columns = columns_study(network, shards)
     if isinstance(columns, str):
         raise InvalidInput(
             "private_covariance takes rows (n_i, d) of every party; got vectors, which are n_i observations of one "
@@ -144,6 +220,8 @@ def private_histogram(network: Network, shards: Shards, *, bins: npt.ArrayLike, 
     bins : sequence of float
         The edges, public and agreed on before: the range of the pooled data is not known to anybody. Values outside are
         counted in ``below`` and ``above``.
+    **gone
+        Options of older versions get a sentence.
 
     Returns
     -------
@@ -161,7 +239,8 @@ def private_histogram(network: Network, shards: Shards, *, bins: npt.ArrayLike, 
     >>> result.counts.tolist(), result.below, result.above
     ([2, 1], 0, 1)
     """
-    study, columns = _read(network, shards, gone)
+    refuse_options(gone)
+    study, columns = columns_study(network, shards)
     if not isinstance(columns, str) and len(columns) != 1:
         raise InvalidInput(
             f"private_histogram counts one variable; got rows of {len(columns)} columns. Call it once for each."
@@ -169,11 +248,3 @@ def private_histogram(network: Network, shards: Shards, *, bins: npt.ArrayLike, 
     from .histogram import read_bins
 
     return study.histogram(columns if isinstance(columns, str) else columns[0], read_bins(bins))
-
-
-def _read(network: Network, shards: Shards, gone: dict[str, Any]) -> tuple[Study, str | list[str]]:
-    """A study, and its columns: the name of one variable, or a list of names."""
-    refuse_options(gone)
-    rows, shape, names = read_rows(network, shards)
-    columns = [dict(zip(names, np.ascontiguousarray(cast(Any, part).array.T), strict=True)) for part in rows]
-    return study_of(network, columns), list(names) if shape else names[0]

@@ -54,6 +54,8 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
     policy : Policy, or mapping
         What the parties let be computed of their rows: one for all, or some by the names of parties. Each is checked
         before anything is agreed on.
+    **gone
+        Options of older versions get a sentence.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ...errors import InvalidInput
 
-LONGEST_TEXT = 10_000  # characters
+LONGEST_TEXT = 100_000  # characters: that of 1,000 columns with long names
 LONGEST_NAME = 200
 LONGEST_NUMBER = 40
 MOST_TOKENS = 5_000

@@ -18,7 +18,7 @@ from ...network import Network
 from ...pdmm.modular_mask import Integers
 from ...pdmm.shards import whose
 from ...sums import Beyond
-from ..agreements import Agreements, SimulatedAgreements, Simulation
+from ..agreements import Agreements, SimulatedAgreements
 from ..analysis import Analysis
 from ..gone import refuse_options
 from ..groups.columns import chosen_levels, level_column, levels_of, number_column
@@ -161,6 +161,8 @@ def private_meta_analysis(
         that has none.
     effect : str
         What is estimated, for people.
+    **gone
+        Options of older versions get a sentence.
 
     Returns
     -------
@@ -181,8 +183,7 @@ def private_meta_analysis(
     refuse_options(gone)
     given = one_per_party(network, estimates, "estimates")
     studies = [_read(who, pair) for who, pair in zip(whose(network, "party"), given, strict=True)]
-    agreements = SimulatedAgreements(Simulation(network))
-    return meta_program(agreements, studies, str(effect), "no party has an estimate.")
+    return meta_program(SimulatedAgreements(network), studies, str(effect), "no party has an estimate.")
 
 
 def _read(who: str, pair: Any) -> Estimate | None:

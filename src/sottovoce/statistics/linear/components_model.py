@@ -84,9 +84,9 @@ class ComponentsModel(Analysis):
         names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
         object.__setattr__(self, "columns", names)
         if not names:
-            raise InvalidInput("columns is missing: name two or more.")
-        if len(names) < 2 or len(set(names)) < len(names):
-            raise InvalidInput(f"columns must be two or more different columns; got {names!r}.")
+            raise InvalidInput("columns is missing: name one or more.")
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"columns must be different columns; got {names!r}.")
         for name in names:
             if self.schema.restricted([name])[name].type == "category":
                 raise InvalidInput(f"columns has {name!r}, a category, which has no variance. Leave it out.")

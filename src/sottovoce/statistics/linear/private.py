@@ -1,23 +1,19 @@
-"""Least squares and components of arrays and frames of all parties in one process."""
+"""Linear models and components of arrays and frames of all parties in one process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...errors import InvalidInput
 from ...network import Network
-from ...pdmm.overlay import AskedOverlay
-from ...pdmm.schedules import Schedule
-from ..agreements import SimulatedAgreements, Simulation
-from ..shards import Shards, read_rows
-from .components_model import check_components, components_program
-from .equation import INTERCEPT, Columns
+from ..arrays import columns_study, regression_study
+from ..gone import refuse_options
+from ..shards import Shards
 from .linear_fit import LinearFit
-from .linear_program import linear_program
+from .penalty_path import LassoPath, RidgePath
 from .principal_components import PrincipalComponents
-from .robust import ROBUST
-from .shards import read_equation
 
 
 def private_linear(
@@ -29,15 +25,7 @@ def private_linear(
     robust: str | None = None,
     intercept: bool = True,
     names: Sequence[str] | None = None,
-    scale: Any = None,
-    mask: Any = None,
-    overlay: AskedOverlay = "tree",
-    schedule: Schedule | None = None,
-    seed: int | None = None,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    max_rounds: int | None = None,
-    progress: bool | None = None,
+    **gone: Any,
 ) -> LinearFit:
     """Ordinary or weighted least squares over the pooled rows of shards ``(X_i, y_i)``, with tests and robust errors.
 
@@ -62,8 +50,8 @@ def private_linear(
         Whether to fit one.
     names : sequence of str, optional
         Of the columns of arrays; frames have them.
-    scale, mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of no use any more: sums are exact.
+    **gone
+        Options of older versions get a sentence.
 
     Returns
     -------
@@ -83,13 +71,131 @@ def private_linear(
     >>> fit.terms, fit.params.round(6).tolist(), fit.nobs
     (('Intercept', 'dose'), [1.0, 2.0], 6)
     """
-    if robust is not None and robust not in ROBUST:
-        raise InvalidInput(f"robust must be one of {', '.join(ROBUST)}, or None; got {robust!r}.")
-    rows, equation = read_equation(network, shards, target, weights, intercept, names)
-    term_of = [() if term == INTERCEPT else (term,) for term in equation.terms]
-    told = {"formula": "", "schema": "", "weights": None if weights is None else "weights"}
-    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
-    return linear_program(agreements, rows, equation, robust, term_of, told)
+    refuse_options(gone)
+    asked = regression_study(network, shards, target=target, names=names, intercept=intercept, weights=weights)
+    fit = asked.study.linear(asked.formula, weights=asked.weights, robust=robust)
+    return replace(fit, formula="", schema="")  # new rows are arrays, too
+
+
+def private_ridge(
+    network: Network,
+    shards: Shards,
+    *,
+    target: str | None = None,
+    penalties: float | Sequence[float] | None = None,
+    folds: int = 5,
+    standardize: bool = True,
+    fold_seed: int = 0,
+    intercept: bool = True,
+    names: Sequence[str] | None = None,
+    **gone: Any,
+) -> RidgePath:
+    """Ridge regression over the pooled rows of shards ``(X_i, y_i)`` for many penalties, and the best one by exact
+    cross-validation.
+
+    Minimises ``sum (y - intercept - x'b)^2 + penalty ||b||^2``, as scikit-learn's ``Ridge``. The fold of a row follows
+    from its numbers and a public seed (``sottovoce.statistics.linear.folds.fold_of``); equal rows share one.
+
+    Revealed, of each honest component: of every fold its number of rows and its sum of ``t t'`` about the mean, for
+    ``t = (x, y)``; its sums of ``t`` and ``t^2``.
+
+    Parameters
+    ----------
+    network, shards, target, intercept, names
+        As for ``private_linear``.
+    penalties : float or sequence of float, optional
+        Default: 25, from 100 to 0.0001 per row, in units of the columns' variances. With one there is nothing to
+        choose, and no cross-validation.
+    folds : int
+        Of the cross-validation.
+    standardize : bool
+        Whether columns are penalised in units of their deviations, those of the training rows, or as they are. Without
+        an intercept in units of their root mean squares.
+    fold_seed : int
+        Public; another one gives other folds.
+    **gone
+        Options of older versions get a sentence.
+
+    Returns
+    -------
+    RidgePath
+
+    Raises
+    ------
+    InvalidInput
+        Shards that do not fit together, a constant column, or a fold without rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sottovoce as sv
+    >>> x = np.arange(30.0).reshape(3, 10, 1)
+    >>> shards = [(own, 2 * own[:, 0] + np.sin(own[:, 0])) for own in x]
+    >>> fit = sv.private_ridge(sv.Network.ring(3), shards)
+    >>> fit.folds, fit.path.shape, fit.params.round(2).tolist()
+    (5, (25, 2), [0.15, 1.99])
+    """
+    refuse_options(gone)
+    asked = regression_study(network, shards, target=target, names=names, intercept=intercept)
+    options = {"penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed}
+    return replace(asked.study.ridge(asked.formula, **options), formula="", schema="")
+
+
+def private_lasso(
+    network: Network,
+    shards: Shards,
+    *,
+    target: str | None = None,
+    penalties: float | Sequence[float] | None = None,
+    folds: int = 5,
+    l1_ratio: float = 1.0,
+    standardize: bool = True,
+    fold_seed: int = 0,
+    intercept: bool = True,
+    names: Sequence[str] | None = None,
+    **gone: Any,
+) -> LassoPath:
+    """The lasso over the pooled rows of shards ``(X_i, y_i)`` for many penalties, and the best one by exact
+    cross-validation.
+
+    Minimises ``sum (y - intercept - x'b)^2 / 2N + penalty (l1_ratio sum |b_j| + (1 - l1_ratio) ||b||^2 / 2)``, as
+    scikit-learn's ``ElasticNet``. What is revealed is that of ``private_ridge``.
+
+    Parameters
+    ----------
+    network, shards, target, intercept, names
+        As for ``private_linear``.
+    penalties : float or sequence of float, optional
+        Default: 50, from the least one that leaves no column in to a thousandth of it.
+    folds, standardize, fold_seed
+        As for ``private_ridge``.
+    l1_ratio : float
+        1 for the lasso, less for an elastic net.
+    **gone
+        Options of older versions get a sentence.
+
+    Returns
+    -------
+    LassoPath
+
+    Raises
+    ------
+    InvalidInput
+        What ``private_ridge`` refuses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sottovoce as sv
+    >>> x = np.random.default_rng(0).normal(size=(3, 20, 2))
+    >>> fit = sv.private_lasso(sv.Network.ring(3), [(own, 2 * own[:, 0]) for own in x], penalties=[1.0])
+    >>> fit.selected
+    ('x0',)
+    """
+    refuse_options(gone)
+    asked = regression_study(network, shards, target=target, names=names, intercept=intercept)
+    options = {"penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed}
+    return replace(asked.study.lasso(asked.formula, l1_ratio=l1_ratio, **options), formula="", schema="")
 
 
 def private_pca(
@@ -98,15 +204,7 @@ def private_pca(
     *,
     standardize: bool = False,
     components: int | None = None,
-    scale: Any = None,
-    mask: Any = None,
-    overlay: AskedOverlay = "tree",
-    schedule: Schedule | None = None,
-    seed: int | None = None,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    max_rounds: int | None = None,
-    progress: bool | None = None,
+    **gone: Any,
 ) -> PrincipalComponents:
     """Principal components of the pooled rows.
 
@@ -123,8 +221,8 @@ def private_pca(
         Whether columns are brought to one variance first: components of the correlations.
     components : int, optional
         How many. Default: all.
-    scale, mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of no use any more: sums are exact.
+    **gone
+        Options of older versions get a sentence.
 
     Returns
     -------
@@ -142,11 +240,8 @@ def private_pca(
     >>> sv.private_pca(sv.Network.ring(3), rows, components=1).components.round(3).tolist()
     [[0.451, 0.893]]
     """
-    rows, shape, names = read_rows(network, shards)
-    if not shape:
+    refuse_options(gone)
+    study, columns = columns_study(network, shards)
+    if isinstance(columns, str):
         raise InvalidInput("private_pca takes rows (n_i, d) of every party; got vectors, which are of one variable.")
-    check_components(components, len(names))
-    columns = Columns(names, (None,) * len(names))
-    count = len(names) if components is None else int(components)
-    agreements = SimulatedAgreements(Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress))
-    return components_program(agreements, rows, columns, bool(standardize), count, "")
+    return replace(study.pca(columns, standardize=standardize, components=components), schema="")

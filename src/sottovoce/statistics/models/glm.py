@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,19 +41,19 @@ class GLM(Analysis):
     shape: float | None = None
     dispersion: str | None = None
     robust: str | None = None
+    ridge: float = 0.0
 
     type: ClassVar[str] = "glm"
     gives: ClassVar[builtins.type[Statistic]] = GLMFit
 
     def __post_init__(self) -> None:
-        read_family(self.family, self.link, self.shape, self.dispersion, self.robust, self.exposure is not None)
+        _check_ridge(self.ridge, self._family_link_dispersion[0], self.robust)
+        object.__setattr__(self, "ridge", float(self.ridge))
         for key in ("weights", "exposure"):
             _check_number(key, getattr(self, key), self.schema)
         self._check_response()
         if self.model.offset is not None and (self.model.link.power or 0) < 0:
-            raise InvalidInput(f"formula: offset() has no use with the link {self.model.link.name}. Leave it out.")
-        if not self.model.k:
-            raise InvalidInput("formula: it has no terms. Add some, or an intercept.")
+            raise InvalidInput(f"offset has no use with the link {self.model.link.name}. Leave it out.")
 
     def _check_response(self) -> None:
         response = self.selection.design.response
@@ -74,12 +75,14 @@ class GLM(Analysis):
         return ModelColumns(design, tuple(dict.fromkeys(name for name in (self.weights, self.exposure) if name)))
 
     @cached_property
+    def _family_link_dispersion(self) -> tuple[Family, Link, str]:
+        return read_family(self.family, self.link, self.shape, self.dispersion, self.robust, self.exposure is not None)
+
+    @cached_property
     def model(self) -> GLMModel:
         """What is fitted."""
         taken = self.selection
-        family, link, dispersion = read_family(
-            self.family, self.link, self.shape, self.dispersion, self.robust, self.exposure is not None
-        )
+        family, link, dispersion = self._family_link_dispersion
         response = taken.design.response[0]
         column = self.schema.get(response)
         return GLMModel(
@@ -88,7 +91,7 @@ class GLM(Analysis):
             exposure=None if self.exposure is None else taken.place(self.exposure),
             weights=None if self.weights is None else taken.place(self.weights),
             turned=column is not None and column.type == "category" and column.reference != column.levels[0],
-            dispersion=dispersion, robust=self.robust, formula=self.formula,
+            dispersion=dispersion, robust=self.robust, ridge=self.ridge, formula=self.formula,
             schema=schema_text(self.schema, taken.needs), weights_name=self.weights, exposure_name=self.exposure,
         )  # fmt: skip
 
@@ -150,6 +153,18 @@ def revealed_of(model: GLMModel) -> list[str]:
         "the sums of squared residuals, and the log-likelihood",
     ]
     return found + (["the products of the scores of rows, for the errors"] if model.robust else [])
+
+
+def _check_ridge(ridge: float, family: Family, robust: str | None) -> None:
+    if not (math.isfinite(ridge) and ridge >= 0):
+        raise InvalidInput(f"ridge must be a number >= 0; got {ridge!r}.")
+    if ridge and family.estimated:
+        raise InvalidInput(
+            f"ridge: family {family.name} has a dispersion, against which a penalty has no size. Take binomial, "
+            "poisson or negative_binomial; for a Gaussian response there is ridge regression."
+        )
+    if ridge and robust is not None:
+        raise InvalidInput(f"robust: estimates with a ridge penalty have no standard errors; got {robust!r}.")
 
 
 def _check_number(key: str, name: str | None, schema: Schema) -> None:

@@ -60,6 +60,9 @@ def private_cox(
         A grid is refused where sums over fewer rows could be told apart; 5 unless told.
     names : sequence of str, optional
         Of the columns of arrays.
+    **gone
+        Options of older versions get a sentence.
+
     Returns
     -------
     CoxFit

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from ...costs.base import as_floats
-from ...data.rows import ArrayRows, Rows
-from ...errors import InvalidCost, InvalidInput, is_number
-from ...files.frames import read_columns
 from ...network import Network
-from ...pdmm.masks import GaussianMask
-from ...pdmm.overlay import AskedOverlay
-from ...pdmm.schedules import Schedule
-from ...pdmm.shards import whose
-from ..agreements import DEFAULT_MASK, SimulatedAgreements, Simulation
-from ..shards import Shards, column_names, one_per_party, read_regression
-from .family import Family
-from .glm import read_family
+from ..arrays import regression_study
+from ..gone import refuse_options
+from ..shards import Shards
 from .glm_fit import GLMFit
-from .glm_model import GLMModel
-from .glm_program import glm_program
 
 
 def private_glm(
@@ -43,15 +29,7 @@ def private_glm(
     exposure: Shards | None = None,
     intercept: bool = True,
     names: Sequence[str] | None = None,
-    scale: npt.ArrayLike | Mapping[str, float] | None = None,
-    mask: GaussianMask = DEFAULT_MASK,
-    overlay: AskedOverlay = "tree",
-    schedule: Schedule | None = None,
-    seed: int | None = None,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    max_rounds: int | None = None,
-    progress: bool | None = None,
+    **gone: Any,
 ) -> GLMFit:
     """A generalised linear model of ``y`` on the columns of ``X``, over the pooled rows of shards ``(X_i, y_i)``.
 
@@ -94,11 +72,8 @@ def private_glm(
         Whether to fit one.
     names : sequence of str, optional
         Of the columns of arrays; frames have them.
-    scale : float, sequence or mapping, optional
-        Public numbers that bring the columns, and last the target, to size 1: ``d + 1`` of them, one for all, or by
-        name.
-    mask, overlay, schedule, seed, tol, max_iter, max_rounds, progress
-        Of every run, as in ``sv.solve``; see ``sottovoce.statistics``.
+    **gone
+        Options of older versions get a sentence.
 
     Returns
     -------
@@ -119,55 +94,13 @@ def private_glm(
     >>> fit.terms, fit.params.round(4).tolist(), fit.bse.round(4).tolist()
     (('Intercept', 'age'), [-0.052, 0.5739], [0.4739, 0.1554])
     """
-    chosen, by, phi = read_family(family, link, shape, dispersion, robust, exposure is not None)
-    _check_ridge(ridge, chosen, robust)
-    if offset is not None and (by.power or 0) < 0:
-        raise InvalidInput(f"offset has no use with the link {by.name}. Leave it out.")
-    read, d, found, target = read_regression(network, shards, None, target)
-    columns = column_names(found, names, d)
-    response = target or ("y" if "y" not in columns else "target")
-    further = {"offset": offset, "exposure": exposure, "weights": weights}
-    given = {name: one_per_party(network, values, name) for name, values in further.items() if values is not None}
-    places: dict[str, Any] = {name: d + 1 + place for place, name in enumerate(given)}
-    model = GLMModel(
-        columns, response, chosen, by, bool(intercept), (None,) * (d + 1 + len(given)), **places,
-        dispersion=phi, robust=robust, ridge=float(ridge),
+    refuse_options(gone)
+    asked = regression_study(
+        network, shards, target=target, names=names, intercept=intercept, weights=weights, offset=offset,
+        exposure=exposure,
     )  # fmt: skip
-    if not model.k:
-        raise InvalidInput("shards: X has no columns, and there is no intercept. There is nothing to fit.")
-    rows: list[Rows] = []
-    for i, who in enumerate(whose(network, "party")):
-        part = read[i]
-        assert isinstance(part, ArrayRows)
-        more = [_per_row(who, name, values[i], len(part)) for name, values in given.items()]
-        rows.append(ArrayRows(np.column_stack([part.array, *more])))
-        try:
-            model.check(rows[-1])
-        except InvalidInput as error:
-            raise InvalidInput(f"{who}: {error}") from None
-    simulation = Simulation(network, overlay, schedule, seed, tol, max_iter, max_rounds, progress)
-    return glm_program(SimulatedAgreements(simulation), rows, model)
-
-
-def _check_ridge(ridge: float, family: Family, robust: str | None) -> None:
-    if not (is_number(ridge) and math.isfinite(ridge) and ridge >= 0):
-        raise InvalidInput(f"ridge must be a number >= 0; got {ridge!r}.")
-    if ridge and family.estimated:
-        raise InvalidInput(
-            f"ridge: family {family.name} has a dispersion, against which a penalty has no size. Take binomial, "
-            "poisson or negative_binomial; for a Gaussian response use private_ridge."
-        )
-    if ridge and robust is not None:
-        raise InvalidInput(f"robust: estimates with a ridge penalty have no standard errors; got {robust!r}.")
-
-
-def _per_row(who: str, name: str, given: Any, rows: int) -> npt.NDArray[np.float64]:
-    columns = read_columns(given, f"{who}, {name}")
-    try:
-        values = as_floats(given if columns is None else columns.values, name)
-    except InvalidCost as error:
-        raise InvalidInput(f"{who}: {error}") from None
-    values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
-    if values.shape != (rows,) or not np.isfinite(values).all():
-        raise InvalidInput(f"{who}: {name} must be {rows} finite numbers, one per row; got shape {values.shape}.")
-    return values
+    fit = asked.study.glm(
+        asked.formula, family=family, link=link, weights=asked.weights, exposure=asked.exposure, shape=shape,
+        dispersion=dispersion, robust=robust, ridge=ridge,
+    )  # fmt: skip
+    return replace(fit, formula="", schema="")  # new rows are arrays, too

@@ -1,4 +1,4 @@
-"""Multinomial logistic regression of arrays, with weights and a ridge penalty."""
+"""Multinomial logistic regression of arrays."""
 
 from __future__ import annotations
 
@@ -6,21 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from ...costs.base import Array
-from ...data.formula.factors import spelled
-from ...data.number_columns import NumberColumns
-from ...data.schema import Column, Schema
 from ...errors import InvalidInput
 from ...network import Network
-from ...pdmm.shards import whose
+from ..arrays import regression_study
 from ..gone import refuse_options
-from ..shards import Shards, column_names, read_regression
-from ..study import Study
+from ..shards import Shards
 from .multinomial_fit import MultinomialFit
-
-RESPONSE, WEIGHTS = "y", "(weights)"
 
 
 def private_multinomial(
@@ -58,6 +49,9 @@ def private_multinomial(
         Whether to fit one.
     names : sequence of str, optional
         Of the columns of arrays; frames have them.
+    **gone
+        Options of older versions get a sentence.
+
     Returns
     -------
     MultinomialFit
@@ -80,23 +74,9 @@ def private_multinomial(
     (('middle: Intercept', 'middle: dose', 'high: Intercept', 'high: dose'), True)
     """
     refuse_options(gone)
-    read, d, frame_names, _ = read_regression(network, shards, weights, None)
-    columns, called = column_names(frame_names, names, d), tuple(levels)
+    called = tuple(levels)
     if len(called) < 2 or len(set(called)) != len(called) or not all(isinstance(level, str) for level in called):
         raise InvalidInput(f"levels must be two or more different strings; got {levels!r}.")
-    if RESPONSE in columns:
-        raise InvalidInput(f"a column of X is called {RESPONSE!r}, as the response is. Rename it.")
-    own: list[Array] = [part.array for part in read]  # type: ignore[attr-defined]
-    for who, rows in zip(whose(network, "party"), own, strict=True):
-        if other := int((~np.isin(rows[:, d], np.arange(len(called)))).sum()):
-            raise InvalidInput(
-                f"{who}: y must be places among the levels, 0 to {len(called) - 1}; {other} rows have others."
-            )
-    measured = [Column(name, "number") for name in columns]
-    more = [] if weights is None else [Column(WEIGHTS, "number")]
-    schema = Schema([*measured, Column(RESPONSE, "category", levels=called), *more])
-    tables = [NumberColumns(dict(zip(schema, np.ascontiguousarray(rows.T), strict=True))) for rows in own]
-    formula = f"{RESPONSE} ~ {' + '.join([*([] if intercept else ['0']), *map(spelled, columns)]) or '1'}"
-    named = None if weights is None else WEIGHTS
-    fit = Study(network, tables, schema=schema).multinomial(formula, weights=named, ridge=ridge)
+    asked = regression_study(network, shards, names=names, intercept=intercept, levels=called, weights=weights)
+    fit = asked.study.multinomial(asked.formula, weights=asked.weights, ridge=ridge)
     return replace(fit, formula="", schema="")  # new rows are arrays, too

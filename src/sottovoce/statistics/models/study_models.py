@@ -23,6 +23,7 @@ class Models(Asking):
         shape: float | None = None,
         dispersion: str | None = None,
         robust: str | None = None,
+        ridge: float = 0.0,
     ) -> GLMFit:
         """The generalised linear model that a formula describes, as ``private_glm``.
 
@@ -31,7 +32,7 @@ class Models(Asking):
         formula : str
             Such as ``"death ~ age + C(sex) + offset(log(days))"``. A binomial response is a boolean, numbers 0 and 1, a
             category of two levels, whose reference level counts as 0, or proportions of the trials in ``weights``.
-        family, link, shape, dispersion, robust
+        family, link, shape, dispersion, robust, ridge
             As in ``private_glm``.
         weights, exposure : str, optional
             Columns of positive numbers: prior weights, and what the rate is per (with the link log).
@@ -58,4 +59,4 @@ class Models(Asking):
         (('Intercept', 'dose'), [-1.6392, 1.4381], 'odds ratio')
         """
         options = {"link": link, "weights": weights, "exposure": exposure, "shape": shape, "dispersion": dispersion}
-        return cast(GLMFit, self._ask(GLM, formula=formula, family=family, robust=robust, **options))
+        return cast(GLMFit, self._ask(GLM, formula=formula, family=family, robust=robust, ridge=ridge, **options))
