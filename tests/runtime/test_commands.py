@@ -57,7 +57,7 @@ def _logging() -> Iterator[None]:
 def write_plan_file(folder: Path, generator: str = "complete") -> Path:
     ports = free_ports(len(VALUES))
     text = f'[run]\nname = "trial"\nc = 0.6\n[network]\ngenerator = "{generator}"\n'
-    text += '[statistic]\ntype = "mean"\ncolumns = ["x"]\n[audit]\nprior = 1.0\n'
+    text += '[statistic]\ntype = "mean"\ncolumns = ["x"]\n'
     for port, (name, values) in zip(ports, VALUES.items(), strict=True):
         text += f'[[party]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\ndata = "{name}.csv"\n'
         (folder / f"{name}.csv").write_text("".join(f"{value}\n" for value in ("x", *values)))
@@ -307,16 +307,16 @@ def result_of(kind: str) -> tuple[dict[str, Any], str]:
     """What a party writes of a statistic, and the table of it."""
     network, rng = sv.Network.ring(3), np.random.default_rng(0)
     rows = [rng.normal(size=(5, 3)) for _ in range(3)]
-    if kind == "least_squares":
-        found: Any = sv.private_least_squares(network, [(A[:, :2], A[:, 2]) for A in rows], names=["u", "v"], seed=1)
-        asked, table = {"features": ["u", "v"], "target": "t"}, found.summary()
+    if kind == "linear":
+        found: Any = sv.private_linear(network, [(A[:, :2], A[:, 2]) for A in rows], names=["u", "v"])
+        asked, table = {"formula": "t ~ u + v"}, found.summary()
     else:
-        found = sv.private_variance(network, [A[:, :2] for A in rows], seed=1)
-        asked, table = {"columns": ["u", "v"]}, f"u       {found.mean[0]:.9g}"
+        found = sv.private_variance(network, [A[:, :2] for A in rows])
+        asked, table = {"columns": ["u", "v"]}, f"x0      {found.mean[0]:.9g}"
     return {"statistic": {"type": kind, **asked}, "answer": found.to_dict(), "covers": ["ann", "bob", "cat"]}, table
 
 
-@pytest.mark.parametrize("kind", ["least_squares", "variance"])
+@pytest.mark.parametrize("kind", ["linear", "variance"])
 def test_node_and_status_print_the_table_of_a_statistic(out, party, kind, monkeypatch):
     result, table = result_of(kind)
     config = read_node_file(out / "ann/node.toml")
