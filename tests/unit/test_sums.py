@@ -129,15 +129,31 @@ def test_sums_are_flushed_before_they_overflow(monkeypatch):
     assert (terms.value() == exact.sum(axis=0)).all()
 
 
-def test_full_chunks_of_the_largest_limbs_are_exact():
-    """Limbs of -2^19 in all places, in whole chunks: the largest sums that float64 and int64 have to hold."""
-    value = -sum(integer_sums_module.HALF_LIMB << (20 * k) for k in range(3))
-    rows = integer_sums_module.ROWS
-    table = np.full((rows, 1), value, np.int64)
-    sums = IntegerSums((1, 1))
-    for _ in range(3):
+@pytest.mark.parametrize("value", [2**60 - 1, -(2**60) + 1, 2**59 - 1, -(2**59), -(2**62) + 1])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_full_chunks_of_the_largest_limbs_are_exact(value, order):
+    """The largest limbs in all places, in whole chunks, and as many of them as are added up before Python's integers
+    take over: the largest sums that float64 and int64 have to hold."""
+    rows, times = integer_sums_module.ROWS, integer_sums_module.CHUNKS // 3
+    table = np.full((rows, 2), value, np.int64, order=order)
+    sums, weighted, terms = IntegerSums((2, 2)), IntegerSums((2, 2)), IntegerSums(2)
+    for _ in range(times):
         sums.add_products(table, table)
-    assert sums.value()[0, 0] == 3 * rows * value**2
+        terms.add(table)
+    weighted.add_products(table, table, table[:, 0])
+    assert (sums.value() == times * rows * value**2).all()
+    assert (terms.value() == times * rows * value).all()
+    assert (weighted.value() == rows * value**3).all()
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (5, 0, 2), (5, 3, 0)])
+def test_sums_without_rows_or_columns_are_empty_or_0(shape):
+    rows, p, q = shape
+    left, right = np.full((rows, p), 2**50), np.full((rows, q), 2**50)
+    for weight in (None, np.full(rows, 2**50)):
+        sums = IntegerSums((p, q))
+        sums.add_products(left, right, weight)
+        assert sums.value().tolist() == [[0] * q] * p
 
 
 def test_rows_of_arrays_and_of_tables_have_the_same_totals():

@@ -1,8 +1,9 @@
 """Exact sums of whole numbers, and of their products, whatever the order, the blocks and the threads.
 
-Numbers are cut into limbs of 20 bits, balanced about 0. A product of two limbs is below ``2^38``, and so many rows are
-taken at a time that every sum of them, in any order, is a whole number below ``2^53``: float64 holds it exactly, and
-matrix products of limbs are what linear algebra libraries are fastest at. Python's integers take up what was summed.
+Numbers are cut into limbs of 20 bits, of which the last has the sign. A product of two limbs is at most ``2^40``, and
+so many rows are taken at a time that every sum of them, in any order, is a whole number below ``2^53``: float64 holds
+it exactly, and matrix products of limbs are what linear algebra libraries are fastest at. Python's integers take up
+what was summed.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ Int64 = npt.NDArray[np.int64]
 Array = npt.NDArray[np.float64]
 
 LIMB = 20
-HALF_LIMB = 1 << (LIMB - 1)
-ROWS = 2**11  # whose products of limbs add up to less than 2^53, and whose limbs stay in the cache
-CHUNKS = 2**11  # of so many rows, whose sums are below 2^63 together
+LOW_LIMB = (1 << LIMB) - 1
+ROWS = 2**10  # whose products of limbs add up to at most 2^50, and whose limbs stay in the cache
+CHUNKS = 2**12  # of so many rows, whose sums are below 2^63 together
 WINDOW = 2**62  # terms are smaller
 
 
@@ -48,8 +49,10 @@ class IntegerSums:
     def add(self, terms: npt.NDArray[np.int64] | Whole) -> None:
         """Add rows of terms ``(rows, k)``, each below ``2^62`` in size, or Python integers of any size."""
         for first in range(0, len(terms), ROWS):
-            for place, limb in enumerate(_limbs(terms[first : first + ROWS])):
-                self._take(LIMB * place, limb.sum(axis=0))
+            limbs, k = _limbs(terms[first : first + ROWS]), self.shape[0]
+            sums = limbs.sum(axis=0)
+            for place in range(limbs.shape[1] // max(1, k)):
+                self._take(LIMB * place, sums[place * k : (place + 1) * k])
             self._count()
 
     def add_products(
@@ -61,17 +64,16 @@ class IntegerSums:
             rights = _limbs(right[rows])
             lefts = rights if left is right else _limbs(left[rows])
             if weight is not None:
-                lefts = _multiplied(lefts, _limbs(weight[rows][:, None]))
+                lefts = _multiplied(lefts, _limbs(weight[rows][:, None]), self.shape[0])
             self._add_chunk(lefts, rights)
 
-    def _add_chunk(self, lefts: list[Array], rights: list[Array]) -> None:
+    def _add_chunk(self, lefts: Array, rights: Array) -> None:
         p, q = self.shape
-        stacked = np.hstack(rights)
-        found = (stacked if lefts is rights else np.hstack(lefts)).T @ stacked
-        for i in range(len(lefts)):
-            for j in range(len(rights)):
+        found, places = lefts.T @ rights, lefts.shape[1] // max(1, p)
+        for i in range(places):
+            for j in range(rights.shape[1] // max(1, q)):
                 self._take(LIMB * (i + j), found[i * p : (i + 1) * p, j * q : (j + 1) * q])
-        self._count(len(lefts))
+        self._count(places)
 
     def merge(self, other: IntegerSums) -> None:
         """Add the sums of other rows."""
@@ -120,31 +122,30 @@ def _zeros(shape: tuple[int, ...]) -> Whole:
     return zeros
 
 
-def _limbs(values: npt.NDArray[np.int64] | Whole) -> list[Array]:
-    """Limbs, the lowest first: ``values = sum_k limbs[k] 2^(20 k)``."""
-    limbs: list[Array] = []
-    while True:
-        low = ((values + HALF_LIMB) & (2 * HALF_LIMB - 1)) - HALF_LIMB
-        limbs.append(low.astype(np.float64))
-        values = (values - low) >> LIMB
-        if not values.any():
-            return limbs
+def _limbs(values: npt.NDArray[np.int64] | Whole) -> Array:
+    """Limbs side by side, the lowest first: ``values = sum_k limbs[:, k p : (k + 1) p] 2^(20 k)``."""
+    rows, p = values.shape
+    lowest, highest = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    last = max((~lowest).bit_length() if lowest < 0 else 0, highest.bit_length()) // LIMB
+    across = values.strides[0] > values.strides[1]
+    limbs = np.empty((rows, (last + 1) * p), order="C" if across else "F")
+    for place in range(last):
+        limbs[:, place * p : (place + 1) * p] = values & LOW_LIMB
+        values = values >> LIMB
+    limbs[:, last * p :] = values
+    return limbs
 
 
-def _multiplied(lefts: list[Array], weights: list[Array]) -> list[Array]:
-    """Limbs of the products of columns and a weight ``(rows, 1)``."""
+def _multiplied(left: Array, weight: Array, p: int) -> Array:
+    """Limbs of the products of ``p`` columns and a weight, from the limbs of both."""
+    lefts, weights = np.split(left, max(1, left.shape[1] // max(1, p)), axis=1), weight.T[:, :, None]
     places = [np.zeros(lefts[0].shape) for _ in range(len(lefts) + len(weights) - 1)]
-    for i, left in enumerate(lefts):
-        for j, weight in enumerate(weights):
-            places[i + j] += left * weight
+    for i, part in enumerate(lefts):
+        for j, factor in enumerate(weights):
+            places[i + j] += part * factor
     limbs, carry = [], np.zeros(lefts[0].shape, np.int64)
     for part in places:
         value = part.astype(np.int64) + carry
-        low = ((value + HALF_LIMB) & (2 * HALF_LIMB - 1)) - HALF_LIMB
-        limbs.append(low.astype(np.float64))
-        carry = (value - low) >> LIMB
-    while carry.any():
-        low = ((carry + HALF_LIMB) & (2 * HALF_LIMB - 1)) - HALF_LIMB
-        limbs.append(low.astype(np.float64))
-        carry = (carry - low) >> LIMB
-    return limbs
+        limbs.append((value & LOW_LIMB).astype(np.float64))
+        carry = value >> LIMB
+    return np.hstack([*limbs, _limbs(carry)])
