@@ -164,7 +164,7 @@ def test_points_that_move_with_the_rows_tell_nothing_more():
 
 @pytest.mark.parametrize(("p", "expected"), [(2, (12, 17)), (4, (17, 22))])
 def test_newtons_method_determines_so_many_rows(p, expected):
-    """Medians over six samples of 600 rows, to the digits of an agreement (1e-9) and of float64 (1e-14).
+    """Medians over six samples of 600 rows, to nine digits (1e-9) and to those of float64 (1e-14).
 
     STATISTICS says 12 rows of 2 covariates, and 24 of 4: the first is what 1e-9 leaves, the second what float64 does.
     Counting, 6 or 7 steps of 10 or 21 numbers could determine 30 to 36 rows of either: an upper bound on each.

@@ -27,7 +27,7 @@ from ..costs.base import Array
 
 OfRows = Callable[[npt.NDArray[np.complex128], Array, Array], npt.NDArray[np.complex128]]
 STEP = 1e-30  # of the complex step, which has no cancellation: derivatives are right to rounding
-THRESHOLD = 1e-9  # of singular values: a number known less well than an agreement is right to is not known
+THRESHOLD = 1e-9  # of singular values: a number that shows in fewer digits is not counted as known
 
 
 def step_numbers(k: int) -> int:
