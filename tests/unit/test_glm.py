@@ -357,6 +357,22 @@ def test_least_squares_is_one_step(study):
     np.testing.assert_allclose(fit.bse, linear.bse, rtol=1e-12)
 
 
+@pytest.mark.parametrize("robust", [None, "HC0"])
+def test_columns_that_nearly_depend_on_each_other_keep_their_digits(robust):
+    """1e-9 of the square of x1 is its own, and 1e-6 of that of a squared year: least squares in fractions knows."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(80, 3)).round(6)
+    x[:, 1] = (x[:, 0] + 3e-5 * x[:, 1]).round(9)
+    year = rng.integers(2000, 2021, 80).astype(float)
+    X = np.column_stack([x, year, year**2])
+    y = (X[:, 0] + 0.1 * (year - 2010) + rng.normal(size=80)).round(3)
+    shards = [(X[:30], y[:30]), (X[30:30], y[30:30]), (X[30:], y[30:])]
+    exact = sv.private_linear(sv.Network.ring(3), shards, robust=robust)
+    fit = sv.private_glm(sv.Network.ring(3), shards, family="gaussian", robust=robust)
+    assert (np.abs(fit.params - exact.params) <= 1e-12 * np.abs(exact.params) + 1e-10 * exact.bse).all()
+    np.testing.assert_allclose(fit.bse, exact.bse, rtol=1e-10)
+
+
 # Rows that are far from the rest
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -176,13 +177,23 @@ def test_estimates_without_bound_are_named_and_the_intercept_that_goes_along_is_
     found, agreements, _ = climbed(parts, [0.0] * 3, ("Intercept", "dose", "z"), infinite=": it separates. Drop it.")
     assert set(found) == {"the estimate of 'dose' is infinite: it separates. Drop it."}
     assert agreements < MOST / 2
-    both = [logistic(np.column_stack([np.ones(4), x[i::3], -x[i::3] ** 3]), x[i::3] > 0.4) for i in range(3)]
+    both = [logistic(np.column_stack([np.ones(4), x[i::3], -(x[i::3] ** 3)]), x[i::3] > 0.4) for i in range(3)]
     found, _, _ = climbed(both, [0.0] * 3, ("Intercept", "dose", "cube"))
     assert set(found) == {"the estimates of 'dose', 'cube' are infinite"}
 
 
 def test_an_estimate_beyond_the_reach_counts_as_infinite():
     found, _, _ = climbed([quadratic([[1.0]], [50.0])] * 2, [0.0], reach=20.0)
+    assert set(found) == {"the estimate of 'a' is infinite"}
+
+
+def test_parameters_have_names_of_what_they_are_made_into():
+    """``a`` and ``b`` are half of the sum and of the difference; what has no end is their sum."""
+    x = np.linspace(-1, 2, 12)
+    parts = [logistic(np.column_stack([np.ones(4), x[i::3]]), x[i::3] > 0.4) for i in range(3)]
+    found, _, _ = climbed(parts, [0.0, 0.0], ("a", "b"), named=np.array([[0.0, 0.5], [0.0, 0.5]]))
+    assert set(found) == {"the estimates of 'a', 'b' are infinite"}
+    found, _, _ = climbed([quadratic([[1.0]], [50.0])] * 2, [0.0], reach=20.0, named=np.array([[0.01]]))
     assert set(found) == {"the estimate of 'a' is infinite"}
 
 
@@ -288,6 +299,23 @@ def test_combinations_are_left_out_in_the_order_of_the_columns(rng):
     kept = columns_of(gram, names, units, intercept=True, alias=False)
     assert (kept.aliased, kept.deviation[-1]) == ((), 1.0)
     assert not kept.matrix(table)[:, -1].any()
+
+
+def test_columns_at_right_angles(rng):
+    """As they are mixed, and back."""
+    table = np.round(rng.normal(size=(60, 3)), 6)
+    table[:, 2] = np.round(table[:, 0] + 1e-4 * table[:, 2], 6)
+    units = [Fraction(1, 10**6)] * 3
+    plain = columns_of(products([ArrayRows(table)], range(3), units), ("a", "b", "c"), units, intercept=True)
+    z = plain.matrix(table)
+    mixed = replace(plain, mix=np.linalg.cholesky(z[:, 1:].T @ z[:, 1:] / 60))
+    q = mixed.matrix(table, spare=1)[:, :4]
+    np.testing.assert_allclose(q.T @ q / 60, np.eye(4), atol=1e-7)  # 1e-16 of a square of which 1e-8 is left
+    theta = rng.normal(size=4)
+    np.testing.assert_allclose(q @ theta, z @ mixed.unmixed.T @ theta, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(mixed.params(theta), plain.params(mixed.unmixed.T @ theta), rtol=1e-12)
+    for rows in ([0], [0, 7, 59]):  # to the bit, whatever is beside
+        assert mixed.matrix(table[rows])[0].tobytes() == q[0].tobytes()
 
 
 def test_weights_are_in_means_and_deviations(rng):

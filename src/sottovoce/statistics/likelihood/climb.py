@@ -31,8 +31,16 @@ class Climb:
     """
 
     def __init__(
-        self, start: Array, names: Sequence[str], reach: float, infinite: str, rows: int | None, ahead: Array | None
+        self,
+        start: Array,
+        names: Sequence[str],
+        reach: float,
+        infinite: str,
+        rows: int | None,
+        ahead: Array | None,
+        named: Array | None,
     ) -> None:
+        self.named = np.eye(len(start)) if named is None else named
         self.names, self.reach, self.infinite, self.rows = names, reach, infinite, rows
         self.good, self.step, self.height = start, np.zeros(len(start)), -math.inf
         self.halved, self.is_last, self.begun = 0, False, ahead is not None
@@ -75,9 +83,8 @@ class Climb:
             step, self.is_last = step * (STRIDE * self.reach / longest), False
         self.step, self.halved = step, 0
         self.point = self.good + step
-        far = np.abs(self.point) > self.reach
-        if far.any():
-            raise self._infinite(far)
+        if (np.abs(self.point) > self.reach).any():
+            raise self._infinite(self.point)
 
     def _halve(self) -> None:
         self.halved, self.is_last = self.halved + 1, False
@@ -110,12 +117,13 @@ class Climb:
         L, place = fixed_order.cholesky(H)
         lost = np.arange(len(H)) == place if place is not None else np.diag(L) ** 2 <= LOST * self.first
         if lost.any():
-            share = np.abs(self.step)
-            raise self._infinite(share >= SHARE * share.max(initial=0.0) if share.any() else lost)
+            raise self._infinite(self.step if self.step.any() else lost.astype(np.float64))
         return L
 
-    def _infinite(self, flags: npt.NDArray[np.bool_]) -> Undetermined:
-        those = self._listed(flags)
+    def _infinite(self, way: Array) -> Undetermined:
+        """Of the parameters that grow along a way without end."""
+        share = np.abs(fixed_order.product(self.named, way))
+        those = self._listed(share >= SHARE * share.max())
         subject = f"the estimates of {those} are" if "', '" in those else f"the estimate of {those} is"
         return Undetermined(f"{subject} infinite{self.infinite}")
 

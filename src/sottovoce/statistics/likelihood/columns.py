@@ -18,7 +18,7 @@ from ...costs.base import Array
 from ...data.rows import Int64, Rows
 from ...errors import Undetermined
 from ...numerics.exact_algebra import independent, nearest, solved
-from ...numerics.fixed_order import cholesky, product, solve
+from ...numerics.fixed_order import cholesky, forward, product, solve
 from ...sums import Whole, whole
 
 NEARLY = 1e-12  # of a column's square, what others must leave of it so that float64 tells it apart
@@ -44,6 +44,9 @@ class Columns:
     aliased : tuple of str
         Columns that are left out: constants beside an intercept, and combinations of columns before them, exactly or
         but for rounding.
+    mix : ndarray, optional
+        ``L`` of standardised columns ``z``, without the intercept, in whose place ``L^-1 z`` stands: with the Cholesky
+        factor of their products these are at right angles, however nearly ``z`` depend on each other.
     """
 
     names: tuple[str, ...]
@@ -52,6 +55,7 @@ class Columns:
     centre: Array
     deviation: Array
     aliased: tuple[str, ...] = ()
+    mix: Array | None = None
 
     def __len__(self) -> int:
         """How many parameters there are."""
@@ -71,6 +75,12 @@ class Columns:
         x = matrix[:, int(self.intercept) : len(self)]
         np.subtract(block[:, self.places], self.centre, out=x)
         x /= self.deviation
+        if self.mix is not None:  # column by column: what is made of a row does not hang on the rows beside it
+            for j in range(x.shape[1]):
+                for i in range(j):
+                    if self.mix[j, i]:
+                        x[:, j] -= self.mix[j, i] * x[:, i]
+                x[:, j] /= self.mix[j, j]
         return matrix
 
     @property
@@ -79,7 +89,17 @@ class Columns:
         T = np.diag(np.append(np.ones(int(self.intercept)), 1 / self.deviation))
         if self.intercept:
             T[0, 1:] = -self.centre / self.deviation
-        return T
+        return T if self.mix is None else product(T, self.unmixed.T)
+
+    @property
+    def unmixed(self) -> Array:
+        """``L^-1``, with the intercept: its transpose makes parameters of standardised columns of those of mixed
+        ones."""
+        inverse = np.eye(len(self))
+        if self.mix is not None:
+            first = int(self.intercept)
+            inverse[first:, first:] = forward(self.mix, np.eye(len(self.names)))
+        return inverse
 
     def params(self, theta: Array) -> Array:
         """Parameters of the columns as they are."""

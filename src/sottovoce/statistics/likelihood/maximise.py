@@ -73,6 +73,7 @@ def maximise(
     rows: int | None = None,
     ahead: Array | None = None,
     before: Callable[[Whole], float] | None = None,
+    named: Array | None = None,
 ) -> Maximum:
     """Climb a concave objective, or one that Fisher scoring climbs.
 
@@ -103,6 +104,8 @@ def maximise(
         A first step that public numbers tell: no sums are needed at the start.
     before : callable, optional
         With ``ahead``: the objective at the start, as the totals of the first point tell.
+    named : ndarray, optional
+        ``(k, k)``, what makes of the parameters those that the names are of. Default: they are.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def maximise(
     Undetermined
         Parameters that the rows do not tell, by name; the same at every party.
     """
-    climb = Climb(start, names, reach, infinite, rows, ahead)
+    climb = Climb(start, names, reach, infinite, rows, ahead, named)
     of = of or f"objective, score and information of {len(names)} parameters"
     steps, total, first = 0, None, None
     for _ in range(MOST):

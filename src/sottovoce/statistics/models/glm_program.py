@@ -33,13 +33,14 @@ def glm_program(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -
 def _top(agreements: Agreements, parts: Sequence[Part], reading: Reading) -> Maximum:
     found, model = reading.known, reading.known.model
     start, ahead = found.start()
-    names = found.columns.terms
+    names, named = found.columns.terms, np.eye(len(start) + model.moved)
+    named[: len(start), : len(start)] = found.columns.unmixed.T
     if model.moved:  # the model of an intercept alone is climbed beside
         start, names = np.append(start, found.start_of_null), (*names, NULL)
     return maximise(
         agreements, parts, start, names, reading, size=reading.layout.size, infinite=model.infinite, ahead=ahead,
         reach=REACH if model.link.power is None else np.inf, rows=found.N if model.family.estimated else None,
-        before=None if ahead is None else reading.before,
+        before=None if ahead is None else reading.before, named=named,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ columns that stay, their means and deviations, how large all further numbers are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -146,37 +146,46 @@ class Known:
         eta = self.start_of_null
         start = np.zeros(len(columns))
         if not model.intercept:
-            return self._solved(self._products(0), eta), None
+            return eta * self._solved(0), None
         start[0] = eta
         if model.moved or not columns.names:
             return start, None
         penalty = model.ridge / columns.deviation**2 / (float(self.weight) * self.N)
         slope = about(float(model.link.slope(np.array([self.null]))[0]))
-        step = np.append(0.0, self._solved(self._products(self._y), 1.0, penalty / about(self.information)) / slope)
-        return start, step
+        turned = -1.0 if model.turned else 1.0
+        step = self._solved(self._y, penalty / about(self.information)) * (turned / slope)
+        return start, np.append(0.0, step)
+
+    def orthogonal(self) -> Known:
+        """The same with columns at right angles, however nearly they depend on each other; as they are under a penalty,
+        which has a size for each."""
+        if self.model.ridge or not self.columns.names:
+            return self
+        L, place = fixed_order.cholesky(self._products(0)[:-1, :-1])
+        return self if place is not None else replace(self, columns=replace(self.columns, mix=L))
 
     def _products(self, other: int) -> Array:
         """Of the standardised columns with each other, and with another column, the last: about the means where there
         is an intercept, per unit of weight."""
-        n, taken = int(self.gram[0, 0]), [place + 1 for place in self.columns.places] + [other]
-        middle = int(self.model.intercept)
-        units = [Fraction(1), *self.units]
+        n, taken = int(self.gram[0, 0]), [*(place + 1 for place in self.columns.places), other]
+        middle, units = int(self.model.intercept), [Fraction(1), *self.units]
         exact = np.empty((len(taken), len(taken)), object)
         for a, i in enumerate(taken):
             for b, j in enumerate(taken):
-                i_, j_ = min(i, j), max(i, j)
-                product = n * int(self.gram[i_, j_] or 0) - middle * int(self.gram[0, i]) * int(self.gram[0, j])
+                there = int(self.gram[min(i, j), max(i, j)])
+                product = n * there - middle * int(self.gram[0, i]) * int(self.gram[0, j])
                 exact[a, b] = units[i] * units[j] * Fraction(product, n * n)
         deviation = np.append(self.columns.deviation, 1.0)
         return np.asarray(nearest(exact) / np.multiply.outer(deviation, deviation))
 
-    def _solved(self, products: Array, times: float, penalty: Array | float = 0.0) -> Array:
-        """Of least squares; 0 where float64 does not tell it."""
-        L, place = fixed_order.cholesky(products[:-1, :-1] + np.diag(np.broadcast_to(penalty, len(products) - 1)))
-        if place is not None:
-            return np.zeros(len(products) - 1)
-        turned = -1.0 if self.model.turned and self.model.intercept else 1.0
-        return fixed_order.solve(L, products[:-1, -1]) * (times * turned)
+    def _solved(self, other: int, penalty: Array | float = 0.0) -> Array:
+        """The parameters of least squares for another column; 0 where float64 does not tell them."""
+        products, mix = self._products(other), self.columns.mix
+        if mix is not None:  # at right angles
+            return fixed_order.forward(mix, products[:-1, -1])
+        k = len(products) - 1
+        L, place = fixed_order.cholesky(products[:-1, :-1] + np.diag(np.broadcast_to(penalty, k)))
+        return np.zeros(k) if place is not None else fixed_order.solve(L, products[:-1, -1])
 
 
 def known(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -> Known:
@@ -209,7 +218,7 @@ def known(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -> Know
     _check_responses(found, tuple(counts))
     if not columns.terms:
         raise Undetermined("all columns are 0 in all rows of all parties, and there is no intercept.")
-    return found
+    return found.orthogonal()
 
 
 def _check_responses(found: Known, counts: tuple[int, ...]) -> None:
