@@ -196,11 +196,3 @@ def _needed(rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[
     for part in rows:
         needed.merge(part.needed_units())
     return tuple(b if a is None else a for a, b in zip(declared, needed.units, strict=True))
-
-
-DEFAULT_MASK = None
-
-
-def Simulation(network: Network, *_: object) -> Network:
-    """Where sums are played, for faces that still name more."""
-    return network
