@@ -74,13 +74,14 @@ class Company:
 
     def errors(self) -> dict[str, float]:
         """Of the results that were written, how far they are from the truth."""
-        key = {"mean": "mean", "linear": "params"}[self.trial.kind]
+        key = {"mean": "mean", "linear": "params"}.get(self.trial.kind)
         found = {}
         for name, config in self.configs.items():
             if config.result.exists():
                 told = json.loads(config.result.read_text())
                 assert told["status"] == "converged"
-                found[name] = float(np.abs(np.array(told["answer"].get(key, np.inf)) - self.trial.answer).max())
+                answer = told["answer"].get(key, np.inf) if key else list(told["answer"].values())  # of a cost
+                found[name] = float(np.abs(np.array(answer) - self.trial.answer).max())
         return found
 
     def copy_journal(self, name: str, to: Path) -> None:

@@ -378,9 +378,9 @@ def secrets_of(trial: Trial, config: NodeConfig, own: int) -> dict[str, list[byt
         for neighbour in config.neighbours:
             edge = EdgeSecrets.saved(journal, config.run_hash, config.name, neighbour.name)
             found["keys"] += [edge._chain, edge._root, edge._key(0, "check"), edge._chain.hex().encode()]
-            for stage, length in ((0, 2), (1, 4)):
-                for holder in (config.name, neighbour.name):
-                    found["pads"] += raw_forms(edge.pads(stage, holder, length, config.question.mask))
+            for stage, words in ((0, 5), (1, 4 * 5)):  # counts, and rows and sums, each with an objection
+                for word in edge.words(stage, words, 64).tolist():
+                    found["pads"] += [str(word).encode(), struct.pack("<Q", word), struct.pack(">Q", word)]
     return found
 
 
@@ -425,5 +425,4 @@ def test_nothing_secret_is_shown(tmp_path, channels):
     # And on the wire it finds what travels, where that is open.
     with journal_of(cluster.configs["p0"]) as journal:
         frozen = journal.get_arrays("stage/1")["epoch.sent.1"]
-    for place in ("the wire", "numbers in the trace of p0"):
-        assert [form in shown[place] for form in raw_forms(frozen)[1::3]] == [channels == "open"] * len(frozen)
+    assert [form in shown["the wire"] for form in raw_forms(frozen)[1::3]] == [channels == "open"] * len(frozen)

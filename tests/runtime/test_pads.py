@@ -37,11 +37,11 @@ def test_one_pad_that_is_off_by_one_step_at_one_end(tmp_path, monkeypatch, caplo
         return found
 
     monkeypatch.setattr(EdgeSecrets, "pads", off)
-    with company(prepare(tmp_path, PAIR)) as made:
+    with company(prepare(tmp_path, PAIR, "averaging", rows=1)) as made:
         ends = run(play(made))
     assert made.errors() == {}
     for name, other in (("p0", "p1"), ("p1", "p0")):
-        with pytest.raises(Contradiction, match=f"the pads of stage 1 differ between this party and {other}"):
+        with pytest.raises(Contradiction, match=f"the pads of stage 0 differ between this party and {other}"):
             raise ends[name]
     assert "Traceback" not in caplog.text
 
