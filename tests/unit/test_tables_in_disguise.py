@@ -120,5 +120,5 @@ def test_a_folder_whose_second_file_has_a_column_twice_gets_a_sentence(tmp_path:
 
 def test_designs_with_too_many_products_are_refused_before_anything_is_read():
     levels = {f"c{k}": {"type": "category", "levels": [f"l{i}" for i in range(17)]} for k in range(3)}
-    with pytest.raises(InvalidInput, match="4,91\d columns are too many"):
+    with pytest.raises(InvalidInput, match=r"4,91\d columns are too many"):
         study(OTHER, schema=NUMBER | levels).linear("x ~ c0*c1*c2")
