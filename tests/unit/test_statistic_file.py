@@ -143,7 +143,7 @@ MISTAKES = {
     "no such column": ("mean", "columns = ['w']", "", "a.csv has no column 'w'"),
     "formula and features": ("linear", "formula = 't ~ u'\nfeatures = ['u']", "", "and formula are both given"),
     "least squares": ("least_squares", "features = ['u']\ntarget = 't'", "", 'is one with "linear"'),
-    "a level": ("crosstab", "columns = ['u', 'v']", "", "columns must be a category or a boolean; 'u' is of type number"),
+    "a level": ("crosstab", "columns = ['u', 'v']", "", "columns must be a category or a boolean; 'u'"),
 }
 
 

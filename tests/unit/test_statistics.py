@@ -1,4 +1,4 @@
-"""Mean, variance, covariance and histogram: how shapes are read, what is refused, and that answers are the pooled ones."""
+"""Mean, variance, covariance and histogram: shapes, refusals, and answers that are the pooled ones."""
 
 from __future__ import annotations
 

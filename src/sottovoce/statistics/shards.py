@@ -106,7 +106,7 @@ def read_regression(
 def _number_per_row(who: str, name: str, given: Any, rows: int) -> Array:
     """Weights and exposures are positive."""
     columns = read_columns(given, f"{who}, {name}")
-    values = of_party(who, as_floats, given if columns is None else columns.values, name)
+    values: Array = of_party(who, as_floats, given if columns is None else columns.values, name)
     values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
     if values.shape != (rows,) or not np.isfinite(values).all():
         raise InvalidInput(f"{who}: {name} must be {rows} finite numbers, one per row; got shape {values.shape}.")

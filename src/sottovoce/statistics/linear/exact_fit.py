@@ -68,7 +68,8 @@ class ExactFit:
 
     def _without_rounded(self) -> tuple[int, ...]:
         """Columns that do not depend on those before them but for rounding; some may do so exactly."""
-        distinct, before = [], []
+        distinct: list[int] = []
+        before: list[int] = []
         for k in self.columns:
             self._sweeps.move(before)
             if not self._left_of(k):
@@ -89,7 +90,7 @@ class ExactFit:
         shares = [1.0, *nearest(self._sweeps.values(before, [k])[:, 0])]
         sizes = [self._sizes[j] for j in (k, *before)]
         errors = [max(PART * size, float(size >= MANY_UNITS)) for size in sizes]
-        return left <= max(abs(share) * error for share, error in zip(shares, errors, strict=True))
+        return bool(left <= max(abs(share) * error for share, error in zip(shares, errors, strict=True)))
 
     def names(self, columns: Sequence[int]) -> tuple[str, ...]:
         """What they are called."""

@@ -137,7 +137,9 @@ def private_ridge(
     """
     refuse_options(gone)
     asked = regression_study(network, shards, target=target, names=names, intercept=intercept)
-    options = {"penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed}
+    options: dict[str, Any] = {
+        "penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed,
+    }  # fmt: skip
     return replace(asked.study.ridge(asked.formula, **options), formula="", schema="")
 
 
@@ -194,7 +196,9 @@ def private_lasso(
     """
     refuse_options(gone)
     asked = regression_study(network, shards, target=target, names=names, intercept=intercept)
-    options = {"penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed}
+    options: dict[str, Any] = {
+        "penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed,
+    }  # fmt: skip
     return replace(asked.study.lasso(asked.formula, l1_ratio=l1_ratio, **options), formula="", schema="")
 
 

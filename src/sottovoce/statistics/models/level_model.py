@@ -72,7 +72,9 @@ class LevelModel(Analysis):
             raise InvalidInput(f"formula: {self.what} explains a category or a boolean; {self.response!r} is {kind}.")
         levels = column.levels or ("false", "true")
         if len(levels) < 2:
-            raise InvalidInput(f"formula: {self.what} needs two levels or more; {self.response!r} has one in the schema.")
+            raise InvalidInput(
+                f"formula: {self.what} needs two levels or more; {self.response!r} has one in the schema."
+            )
         return levels
 
     def first_totals(
