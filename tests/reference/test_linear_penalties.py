@@ -124,13 +124,18 @@ def test_choices_of_scikit_learn():
 
 def test_without_an_intercept():
     X, y = many_columns()
-    options = {
-        "penalties": [5.0],
-        "intercept": False,
-        "standardize": False,
-    }
-    ridge = sv.private_ridge(NETWORK, shards(X, y), **options)
-    np.testing.assert_allclose(ridge.params, Ridge(alpha=5.0, fit_intercept=False).fit(X, y).coef_, rtol=CLOSE)
-    lasso = sv.private_lasso(NETWORK, shards(X, y), **options)
-    model = ElasticNet(alpha=5.0, l1_ratio=1.0, fit_intercept=False, tol=1e-14, max_iter=10**6).fit(X, y)
-    np.testing.assert_allclose(lasso.params, model.coef_, rtol=CLOSE, atol=CLOSE)
+    y = y + 50  # so that it matters
+    folds = fold_of(np.column_stack([X, y]), 3)
+    options = {"penalties": [5.0, 0.5], "intercept": False, "standardize": False, "folds": 3}
+    ridge, lasso = (ask(NETWORK, shards(X, y), **options) for ask in (sv.private_ridge, sv.private_lasso))
+    for place, penalty in enumerate((5.0, 0.5)):
+        for found, model in (
+            (ridge, Ridge(alpha=penalty, fit_intercept=False, solver="svd")),
+            (lasso, ElasticNet(alpha=penalty, l1_ratio=1.0, fit_intercept=False, tol=1e-14, max_iter=10**6)),
+        ):
+            params = model.fit(X, y).coef_
+            np.testing.assert_allclose(found.path[place], params, rtol=CLOSE, atol=CLOSE * np.abs(params).max())
+            for k in range(3):
+                inside = folds == k
+                left = y[inside] - X[inside] @ model.fit(X[~inside], y[~inside]).coef_
+                np.testing.assert_allclose(found.cv_errors[place, k], np.mean(left**2), rtol=CLOSE)

@@ -313,6 +313,17 @@ def test_a_level_that_one_row_has(kind, wide):
     assert with_reference.bse[own] == pytest.approx(math.sqrt(middle[0, 0]), rel=1e-10)
 
 
+def test_effects_whose_errors_are_one():
+    """Two levels of one row each differ from the reference by what that is uncertain: their difference is certain."""
+    parties = tables("a")
+    parties[0].loc[3, "g"], parties[2].loc[3, "g"] = "b", "c"
+    for kind in ("HC0", "HC1"):
+        fit = study_of(parties).linear("y ~ g", robust=kind)
+        assert fit.bse[1] == fit.bse[2] == fit.bse[0] > 0
+        assert math.isinf(fit.f_test("g").statistic)
+        assert "inf" in fit.summary()
+
+
 def _others(parties):
     rest = pd.concat(parties).query("g != 'c'")
     return rest["g"] == "b", rest["x"]
