@@ -275,7 +275,7 @@ def test_columns_are_standardised_by_what_is_rounded_once(rng):
     assert found.centre.tolist() == [float(mean) for mean in means]
     variances = [sum((cell - mean) ** 2 for cell in column) / 41 for column, mean in zip(exact, means, strict=True)]
     assert found.deviation.tolist() == [float(variance) ** 0.5 for variance in variances]
-    z, theta = found.matrix(table, spare=1)[:, :4], rng.normal(size=4)
+    z, theta = found.matrix(table), rng.normal(size=4)
     np.testing.assert_allclose(z[:, 1:].mean(axis=0), 0, atol=1e-13)
     np.testing.assert_allclose(z[:, 1:].std(axis=0), 1, rtol=1e-13)
     plain = np.column_stack([np.ones(41), table[:, [0, 1, 3]]])
@@ -309,7 +309,7 @@ def test_columns_at_right_angles(rng):
     plain = columns_of(products([ArrayRows(table)], range(3), units), ("a", "b", "c"), units, intercept=True)
     z = plain.matrix(table)
     mixed = replace(plain, mix=np.linalg.cholesky(z[:, 1:].T @ z[:, 1:] / 60))
-    q = mixed.matrix(table, spare=1)[:, :4]
+    q = mixed.matrix(table)
     np.testing.assert_allclose(q.T @ q / 60, np.eye(4), atol=1e-7)  # 1e-16 of a square of which 1e-8 is left
     theta = rng.normal(size=4)
     np.testing.assert_allclose(q @ theta, z @ mixed.unmixed.T @ theta, rtol=1e-9, atol=1e-9)

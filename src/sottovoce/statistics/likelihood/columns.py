@@ -66,13 +66,12 @@ class Columns:
         """Names of the parameters."""
         return ("Intercept",) * self.intercept + self.names
 
-    def matrix(self, block: Array, spare: int = 0) -> Array:
-        """Of some rows, ones for the intercept and the standardised columns, ``(rows, len(self) + spare)``; the
-        ``spare`` ones at the end are to be filled."""
-        matrix = np.empty((len(block), len(self) + spare), order="F")
+    def matrix(self, block: Array) -> Array:
+        """Of some rows, ones for the intercept and the standardised columns, ``(rows, len(self))``."""
+        matrix = np.empty((len(block), len(self)), order="F")
         if self.intercept:
             matrix[:, 0] = 1.0
-        x = matrix[:, int(self.intercept) : len(self)]
+        x = matrix[:, int(self.intercept) :]
         np.subtract(block[:, self.places], self.centre, out=x)
         x /= self.deviation
         if self.mix is not None:  # column by column: what is made of a row does not hang on the rows beside it

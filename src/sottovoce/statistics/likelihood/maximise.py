@@ -41,8 +41,6 @@ class Maximum:
         At the first point at which sums were agreed on, for a score test.
     total : Whole
         The totals at the end.
-    first_total : Whole
-        At the first point.
     steps : int
         Points at which sums were agreed on.
     """
@@ -55,7 +53,6 @@ class Maximum:
     first_score: Array
     first_information: Array
     total: Whole
-    first_total: Whole
     steps: int
 
 
@@ -129,7 +126,7 @@ def maximise(
         steps += 1
         there = read(total, climb.point)
         if first is None:
-            first = there, total
+            first = there
             if before is not None:
                 climb.height = before(total)
         if climb.hear(*there):
@@ -142,7 +139,7 @@ def maximise(
     assert total is not None
     assert first is not None
     agreements.shown[-1] = replace(agreements.shown[-1], iterate=False)
-    return Maximum(climb.point, *there, *first[0], total, first[1], steps)
+    return Maximum(climb.point, *there, *first, total, steps)
 
 
 def covariance(information: Array) -> Array:
