@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -55,10 +56,10 @@ def test_balanced_groups_are_an_analysis_of_variance(rng):
     msw = ((y - y.mean(axis=1, keepdims=True)) ** 2).sum() / (K * (n - 1))
     for method, msb in (("reml", between / (K - 1)), ("ml", between / K)):
         fit = study(shards).mixed("y ~ 1", method=method)
-        assert fit.scale == pytest.approx(msw, rel=1e-9)
-        assert fit.tau2 == pytest.approx((msb - msw) / n, rel=1e-9)
-        assert fit.params[0] == pytest.approx(y.mean(), rel=1e-9)
-        assert fit.bse[0] == pytest.approx(np.sqrt(msb / (K * n)), rel=1e-9)
+        assert fit.scale == pytest.approx(msw, rel=1e-12)
+        assert fit.tau2 == pytest.approx((msb - msw) / n, rel=1e-12)
+        assert fit.params[0] == pytest.approx(y.mean(), rel=1e-12)
+        assert fit.bse[0] == pytest.approx(np.sqrt(msb / (K * n)), rel=1e-12)
         assert fit.llf > fit.llf_pooled
         assert fit.llr_pvalue < 0.05
 
@@ -74,8 +75,9 @@ def test_parties_that_do_not_differ_are_at_the_end_of_the_range(rng):
         X = np.column_stack([np.ones(60), np.concatenate([shard["x"] for shard in shards])])
         y = np.concatenate([shard["y"] for shard in shards])
         beta, rss, *_ = np.linalg.lstsq(X, y, rcond=None)
-        np.testing.assert_allclose(fit.params, beta, rtol=1e-8)
-        assert fit.scale == pytest.approx(rss[0] / df, rel=1e-9)
+        np.testing.assert_allclose(fit.params, beta, rtol=1e-12)
+        assert fit.scale == pytest.approx(rss[0] / df, rel=1e-12)
+        assert fit.traffic.agreements == 3
         assert "0, the end of its range" in fit.summary()
 
 
@@ -84,53 +86,83 @@ def test_a_large_party_in_the_middle_does_not_hide_the_others(rng, monkeypatch):
     shards = tables(rng, (500, *[4] * 12), tau=0.0)
     for k, shard in enumerate(shards[1:]):
         shard["y"] = shard["y"] + 1.5 * (-1) ** k
-    pooled = []
+    slopes, first = [], variance_ratio._first_look
 
-    def best(task):
-        pooled.append(best_ratio(task)[1])
-        return best_ratio(task)
+    def looked(*of):
+        slopes.append(first(*of)[0])
+        return first(*of)
 
-    monkeypatch.setattr("sottovoce.statistics.models.mixed.best_ratio", best)
-    fit = study(shards).mixed("y ~ x", method="ml")
-    assert pooled[0].slope < 0
-    assert fit.tau2 > 0.5
+    monkeypatch.setattr(variance_ratio, "_first_look", looked)
+    assert study(shards).mixed("y ~ x", method="ml").tau2 > 0.5
+    assert slopes[0] < 0
 
 
 def climbed(shards, ratio, monkeypatch):
-    """The answer, where a climb from some ratio ends, the point without variance between parties, and the ratios on
-    the way."""
-    found, way = [], []
+    """The answer, where a climb from some ratio ends, and the ratios on the way."""
+    ends, way = [], []
 
-    def recorded(task, theta):
+    def recorded(task, theta, **options):
         way.append(theta)
-        return visit(task, theta)
+        return visit(task, theta, **options)
 
-    def from_there(task):
-        pooled, start = visit(task, 0.0), visit(task, ratio)
-        found.extend([variance_ratio._climb(task, start, pooled), pooled, np.array(way)])
-        return best_ratio(task)
+    def from_there(task, pooled):
+        start = visit(task, ratio)
+        monkeypatch.setattr(variance_ratio, "visit", recorded)
+        ends.append(variance_ratio._climb(task, start, variance_ratio._look(task, start)[0]))
+        monkeypatch.undo()
+        return best_ratio(task, pooled)
 
     monkeypatch.setattr("sottovoce.statistics.models.mixed.best_ratio", from_there)
-    monkeypatch.setattr(variance_ratio, "visit", recorded)
-    return study(shards).mixed("y ~ x"), *found
+    return study(shards).mixed("y ~ x"), ends[0], way
 
 
 def test_a_climb_that_goes_to_0_ends_there(rng, monkeypatch):
     shards = tables(rng, (20, 20, 20), tau=0.0)
     for shard in shards:
         shard["y"] = shard["y"] - (shard["y"] - 1 - shard["x"]).mean()
-    _, found, pooled, way = climbed(shards, 0.1, monkeypatch)
-    assert found is pooled
+    fit, end, way = climbed(shards, 0.125, monkeypatch)
+    assert end is None
     assert (np.diff(way) < 0).all()
-    assert 1e-6 / 60 < way[-1] < np.exp(2) * 1e-6 / 60  # the next ratio is below what counts as 0
+    assert variance_ratio.NONE / 60 < way[-1] < 8 * variance_ratio.NONE / 60  # the next ratio counts as 0
+    assert fit.at_boundary
 
 
 def test_a_step_that_goes_too_far_is_halved(rng, monkeypatch):
-    step, far = variance_ratio._step, [8.0]  # the first
-    monkeypatch.setattr(variance_ratio, "_step", lambda *of: far.pop() if far else step(*of))
-    fit, found, _, way = climbed(tables(rng), 1.0, monkeypatch)
-    np.testing.assert_allclose(np.log(way[:2]), [8.0, 4.0])
-    assert found.theta == pytest.approx(fit.tau2 / fit.scale, rel=1e-9)
+    """With hardly any information expected, the first step goes as far as it may, beyond a maximum close by."""
+    shards = tables(rng)
+    top = study(shards).mixed("y ~ x")
+    start = 0.9 * top.tau2 / top.scale
+    monkeypatch.setattr(variance_ratio, "_information", lambda point: 1e-300)
+    _, end, way = climbed(shards, start, monkeypatch)
+    assert way[:2] == [variance_ratio.stretched(start, 2.0), variance_ratio.stretched(start, 1.0)]
+    assert end.theta == pytest.approx(top.tau2 / top.scale, rel=1e-12)
+
+
+def test_steps_are_about_powers_of_e_by_exact_operations():
+    for step in np.linspace(-2, 2, 41):
+        assert variance_ratio.stretched(3.0, step) == pytest.approx(3 * np.exp(step), rel=0.06)
+        assert variance_ratio.stretched(variance_ratio.stretched(1.0, step), -step) == pytest.approx(1, rel=1e-15)
+    assert variance_ratio.stretched(1.0, 1e-3) == pytest.approx(np.exp(1e-3), rel=1e-15)
+
+
+def test_parties_that_differ_a_million_times_as_much_as_their_rows():
+    """The variances within parties keep their digits; by the sums of squares of an analysis of variance."""
+    rng = np.random.default_rng(5)
+    K, n = 4, 6
+    noise, level = rng.integers(-99, 100, (K, n)), rng.integers(-(10**9), 10**9, K)
+    shards = [{"y": (level[k] + noise[k]) / 1e6, "x": np.zeros(n)} for k in range(K)]
+    y = [[Fraction(int(level[k] + e), 10**6) for e in noise[k]] for k in range(K)]
+    means = [sum(part) / n for part in y]
+    centre = sum(means) / K
+    msb = n * sum((mean - centre) ** 2 for mean in means) / (K - 1)
+    msw = sum((value - mean) ** 2 for part, mean in zip(y, means, strict=True) for value in part) / (K * (n - 1))
+    schema = {"y": {"type": "number", "range": (-2000, 2000), "unit": 1e-6}, "x": "number"}
+    fit = sv.Study(sv.Network.ring(K), shards, schema=schema).mixed("y ~ 1")
+    assert fit.tau2 / fit.scale > 1e13
+    assert fit.scale == pytest.approx(float(msw), rel=1e-12)
+    assert fit.tau2 == pytest.approx(float((msb - msw) / n), rel=1e-12)
+    assert fit.params[0] == pytest.approx(float(centre), rel=1e-14)
+    assert fit.bse[0] == pytest.approx(float(msb / (K * n)) ** 0.5, rel=1e-12)
 
 
 def test_parties_by_themselves_come_to_one_answer(rng):
@@ -148,28 +180,16 @@ def test_parties_by_themselves_come_to_one_answer(rng):
         assert {repr(fit.to_dict()) for fit in answers} == {repr(expected.to_dict())}
 
 
-def test_a_likelihood_that_rises_from_0_is_not_left_there(monkeypatch):
-    """The best ratio of the grid is 0 for the slopes without variance between parties, and yet no maximum."""
-    rng = np.random.default_rng(0)
-    shards = [
-        {"x": np.zeros(n), "y": (shift + rng.normal(size=n)).round(3)} for n, shift in ((3, 1.0), (4, 0.0), (40, 0.0))
-    ]
-    taken = []
-    look = variance_ratio._look
-    monkeypatch.setattr(variance_ratio, "_look", lambda *of: taken.append(look(*of)) or taken[-1])
-    fit = study(shards).mixed("y ~ 1")
-    y = [shard["y"] for shard in shards]
-
-    def profile(ratio):
-        c = np.array([len(part) / (1 + len(part) * ratio) for part in y])
-        means, N = np.array([part.mean() for part in y]), sum(map(len, y))
-        centre = (c @ means) / c.sum()
-        rss = sum(((part - part.mean()) ** 2).sum() for part in y) + c @ (means - centre) ** 2
-        return -((N - 1) * np.log(rss) + sum(np.log1p(len(part) * ratio) for part in y) + np.log(c.sum())) / 2
-
-    ratio = fit.tau2 / fit.scale
-    assert all(profile(ratio) >= profile(other) - 1e-9 for other in [0.0, *np.geomspace(1e-6, 10, 200)])
-    assert taken[0] > 0 or fit.at_boundary
+def test_the_same_bits_in_whatever_order_parties_are(rng):
+    """Their rows stay together; a party without rows changes nothing."""
+    shards = tables(rng, (12, 5, 30, 7))
+    nobody = {name: values[:0] for name, values in shards[0].items()}
+    turned = {name: values[::-1] for name, values in shards[2].items()}
+    answers = set()
+    for parts in (shards, [nobody, *reversed(shards)], [turned, shards[0], nobody, shards[3], shards[1], nobody]):
+        told = study(parts).mixed("y ~ x + group").to_dict()
+        answers.add(repr({name: value for name, value in told.items() if name != "parties"}))
+    assert len(answers) == 1
 
 
 def test_what_it_says_and_keeps(rng):
@@ -212,7 +232,7 @@ def test_matrices_at_three_ratios_tell_rows_and_means_of_few_parties(rng):
         ("y ~ x", "mle", "method must be one of reml, ml; got 'mle'"),
         ("group ~ x", "ml", "formula: a mixed model explains a number; 'group' is a category"),
         ("y ~ x + offset(same)", "ml", "formula: a mixed model takes no offset"),
-        ("same ~ x", "reml", "the response 'same' is constant"),
+        ("same ~ x", "reml", "nothing is left of 'same' beside the columns: it is constant, or made of them"),
         ("tenfold ~ x", "reml", "nothing is left of 'tenfold' beside the columns"),
     ],
 )

@@ -1,35 +1,37 @@
 """A linear model in which parties differ: ``y = x'beta + u_party + e`` (Laird and Ware 1982), by maximum likelihood or
 restricted maximum likelihood (REML).
 
-Of its rows a party needs their number, means and products about the means, for every ratio ``tau^2 / sigma^2`` of the
-variances of ``u`` and ``e``: two passes. What the parties agree on at one ratio is in ``ratio_point``, and how they
-find the best in ``variance_ratio``.
+Of its rows a party needs their number, sums and products, for every ratio ``tau^2 / sigma^2`` of the variances of ``u``
+and ``e``: one pass. What the parties agree on at one ratio is in ``ratio_point``, and how they find the best in
+``variance_ratio``. Everything is exact from the totals on, and rounded to float64 once, at the end.
 """
 
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...data.rows import Rows
 from ...data.selection import ModelColumns
 from ...errors import InvalidInput, Undetermined
-from ...numerics.fixed_order import product
+from ...numerics.exact_algebra import nearest
+from ...numerics.logarithm import logarithm
 from ...sums import Whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis
-from ..likelihood.columns import Columns, columns_of, own_products, products_of, square
+from ..likelihood.columns import columns_of, own_products, products_of, square
 from ..new_rows import schema_text
 from ..statistic import Statistic
 from .level_model import check_enough, model_columns
 from .mixed_fit import MixedFit
-from .ratio_point import Party, Point, Task
+from .ratio_point import GRID, Party, Point, Task
 from .variance_ratio import STAGES, best_ratio, numbers
 
 METHODS = ("reml", "ml")
@@ -73,25 +75,18 @@ class Mixed(Analysis):
         N, holders = int(total[0]), int(total[1])
         self._refuse_sizes(N, holders)
         gram = square(np.concatenate([total[:1], total[2:]]), d + 2)
-        scales = Scales.of(gram, self.selection.slopes, units, intercept=self.selection.intercept)
-        check_enough(N, len(scales.columns) + 1)
-        if not scales.deviation:
-            raise Undetermined(f"the response {self._response!r} is constant over the rows of all parties.")
-        held = [scales.party(square(part, d + 2)) for part in own if part is not None]
-        task = Task(agreements, held, N, holders, scales.columns.terms, self._response, self.method == "reml")
-        best, pooled = best_ratio(task)
-        columns, unit = scales.columns, scales.deviation
-        params = unit * product(columns.back, best.beta)
-        if self.selection.intercept:
-            params[0] += scales.centre
-        scale = float(best.rss / task.df * unit**2)
-        # What log-likelihoods in units of deviations lack: |dy|^df, and of REML the determinant of the units of x.
-        lacks = float(task.df * np.log(unit) + (np.log(columns.deviation).sum() if task.reml else 0.0))
+        columns = columns_of(gram[: d + 1, : d + 1], self.selection.slopes, units, intercept=self.selection.intercept)
+        check_enough(N, len(columns) + 1)
+        taken = [*([0] if columns.intercept else []), *(place + 1 for place in columns.places), d + 1]
+        powers = tuple((int(gram[k, k]) // N).bit_length() // 2 if k else 0 for k in taken)
+        parties = [_party(square(part, d + 2), taken) for part in own if part is not None]
+        task = Task(agreements, parties, powers, N, columns.terms, self._response, self.method == "reml")
+        pooled = self._pooled(task, gram[np.ix_(taken, taken)])
+        best = best_ratio(task, pooled)
+        sizes = [Fraction(2) ** power * (units[k - 1] if k else 1) for k, power in zip(taken, powers, strict=True)]
         return MixedFit(
             *agreements.made,
             terms=columns.terms,
-            params=params,
-            covariance=scale * columns.covariance(best.inverse),
             nobs=N,
             aliased=columns.aliased,
             response=self._response,
@@ -99,11 +94,21 @@ class Mixed(Analysis):
             schema=schema_text(self.schema, self.selection.needs),
             method=self.method,
             groups=holders,
-            tau2=best.theta * scale,
-            scale=scale,
-            llf=_constants(best, task.df) - lacks,
-            llf_pooled=_constants(pooled, task.df) - lacks,
+            llf_pooled=_likelihood(pooled, task, sizes),
+            **_estimates(best, task, sizes),
         )
+
+    def _pooled(self, task: Task, products: Whole) -> Point:
+        """The point without variance between parties, of exact products."""
+        powers = np.array(task.powers, object)
+        whole = products * (1 << GRID - np.add.outer(powers, powers))
+        point = task.point(0.0, whole, 0, Fraction(task.observations), Fraction(0))
+        if point is None:
+            raise Undetermined(
+                f"nothing is left of {self._response!r} beside the columns: it is constant, or made of them. There are "
+                "no variances to tell apart."
+            )
+        return point
 
     def _refuse_sizes(self, N: int, holders: int) -> None:
         """Rows that cannot tell variances."""
@@ -147,46 +152,26 @@ class Mixed(Analysis):
         return len(self._terms) + 2
 
 
-@dataclass(frozen=True, eq=False)
-class Scales:
-    """The columns of the design, standardised, and ``centre`` and ``deviation`` of the response, from totals."""
-
-    columns: Columns
-    units: tuple[Fraction, ...]
-    centre: float
-    deviation: float
-
-    @classmethod
-    def of(cls, gram: Whole, names: Sequence[str], units: Sequence[Fraction], *, intercept: bool) -> Scales:
-        """``gram``: exact products of ``(1, x, y)``."""
-        d, n = len(names), int(gram[0, 0])
-        columns = columns_of(gram[: d + 1, : d + 1], names, units, intercept=intercept)
-        total, squares, unit = int(gram[0, d + 1]), int(gram[d + 1, d + 1]), units[d]
-        variance = unit**2 * Fraction(n * squares - total * total * intercept, n * n)
-        centre = float(unit * Fraction(total, n)) if intercept else 0.0
-        return cls(columns, tuple(units), centre, float(np.sqrt(float(variance))))
-
-    def party(self, gram: Whole) -> Party:
-        """Means and products about them of ``(1, x, y)`` of a party's rows, in units of deviations, rounded once."""
-        n, intercept = int(gram[0, 0]), self.columns.intercept
-        places = [*self.columns.places, len(gram) - 2]
-        k = len(places) + intercept
-        mean, within = np.zeros(k), np.zeros((k, k))
-        if not n:
-            return Party(0, mean, within)
-        mean[:intercept] = 1.0
-        centres = [*map(Fraction, self.columns.centre.tolist()), Fraction(self.centre)]
-        deviations = [*map(Fraction, self.columns.deviation.tolist()), Fraction(self.deviation)]
-        for a, j in enumerate(places):
-            row = a + intercept
-            mean[row] = float((self.units[j] * Fraction(int(gram[0, j + 1]), n) - centres[a]) / deviations[a])
-            for b, k in enumerate(places[: a + 1]):
-                moment = Fraction(n * int(gram[j + 1, k + 1]) - int(gram[0, j + 1]) * int(gram[0, k + 1]), n)
-                value = float(moment * self.units[j] * self.units[k] / (deviations[a] * deviations[b]))
-                within[row, b + intercept] = within[b + intercept, row] = value
-        return Party(n, mean, within)
+def _party(gram: Whole, taken: list[int]) -> Party:
+    """Of products of ``(1, x, y)`` those of the columns that are taken."""
+    return Party(int(gram[0, 0]), gram[0, taken], gram[np.ix_(taken, taken)])
 
 
-def _constants(point: Point, df: int) -> float:
-    """The log-likelihood with its constants, of the profile ``-(df log(rss) + log det V [+ log det X'V^-1X]) / 2``."""
-    return float(point.profile - df / 2 * (np.log(2 * np.pi / df) + 1))
+def _estimates(best: Point, task: Task, sizes: Sequence[Fraction]) -> dict[str, Any]:
+    """In the units of the data; ``sizes``: what columns and response were counted in."""
+    x, y = np.array(sizes[:-1], object), sizes[-1]
+    scale = best.rss * y**2 / task.df
+    return {
+        "params": nearest(best.beta * y / x),
+        "covariance": nearest(best.inverse * scale / np.multiply.outer(x, x)),
+        "tau2": float(Fraction(best.theta) * scale),
+        "scale": float(scale),
+        "llf": _likelihood(best, task, sizes),
+    }
+
+
+def _likelihood(point: Point, task: Task, sizes: Sequence[Fraction]) -> float:
+    """The log-likelihood with its constants, of the profile ``-(df log(rss) + log det V [+ log det A]) / 2``."""
+    *x, y = (logarithm(size, GRID) for size in sizes)
+    height = point.height - 2 * task.df * y - 2 * task.reml * sum(x)
+    return float(Fraction(height, 2 << GRID)) - task.df / 2 * (math.log(2 * math.pi / task.df) + 1)
