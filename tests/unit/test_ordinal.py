@@ -125,5 +125,5 @@ def test_levels_without_rows_and_levels_that_are_separated(rng):
     def separated(x):
         return np.array(SCHEMA["y"].levels)[np.digitize(x, [-0.5, 0.5])]
 
-    with pytest.raises(InvalidInput, match=r"is infinite: columns separate levels of 'y'"):
+    with pytest.raises(InvalidInput, match=r"are infinite: columns separate levels of 'y'"):
         study(rng, y=separated).ordinal("y ~ x")

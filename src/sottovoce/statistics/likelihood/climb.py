@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...errors import Undetermined
 from ...numerics import fixed_order
+from ..covariates import is_intercept
 
 FINE = 1e-26  # Newton's decrement after the last step, in squared standard errors: 1e-13 of one
 ROUGH = 1e-10  # a decrement that no longer shrinks may be what rounding leaves
@@ -146,6 +147,6 @@ class Climb:
         )
 
     def _listed(self, flags: npt.NDArray[np.bool_]) -> str:
-        """Names; the intercept of centred columns goes along with any of them."""
+        """Names; the intercepts of centred columns go along with any of them."""
         those = [name for name, flag in zip(self.names, flags, strict=True) if flag]
-        return ", ".join(repr(name) for name in those if name != "Intercept" or len(those) == 1)
+        return ", ".join(repr(name) for name in those if not is_intercept(name) or len(those) == 1)

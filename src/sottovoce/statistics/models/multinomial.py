@@ -94,7 +94,7 @@ class Multinomial(LevelModel):
         ended = maximise(
             agreements, [softmax.sums(part) for part in rows], start.ravel(), self.terms_of(columns),
             softmax.read if penalty is None else penalised(softmax.read, penalty), size=softmax.size,
-            infinite=f": it separates levels of {self.response!r}. Drop it, merge levels, or take a ridge penalty.",
+            infinite=f": columns separate levels of {self.response!r}. Drop one, merge some, or take a ridge penalty.",
         )  # fmt: skip
         back: Array = np.kron(np.eye(others), columns.back).astype(np.float64)
         values = self.fields_of(counts, ended, columns, back)
