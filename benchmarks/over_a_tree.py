@@ -41,7 +41,7 @@ def _long_lines(quick: bool) -> list[Row]:
     n = 4 if quick else 10
     network, ports = sv.Network.random_geometric(n, seed=1), free_ports(n)
     names = [f"p{i}" for i in range(n)]
-    rows = np.random.default_rng(0).normal(size=(n, 3))
+    rows = np.round(np.random.default_rng(0).normal(size=(n, 3)), 6)  # multiples of the unit that columns have
     with tempfile.TemporaryDirectory() as folder, Lines() as lines:
         base = Path(folder)
         parties = [
