@@ -26,7 +26,7 @@ def newton(k=3, steps=6, nobs=400, terms=("Intercept", "age", "bmi"), **more):
     for step in range(steps):
         last = step == steps - 1
         shown += [Shown("objective, score and information", step_numbers(k), None, iterate=not last)]
-    values = {"terms": tuple(terms), "params": np.zeros(k), "covariance": np.eye(k), "nobs": nobs}
+    values = {"terms": tuple(terms), "params": np.zeros(k), "covariance": np.eye(k), "nobs": nobs, "aliased": ()}
     return Fit(**COMMON, shown=tuple(shown), **values, **more)
 
 

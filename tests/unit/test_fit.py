@@ -39,7 +39,13 @@ class Student(Fit):
 
 def made(family: type[Fit], terms, params, variances, nobs=400, **more):
     covariance = np.diag(variances).astype(float)
-    values = {"terms": tuple(terms), "params": np.array(params, float), "covariance": covariance, "nobs": nobs}
+    values = {
+        "terms": tuple(terms),
+        "params": np.array(params, float),
+        "covariance": covariance,
+        "nobs": nobs,
+        "aliased": (),
+    }
     return family(**COMMON, **values, **more)
 
 
@@ -52,7 +58,13 @@ def spector():
 def of_statsmodels(family, fitted):
     terms = ["Intercept", *fitted.params.index[1:]]
     params, covariance = fitted.params.to_numpy(), fitted.cov_params().to_numpy()
-    values = {"terms": tuple(terms), "params": params, "covariance": covariance, "nobs": int(fitted.nobs)}
+    values = {
+        "terms": tuple(terms),
+        "params": params,
+        "covariance": covariance,
+        "nobs": int(fitted.nobs),
+        "aliased": (),
+    }
     return family(**COMMON, **values)
 
 

@@ -14,7 +14,7 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
 from sottovoce.errors import InvalidInput
-from sottovoce.statistics.tables import restored, text
+from sottovoce.statistics.tables import restored
 
 SCHEMA = sv.Schema(
     {
@@ -181,9 +181,9 @@ def test_histograms(tables, pooled):
     assert sex.counts.tolist() == [(pooled["sex"] == level).sum() for level in sex.levels]
     assert sex.dropped == dropped_of(pooled, "sex")
     again = restored("histogram", sex.to_dict(), 4)
-    assert text(again) == text(sex)
+    assert again.summary() == sex.summary()
     assert (
-        text(sex).splitlines()[1] == f"{sex.dropped['rows']} rows dropped for missing values: sex {sex.dropped['sex']}"
+        sex.summary().splitlines()[1] == f"{sex.dropped['rows']} rows dropped for missing values: sex {sex.dropped['sex']}"
     )
     assert faults(sex.plot()) == []
     assert own.histogram("smoker").counts.tolist() == [(pooled["smoker"] == value).sum() for value in (0, 1)]

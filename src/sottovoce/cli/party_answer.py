@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..statistics.tables import restored, text
+from ..statistics.tables import restored
 
 
 def answer_text(result: dict[str, Any]) -> str:
@@ -14,7 +14,7 @@ def answer_text(result: dict[str, Any]) -> str:
         width = max(map(len, answer), default=0)
         told = "\n".join(f"{name:<{width}}  {_number(value)}" for name, value in answer.items())
         return told + _noise(list(answer), result.get("noise"))
-    told = text(restored(asked["type"], answer, len(result["covers"])))
+    told = restored(asked["type"], answer, len(result["covers"])).summary()
     told = f"{asked['formula']}\n{told}" if "formula" in asked else told
     return told
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..statistics.statistic_file import StatisticFile
-from ..statistics.tables import table, text
+from ..statistics.tables import table
 from .terminal import facts
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def print_statistic(file: StatisticFile, answer: Statistic, seconds: float) -> N
     rows.add_row("disclosed", Text(disclosed(file)))
     console = Console(highlight=False)
     console.print(f"{file.spec.type} between {file.network.n} parties over {file.network.m} edges\n")
-    console.print(Text(text(answer)), soft_wrap=True)
+    console.print(Text(answer.summary()), soft_wrap=True)
     console.print("", rows, sep="\n")
 
 

@@ -41,7 +41,8 @@ class Fit(Statistic):
     >>> import numpy as np, sottovoce as sv
     >>> from sottovoce.statistics import Fit
     >>> common = {"status": sv.Status.CONVERGED, "parties": 3}
-    >>> fit = Fit(**common, terms=("age",), params=np.array([0.5]), covariance=np.array([[0.04]]), nobs=80)
+    >>> given = {"terms": ("age",), "params": np.array([0.5]), "covariance": np.array([[0.04]]), "aliased": ()}
+    >>> fit = Fit(**common, **given, nobs=80)
     >>> fit.bse, fit.zvalues, fit.conf_int().round(3).tolist()
     (array([0.2]), array([2.5]), [[0.108, 0.892]])
     >>> print(fit.summary())
@@ -60,7 +61,7 @@ class Fit(Statistic):
     params: Value[Array] = Value()
     covariance: Value[Array] = Value()
     nobs: Value[int] = Value()
-    aliased: tuple[str, ...] = ()
+    aliased: Value[tuple[str, ...]] = Value()
 
     title: ClassVar[str] = "Fit"  # above the summary
     ratio: ClassVar[str | None] = None  # what exp of an estimate is: "odds ratio", "rate ratio", "hazard ratio"

@@ -19,8 +19,10 @@ from ..data.schema import EPOCH, Column
 from ..data.selection import PlainColumns
 from ..errors import InvalidCost, InvalidInput
 from ..pdmm.modular_mask import Integers
+from ..pdmm.result import Status
 from .agreements import Agreements
 from .analysis import CountsAnalysis
+from .plain_table import plain_table
 from .statistic import Statistic, Value
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class Histogram(Statistic):
     name : str
         Of the variable: that of a series or a column of frames, else ``x``.
     levels : tuple of str
-        Of a category, where the variable is one: ``counts[k]`` are of ``levels[k]``.
+        Of a category, where the variable is one: ``counts[k]`` are of ``levels[k]``. Else none.
 
     Examples
     --------
@@ -60,7 +62,7 @@ class Histogram(Statistic):
     below: Value[int] = Value()
     above: Value[int] = Value()
     name: Value[str] = Value()
-    levels: tuple[str, ...] = ()
+    levels: Value[tuple[str, ...]] = Value()
 
     @property
     def observations(self) -> int:
@@ -70,9 +72,19 @@ class Histogram(Statistic):
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
         told = super().to_dict()
-        if not self.levels:
-            del told["levels"]
+        if not told.get("levels"):
+            told.pop("levels", None)
         return told
+
+    def summary(self) -> str:
+        """A table for people: a row for each bin, or for each level."""
+        if self.status is not Status.CONVERGED:
+            return f"{self.status.value}: no counts to report."
+        columns, head = self._columns(), f"{self.observations} observations of {self.parties} parties"
+        if not self.levels:
+            columns = {**columns, "from": [None, *self.edges.tolist()], "to": [*self.edges.tolist(), None]}
+        heading = [f"Histogram of {self.name}: {head}", *filter(None, [self.dropped_words()]), ""]
+        return "\n".join([*heading, *plain_table(columns, texts=int(bool(self.levels)))])
 
     def _columns(self) -> dict[str, list[Any]]:
         if self.levels:

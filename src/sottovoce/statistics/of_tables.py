@@ -17,7 +17,7 @@ from ..data.schema import Schema
 from ..data.selection import ModelColumns, Selection
 from ..data.sources import Source
 from ..data.table import Missing, Table, check_missing
-from ..errors import InvalidInput, NotConverged
+from ..errors import InvalidInput
 from .agreements import Agreements
 from .analysis import Analysis
 from .option_types import check_types
@@ -43,11 +43,6 @@ class Asked:
         if isinstance(source, NumberColumns):
             return NumberTable(source, self.selection)
         return Table(source, self.schema, self.selection, self.missing)
-
-    @property
-    def family(self) -> type[Statistic]:
-        """Of its answers."""
-        return self.spec.gives
 
     @property
     def revealed(self) -> list[str]:
@@ -84,10 +79,7 @@ def run_on_tables(asked: Asked, agreements: Agreements, tables: Sequence[AnyTabl
     """
     rows = [checked_table(asked, table, agreements.parties) for table in tables]
     if asked.missing == "drop":
-        try:
-            agreements.dropped = agreed_dropped(agreements, tables)
-        except NotConverged:
-            return asked.family(*agreements.made)
+        agreements.dropped = agreed_dropped(agreements, tables)
     return asked.spec.program(agreements, rows)
 
 

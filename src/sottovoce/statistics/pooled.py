@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..costs.base import Array
+from ..pdmm.result import Status
+from .plain_table import plain_table
 from .statistic import Statistic, Value
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ class PooledMean(Statistic):
     observations : int
         Rows of all parties.
     mean : float or ndarray
-        A float for one variable, else ``(d,)``: as the first local party holds it, others within ``tol``.
+        A float for one variable, else ``(d,)``.
     names : tuple of str
         Of the columns: those of frames, else ``x0, x1, ..``; ``x`` for one variable.
 
@@ -39,6 +41,19 @@ class PooledMean(Statistic):
     observations: Value[int] = Value()
     mean: Value[float | Array] = Value()
     names: Value[tuple[str, ...]] = Value()
+
+    title: ClassVar[str] = "Mean"  # above the summary
+
+    def summary(self) -> str:
+        """A table for people: a row for each column."""
+        if self.status is not Status.CONVERGED:
+            return f"{self.status.value}: no numbers to report."
+        heading = f"{self._heading()}: {self.observations} observations of {self.parties} parties"
+        table = plain_table(self._columns(), texts=1)
+        return "\n".join([heading, *filter(None, [self.dropped_words()]), "", *table])
+
+    def _heading(self) -> str:
+        return self.title
 
     def _columns(self) -> dict[str, list[Any]]:
         return {"column": list(self.names), "mean": np.ravel(self.mean).tolist()}
@@ -74,6 +89,11 @@ class PooledVariance(PooledMean):
 
     ddof: Value[int] = Value()
     variance: Value[float | Array] = Value()
+
+    title: ClassVar[str] = "Variance"
+
+    def _heading(self) -> str:
+        return f"{self.title} (N - {self.ddof})"
 
     @property
     def standard_deviation(self) -> float | Array:
@@ -113,6 +133,11 @@ class PooledCovariance(PooledMean):
 
     ddof: Value[int] = Value()
     covariance: Value[Array] = Value()
+
+    title: ClassVar[str] = "Covariance"
+
+    def _heading(self) -> str:
+        return f"{self.title} (N - {self.ddof})"
 
     @property
     def correlation(self) -> Array:

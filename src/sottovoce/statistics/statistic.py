@@ -163,6 +163,10 @@ class Statistic:
         rows = self.dropped["rows"]
         return f"{rows} {'row' if rows == 1 else 'rows'} dropped for missing values{where}"
 
+    def summary(self) -> str:
+        """A table for people."""
+        raise NotImplementedError
+
     def to_frame(self) -> Any:
         """The values as a frame, of pandas if it is installed, else of polars or pyarrow."""
         self._need("a frame")

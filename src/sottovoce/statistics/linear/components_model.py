@@ -13,7 +13,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, NotConverged, Undetermined
+from ...errors import InvalidInput, Undetermined
 from ...numerics.fixed_order import eigen, total
 from ..agreements import Agreements
 from ..analysis import Analysis
@@ -31,10 +31,7 @@ def components_program(
     agreements: Agreements, rows: Sequence[Rows], columns: Columns, standardize: bool, count: int, schema: str
 ) -> PrincipalComponents:
     """From rows to components: eigenvectors of the covariance, or of the correlations."""
-    try:
-        gram = agreed_gram(agreements, rows, columns)
-    except NotConverged:
-        return PrincipalComponents(*agreements.made)
+    gram = agreed_gram(agreements, rows, columns)
     if (need := max(2, count)) > gram.N:
         raise Undetermined(f"the parties have {gram.N} rows in all; this needs {need} at least.")
     moments = Moments(gram.whole, gram.units)

@@ -8,7 +8,6 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import NotConverged
 from ..agreements import Agreements
 from .equation import INTERCEPT, Equation
 from .exact_fit import ExactFit, TermOf
@@ -29,11 +28,8 @@ def linear_program(
 ) -> LinearFit:
     """``term_of``: by column of the design the factors of its term in the formula; ``told``: fields of the answer that
     are known beforehand."""
-    try:
-        fit = ExactFit(agreed_gram(agreements, rows, equation), equation)
-        sandwich = None if robust is None else robust_covariance(agreements, rows, fit, robust)
-    except NotConverged:
-        return LinearFit(*agreements.made)
+    fit = ExactFit(agreed_gram(agreements, rows, equation), equation)
+    sandwich = None if robust is None else robust_covariance(agreements, rows, fit, robust)
     N, rank, constant = fit.gram.N, len(fit.kept), fit.spans_constant()
     solution = fit.solution()
     inverse = solution.inverse / float(fit.gram.weight_unit)

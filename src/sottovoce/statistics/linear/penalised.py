@@ -19,7 +19,7 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
-from ...errors import InvalidInput, NotConverged, Undetermined, is_number
+from ...errors import InvalidInput, Undetermined, is_number
 from ...numerics.exact_algebra import nearest
 from ...numerics.fixed_order import cholesky, solve, total
 from ...sums import Whole
@@ -104,10 +104,7 @@ def penalised_program(
     agreements: Agreements, rows: Sequence[Rows], equation: Equation, penalty: Penalty, told: dict[str, Any]
 ) -> PenaltyPath:
     """A path as the local parties run it. ``told``: fields of the answer that are known beforehand."""
-    try:
-        gram = agreed_gram(agreements, rows, equation, folds=penalty.cut, seed=penalty.fold_seed)
-    except NotConverged:
-        return penalty.family(*agreements.made)
+    gram = agreed_gram(agreements, rows, equation, folds=penalty.cut, seed=penalty.fold_seed)
     check_folds_have_rows(gram)
     whole = Moments(gram.whole, gram.units, about_mean=equation.intercept)
     _check_varies(whole, equation)

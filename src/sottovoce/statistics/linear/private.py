@@ -137,10 +137,10 @@ def private_ridge(
     """
     refuse_options(gone)
     asked = regression_study(network, shards, target=target, names=names, intercept=intercept)
-    options: dict[str, Any] = {
-        "penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed,
-    }  # fmt: skip
-    return replace(asked.study.ridge(asked.formula, **options), formula="", schema="")
+    fit = asked.study.ridge(
+        asked.formula, penalties=penalties, folds=folds, standardize=standardize, fold_seed=fold_seed
+    )
+    return replace(fit, formula="", schema="")
 
 
 def private_lasso(
@@ -196,10 +196,10 @@ def private_lasso(
     """
     refuse_options(gone)
     asked = regression_study(network, shards, target=target, names=names, intercept=intercept)
-    options: dict[str, Any] = {
-        "penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed,
-    }  # fmt: skip
-    return replace(asked.study.lasso(asked.formula, l1_ratio=l1_ratio, **options), formula="", schema="")
+    fit = asked.study.lasso(
+        asked.formula, penalties=penalties, folds=folds, l1_ratio=l1_ratio, standardize=standardize, fold_seed=fold_seed
+    )
+    return replace(fit, formula="", schema="")
 
 
 def private_pca(

@@ -14,7 +14,7 @@ from .family import Family
 from .links import Link
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GLMModel:
     """Rows have the columns of ``names`` first, then the ``response``, and further ones where the places say.
 
@@ -50,17 +50,17 @@ class GLMModel:
     link: Link
     intercept: bool
     units: tuple[Fraction | None, ...]
-    offset: int | None = None
-    exposure: int | None = None
-    weights: int | None = None
-    turned: bool = False
-    dispersion: str = "fixed"
-    robust: str | None = None
-    ridge: float = 0.0
-    formula: str = ""
-    schema: str = ""
-    weights_name: str | None = None
-    exposure_name: str | None = None
+    offset: int | None
+    exposure: int | None
+    weights: int | None
+    turned: bool
+    dispersion: str
+    robust: str | None
+    ridge: float
+    formula: str
+    schema: str
+    weights_name: str | None
+    exposure_name: str | None
 
     @property
     def k(self) -> int:
