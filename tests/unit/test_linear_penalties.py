@@ -237,14 +237,20 @@ def test_columns_that_are_constant_have_no_part():
     assert not fit.path[:, 2].any()
     np.testing.assert_array_equal(np.delete(fit.path, 2, axis=1), without.path)
     assert "Constant, and left out: b" in fit.summary()
-    rounded = sv.Study(
-        RING, [t.assign(b=t["c"] / t["c"] * 0.1 + 3 * np.spacing(t["a"])) for t in tables()], schema=SCHEMA
-    )
-    assert rounded.ridge("y ~ a + b + c", folds=4).aliased == ("b",)
     lasso = study.lasso("y ~ a + b + c", folds=4)
     assert (lasso.aliased, lasso.params[2]) == (("b",), 0.0)
     assert study.ridge("y ~ 0 + a + b + c", penalties=1.0).aliased == ()  # it is the constant there
     np.testing.assert_allclose(fit.predict(parties[0]), without.predict(parties[0]), rtol=1e-14)
+
+
+def test_a_column_that_is_constant_but_for_rounding_has_no_part():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    X = np.column_stack([X, (X[:, 0] + 0.1) - X[:, 0]])
+    assert len(set(X[:, 2])) > 3
+    shards = list(zip(np.split(X, (5, 9)), np.split(X[:, 0], (5, 9)), strict=True))
+    assert sv.private_ridge(RING, shards).aliased == ("x2",)
+    with pytest.raises(InvalidInput, match="constant over the rows of all parties: 'x2'"):
+        sv.private_pca(RING, np.split(X, (5, 9)), standardize=True)
 
 
 def test_a_penalty_that_is_too_small_for_dependent_columns():

@@ -32,7 +32,6 @@ ROBUST = ("HC0", "HC1", "HC2", "HC3")
 POWER = {"HC0": 0, "HC1": 0, "HC2": 1, "HC3": 2}  # of 1/(1 - h)
 ALONE = 2.0**-30  # a row that lacks no more than that to the leverage of 1 is fitted by itself
 
-NOTHING = 128  # powers of two between what a variance is made of and itself, from which on it is 0
 # Bits behind the point of ``f``, in units of its mean without leverages. 2^62 is left for all of it: rows 4 million
 # times above the mean are beyond the first, and there are none among fewer rows with equal weights. Where there is
 # one, it is what the sum is made of, and the second has 18 bits for the others.
@@ -58,18 +57,11 @@ def robust_covariance(agreements: Agreements, rows: Sequence[Rows], fit: ExactFi
 
 
 def _sandwich(inverse: Rational, meat: Whole) -> tuple[Whole, int]:
-    """``A^-1 M A^-1`` in whole numbers, and the square root of what it is multiplied by. Inverses of many columns are
-    rounded: a variance that is 0 but for that is 0."""
+    """``A^-1 M A^-1`` in whole numbers, and the square root of what it is multiplied by."""
     entries: list[Fraction] = inverse.ravel().tolist()
     times = math.lcm(*(entry.denominator for entry in entries))
     bread = np.array([int(entry * times) for entry in entries], object).reshape(inverse.shape)
-    covariance = bread @ meat @ bread
-    nothing = [
-        int(own) << NOTHING < int(side) ** 2 * int(square)
-        for own, side, square in zip(*map(np.diagonal, (covariance, bread, meat)), strict=True)
-    ]
-    covariance[nothing, :] = covariance[:, nothing] = 0
-    return covariance, times
+    return bread @ meat @ bread, times
 
 
 class Factors:
