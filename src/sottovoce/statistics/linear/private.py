@@ -29,9 +29,11 @@ def private_linear(
 ) -> LinearFit:
     """Ordinary or weighted least squares over the pooled rows of shards ``(X_i, y_i)``, with tests and robust errors.
 
-    Revealed, of each honest component: its number of rows, its sums of ``w``, ``w t`` and ``w t^2`` and of ``w t t'``
-    about the mean, for ``t = (x, y)``; its sums of ``w e^2`` and ``w x e`` for the residuals ``e``; with ``robust``
-    that of ``w^2 x x' e^2``, divided by a power of one less the leverage for HC2 and HC3.
+    Columns that depend on those before them are left out, and named in ``aliased``.
+
+    Revealed, of each honest component: its number of rows and its sum of ``w a a'`` for ``a = (1, x, y)``, with weights
+    that of ``log w``; with ``robust`` its sum of ``w^2 e^2 x x'`` for the residuals ``e``, divided by a power of one
+    less the leverage for HC2 and HC3.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ def private_linear(
     Raises
     ------
     InvalidInput
-        Shards that do not fit together, columns that are constant or dependent, or no more rows than terms.
+        Shards that do not fit together, or no more rows than terms.
 
     Examples
     --------
@@ -96,8 +98,7 @@ def private_ridge(
     Minimises ``sum (y - intercept - x'b)^2 + penalty ||b||^2``, as scikit-learn's ``Ridge``. The fold of a row follows
     from its numbers and a public seed (``sottovoce.statistics.linear.folds.fold_of``); equal rows share one.
 
-    Revealed, of each honest component: of every fold its number of rows and its sum of ``t t'`` about the mean, for
-    ``t = (x, y)``; its sums of ``t`` and ``t^2``.
+    Revealed, of each honest component: of every fold its number of rows and its sum of ``a a'``, for ``a = (1, x, y)``.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def private_ridge(
     Raises
     ------
     InvalidInput
-        Shards that do not fit together, a constant column, or a fold without rows.
+        Shards that do not fit together, a constant response, or a fold without rows.
 
     Examples
     --------
@@ -212,8 +213,7 @@ def private_pca(
 ) -> PrincipalComponents:
     """Principal components of the pooled rows.
 
-    Revealed, of each honest component of the network: its number of rows, its sums of ``x`` and ``x^2``, and of
-    ``x x'`` about the mean.
+    Revealed, of each honest component of the network: its number of rows, its sums of ``x`` and of ``x x'``.
 
     Parameters
     ----------
