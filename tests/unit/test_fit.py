@@ -192,8 +192,8 @@ def test_what_json_has():
     fit = made(Odds, ["Intercept", "a"], [1.0, 900.0], [0.25, 1.0], dropped={"rows": 0})
     told = json.loads(json.dumps(fit.to_dict(), allow_nan=False))
     assert list(told) == [
-        "status", "dropped", "terms", "params", "covariance", "nobs", "aliased", "bse", "zvalues", "pvalues", "conf_int",
-        "ratios",
+        "status", "dropped", "terms", "params", "covariance", "nobs", "aliased", "bse", "zvalues", "pvalues",
+        "conf_int", "ratios",
     ]  # fmt: skip
     assert told["bse"] == [0.5, 1.0]
     assert told["ratios"][1] == [None, None, None]  # exp(900): JSON knows no infinity

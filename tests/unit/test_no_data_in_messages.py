@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sottovoce.statistics.at_one_party import OPTIONS, Spec, checked_rows
 from typer.testing import CliRunner
 
 import sottovoce as sv
@@ -34,7 +35,6 @@ from sottovoce.data.problem_file import read_problem_file
 from sottovoce.errors import SottovoceError
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
-from sottovoce.statistics.at_one_party import OPTIONS, Spec, checked_rows
 from sottovoce.statistics.either_file import read_file
 from sottovoce.statistics.statistic_file import read_statistic_file
 

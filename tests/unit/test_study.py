@@ -182,9 +182,8 @@ def test_histograms(tables, pooled):
     assert sex.dropped == dropped_of(pooled, "sex")
     again = restored("histogram", sex.to_dict(), 4)
     assert again.summary() == sex.summary()
-    assert (
-        sex.summary().splitlines()[1] == f"{sex.dropped['rows']} rows dropped for missing values: sex {sex.dropped['sex']}"
-    )
+    dropped = f"{sex.dropped['rows']} rows dropped for missing values: sex {sex.dropped['sex']}"
+    assert sex.summary().splitlines()[1] == dropped
     assert faults(sex.plot()) == []
     assert own.histogram("smoker").counts.tolist() == [(pooled["smoker"] == value).sum() for value in (0, 1)]
     known = pooled["age"].dropna()
