@@ -20,6 +20,7 @@ from sottovoce.data.sources import open_source
 from sottovoce.data.table import Table
 from sottovoce.errors import InvalidInput, PolicyError
 from sottovoce.statistics.analysis import Analysis
+from sottovoce.statistics.of_tables import Asked
 from sottovoce.statistics.policy.ledger import Ledger
 from sottovoce.statistics.policy.release import Release
 from sottovoce.statistics.pooled import PooledMean
@@ -117,7 +118,8 @@ class Ages(Analysis):
 
 def test_an_analysis_says_what_it_estimates_and_counts() -> None:
     table = Table(open_source(rows(12)), sv.Schema(SCHEMA), PlainColumns(("age",)))
-    release = Release.of("run", "hash", Ages(schema=sv.Schema(SCHEMA)), ("age",), table.rows)
+    spec = Ages(schema=sv.Schema(SCHEMA))
+    release = Release.of("run", "hash", Asked(spec, spec.schema, spec.selection), table)
     assert (release.type, release.rows, release.parameters, release.cells.tolist()) == ("ages", 12, 7, [0, 2, 5])
     policy = sv.Policy(min_cell=3, rows_per_parameter=2)
     assert [sentence.partition(":")[0] for sentence in policy.broken(release)] == ["rows_per_parameter", "min_cell"]

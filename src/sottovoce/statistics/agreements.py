@@ -23,7 +23,8 @@ UNIT = Fraction(1, 10**9)  # on the network, of a column that has neither unit n
 COUNTS, NUMBERS = Ring(64), Ring(256)  # of 2^40 rows at 2^16 parties; terms below 2^62, and products of three
 
 Made = tuple[
-    Status, int, dict[str, int] | None, tuple["Shown", ...], str | None, Network | None, Traffic | None
+    Status, int, dict[str, int] | None, dict[str, tuple[str, ...]] | None, tuple["Shown", ...], str | None,
+    Network | None, Traffic | None,
 ]  # fmt: skip
 
 
@@ -70,6 +71,7 @@ class Agreements(ABC):
     def __init__(self, parties: int, local: Sequence[int | str]) -> None:
         self.parties, self.local = parties, local
         self.dropped: dict[str, int] | None = None  # what missing values cost, once that is agreed on
+        self.empty_levels: dict[str, tuple[str, ...]] | None = None  # that were left out, once that is agreed on
         self.shown: list[Shown] = []
         self.ledger: str | None = None  # what the ledgers of the local parties say of this release
         self.network: Network | None = None  # where somebody knows all of it
@@ -78,8 +80,8 @@ class Agreements(ABC):
     @property
     def made(self) -> Made:
         """The common fields of a ``Statistic``."""
-        ended = self.dropped, tuple(self.shown), self.ledger, self.network, self.traffic
-        return Status.CONVERGED, self.parties, *ended
+        ended = tuple(self.shown), self.ledger, self.network, self.traffic
+        return Status.CONVERGED, self.parties, self.dropped, self.empty_levels, *ended
 
     @abstractmethod
     def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:

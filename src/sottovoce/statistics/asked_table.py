@@ -46,8 +46,9 @@ def read_asked(table: Table, schema: Schema) -> Asked:
         if field.default is MISSING and field.name != "schema" and field.name not in options:
             raise table.refuse(field.name, f"is missing. type = {shown(analysis.type)} needs it.")
     missing: Any = table.string("missing", "raise")
+    empty_levels: Any = table.string("empty_levels", "keep")
     try:
-        return ask_analysis(analysis, schema, missing=missing, **options)
+        return ask_analysis(analysis, schema, missing=missing, empty_levels=empty_levels, **options)
     except InvalidInput as error:
         raise _at_its_key(table, error, _naming(analysis, table)) from None
 
@@ -59,7 +60,7 @@ def read_kind(table: Table, more: Sequence[str] = ()) -> tuple[type[Analysis], l
     analysis = ANALYSES[table.choice("type", tuple(ANALYSES))]
     keys = [field.name for field in fields(analysis) if field.name != "schema"]
     equation = EQUATION if "formula" in keys else ()
-    table.refuse_unknown(("type", "missing", *keys, *equation, *more))
+    table.refuse_unknown(("type", "missing", "empty_levels", *keys, *equation, *more))
     return analysis, keys, equation
 
 

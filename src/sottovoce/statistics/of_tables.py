@@ -7,9 +7,12 @@ party then reads its own table, and everything in it that could stop a run stops
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from ..data.number_columns import NumberColumns, NumberTable
 from ..data.rows import Rows
@@ -17,9 +20,19 @@ from ..data.schema import Schema
 from ..data.selection import ModelColumns, Selection
 from ..data.sources import Source
 from ..data.table import Missing, Table, check_missing
-from ..errors import InvalidInput
+from ..errors import InvalidInput, Undetermined
+from ..pdmm.modular_mask import Integers
 from .agreements import Agreements
 from .analysis import Analysis
+from .empty_levels import (
+    EmptyLevels,
+    LevelColumns,
+    WithFewerLevels,
+    check_empty_levels,
+    fewer_levels,
+    levels_without_rows,
+    new_places,
+)
 from .option_types import check_types
 from .statistic import Statistic
 
@@ -30,13 +43,16 @@ AnyTable = Table | NumberTable
 @dataclass(frozen=True, eq=False)
 class Asked:
     """A statistic of tables as the parties agree on it: what is computed (``spec``), what its columns are made of
-    (``selection``), and what becomes of missing values. ``formula``: of a model, as it was given."""
+    (``selection``), and what becomes of missing values and of levels without rows. ``formula``: of a model, as it was
+    given. ``options``: of the analysis, as they were given."""
 
     spec: Analysis
     schema: Schema
     selection: Selection
     missing: Missing = "raise"
+    empty_levels: EmptyLevels = "keep"
     formula: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def table(self, source: Source) -> AnyTable:
         """What is asked of one party's source."""
@@ -44,24 +60,54 @@ class Asked:
             return NumberTable(source, self.selection)
         return Table(source, self.schema, self.selection, self.missing)
 
+    @cached_property
+    def levels(self) -> LevelColumns | None:
+        """The categories whose levels are counted first; None where levels without rows are kept, or there are none."""
+        taken = LevelColumns.of(self.schema, self.selection.needs)
+        return taken if self.empty_levels == "drop" and taken.columns else None
+
+    def level_counts(self, table: AnyTable) -> Integers:
+        """A party's rows by level, of all categories in use one after the other; empty where none are counted."""
+        if (taken := self.levels) is None or isinstance(table, NumberTable):
+            return np.empty(0, np.int64)
+        rows = Table(table.source, self.schema, taken, self.missing).rows
+        return rows.totals(lambda block: taken.indicators(self.schema, block)).astype(np.int64)
+
+    @property
+    def first_counts(self) -> list[int]:
+        """Of the agreements on counts before the first one of the analysis, how many each has."""
+        dropped = [1 + len(self.selection.needs)] if self.missing == "drop" else []
+        return dropped + ([] if self.levels is None else [sum(self.levels.sizes(self.schema))])
+
     @property
     def revealed(self) -> list[str]:
         """What the sums are of that every honest component discloses."""
-        dropped = ["the rows left out for missing values, and by column those in which it is missing"]
-        return [*self.spec.revealed, *(dropped if self.missing == "drop" else [])]
+        first = ["the rows left out for missing values, and by column those in which it is missing"]
+        first = first if self.missing == "drop" else []
+        if self.levels is not None:
+            first.append(f"the rows of each level of {', '.join(self.levels.columns)}")
+        return [*self.spec.revealed, *first]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, in the keys of a file that has the schema too, with every default written out."""
-        return {**self.spec.to_dict(), "missing": self.missing}
+        return {**self.spec.to_dict(), "missing": self.missing, "empty_levels": self.empty_levels}
 
     def to_json(self) -> str:
         """What tells it from others, in one line."""
-        return json.dumps([self.spec.to_dict(), self.selection.needs, self.missing])
+        return json.dumps([self.spec.to_dict(), self.selection.needs, self.missing, self.empty_levels])
 
 
-def ask_analysis(analysis: type[Analysis], schema: Schema, *, missing: Missing = "raise", **options: Any) -> Asked:
+def ask_analysis(
+    analysis: type[Analysis],
+    schema: Schema,
+    *,
+    missing: Missing = "raise",
+    empty_levels: EmptyLevels = "keep",
+    **options: Any,
+) -> Asked:
     """An analysis, checked against the schema; ``options`` are its fields, and those that are None stay as they are."""
     check_missing(missing)
+    check_empty_levels(empty_levels)
     given = {key: value for key, value in options.items() if value is not None}
     check_types(analysis, given)
     spec = analysis(schema=schema, **given)
@@ -69,7 +115,8 @@ def ask_analysis(analysis: type[Analysis], schema: Schema, *, missing: Missing =
         raise InvalidInput(
             f"{len(spec.columns):,} columns are too many for sums of their products; at most {MOST_COLUMNS}."
         )
-    return Asked(spec, schema, spec.selection, missing, formula=getattr(spec, "formula", None) or "")
+    formula = getattr(spec, "formula", None) or ""
+    return Asked(spec, schema, spec.selection, missing, empty_levels, formula, given)
 
 
 def run_on_tables(asked: Asked, agreements: Agreements, tables: Sequence[AnyTable]) -> Statistic:
@@ -78,9 +125,28 @@ def run_on_tables(asked: Asked, agreements: Agreements, tables: Sequence[AnyTabl
     Tables are read and checked first: what is refused is refused before the first agreement.
     """
     rows = [checked_table(asked, table, agreements.parties) for table in tables]
+    counts = [asked.level_counts(table) for table in tables]
     if asked.missing == "drop":
         agreements.dropped = agreed_dropped(agreements, tables)
+    if asked.levels is not None:
+        agreements.empty_levels = levels_without_rows(agreements, asked.schema, asked.levels, counts)
+        if agreements.empty_levels:
+            asked, rows = _without_levels(asked, tables, agreements.empty_levels)
     return asked.spec.program(agreements, rows)
+
+
+def _without_levels(
+    asked: Asked, tables: Sequence[AnyTable], empty: Mapping[str, tuple[str, ...]]
+) -> tuple[Asked, list[Rows]]:
+    """The same question under a schema without levels that have no rows, and the rows as it takes them."""
+    schema = fewer_levels(asked.schema, empty)
+    try:
+        fewer = ask_analysis(type(asked.spec), schema, missing=asked.missing, **asked.options)
+    except InvalidInput as error:  # the same at all parties: it follows from counts of all of them
+        without = "; ".join(f"{name}: {', '.join(levels)}" for name, levels in empty.items())
+        raise Undetermined(f"without the levels that no rows have ({without}): {error}") from None
+    taken = WithFewerLevels(fewer.selection, new_places(asked.schema, empty))
+    return fewer, [Table(table.source, asked.schema, taken, asked.missing).rows for table in tables]
 
 
 def checked_table(asked: Asked, table: AnyTable, parties: int) -> Rows:

@@ -68,6 +68,8 @@ class Statistic:
     dropped : dict, optional
         Where rows with missing values were left out (``missing="drop"``): under ``"rows"`` how many, of all parties,
         and by column in how many rows it was missing. Else None.
+    empty_levels : dict, optional
+        Where levels that no row has were left out (``empty_levels="drop"``): by category which. Else None.
     shown : tuple of Shown
         What each agreement was on. Empty in what is read from a file.
     ledger : str, optional
@@ -90,6 +92,7 @@ class Statistic:
     status: Status
     parties: int
     dropped: dict[str, int] | None = None
+    empty_levels: dict[str, tuple[str, ...]] | None = None
     shown: tuple[Shown, ...] = ()
     ledger: str | None = None
     network: Network | None = None
@@ -151,17 +154,24 @@ class Statistic:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
-        dropped = {} if self.dropped is None else {"dropped": dict(self.dropped)}
-        return {"status": self.status.value, **dropped, **{name: plain(value) for name, value in self._values.items()}}
+        left_out = {} if self.dropped is None else {"dropped": dict(self.dropped)}
+        if self.empty_levels is not None:
+            left_out["empty_levels"] = {name: list(levels) for name, levels in self.empty_levels.items()}
+        return {"status": self.status.value, **left_out, **{name: plain(value) for name, value in self._values.items()}}
 
     def dropped_words(self) -> str | None:
-        """How many rows were left out for missing values, and in which columns; None where none could be."""
-        if self.dropped is None:
-            return None
-        columns = {name: count for name, count in self.dropped.items() if name != "rows" and count}
-        where = f": {', '.join(f'{name} {count}' for name, count in columns.items())}" if columns else ""
-        rows = self.dropped["rows"]
-        return f"{rows} {'row' if rows == 1 else 'rows'} dropped for missing values{where}"
+        """How many rows were left out for missing values, in which columns, and which levels have no rows; None where
+        nothing could be left out."""
+        left_out = []
+        if self.dropped is not None:
+            columns = {name: count for name, count in self.dropped.items() if name != "rows" and count}
+            where = f": {', '.join(f'{name} {count}' for name, count in columns.items())}" if columns else ""
+            rows = self.dropped["rows"]
+            left_out.append(f"{rows} {'row' if rows == 1 else 'rows'} dropped for missing values{where}")
+        if self.empty_levels:
+            levels = (f"{name} {', '.join(levels)}" for name, levels in self.empty_levels.items())
+            left_out.append(f"levels without rows left out: {'; '.join(levels)}")
+        return "; ".join(left_out) or None
 
     def summary(self) -> str:
         """A table for people."""

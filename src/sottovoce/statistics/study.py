@@ -15,6 +15,7 @@ from ..network import Network
 from ..pdmm.shards import whose
 from .agreements import SimulatedAgreements
 from .analysis import Analysis
+from .empty_levels import EmptyLevels, check_empty_levels
 from .evidence.study_evidence import Evidence
 from .gone import refuse_options
 from .groups.study_groups import Groups
@@ -51,6 +52,9 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
     missing : {"raise", "drop"}
         Whether missing values are refused, or rows left out that have one in a column in use. How many rows were, of
         all parties, and in how many each column was missing, is agreed on as well, and is in the result.
+    empty_levels : {"keep", "drop"}
+        Whether levels of categories that no row has stay, or are left out, by counts of rows by level that all parties
+        agree on. Where the reference is left out, the first level that stays takes its place.
     policy : Policy, or mapping
         What the parties let be computed of their rows: one for all, or some by the names of parties. Each is checked
         before anything is agreed on.
@@ -82,13 +86,15 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         *,
         schema: Schema | Mapping[str, Any],
         missing: Missing = "raise",
+        empty_levels: EmptyLevels = "keep",
         policy: Policy | Mapping[Any, Policy] | None = None,
         **gone: Any,
     ) -> None:
         refuse_options(gone)
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         check_missing(missing)
-        self.network, self.missing = network, missing
+        check_empty_levels(empty_levels)
+        self.network, self.missing, self.empty_levels = network, missing, empty_levels
         given = one_per_party(network, tables, "tables")
         self._parties = whose(network, "party")
         self._policies = read_policies(network, policy)
@@ -115,7 +121,8 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         return cast(Histogram, self._ask(HistogramAnalysis, columns=column, bins=bins))
 
     def _ask(self, analysis: type[Analysis], **options: Any) -> Any:
-        return self._answer(ask_analysis(analysis, self.schema, missing=self.missing, **options))
+        left_out: dict[str, Any] = {"missing": self.missing, "empty_levels": self.empty_levels}
+        return self._answer(ask_analysis(analysis, self.schema, **left_out, **options))
 
     def _answer(self, asked: Asked) -> Statistic:
         tables = [asked.table(source) for source in self._sources]

@@ -25,7 +25,9 @@ def restored(kind: str, answer: dict[str, Any], parties: int) -> Statistic:
     values |= {name: tuple(answer[name]) for name in values if types[name] == TEXTS}  # of none as well
     if family is Histogram and status is Status.CONVERGED:
         values.setdefault("levels", ())
-    return family(status, parties, answer.get("dropped"), **values)
+    left_out = answer.get("empty_levels")
+    empty = None if left_out is None else {name: tuple(levels) for name, levels in left_out.items()}
+    return family(status, parties, answer.get("dropped"), empty, **values)
 
 
 def _unplain(value: Any) -> Any:

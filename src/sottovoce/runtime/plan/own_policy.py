@@ -53,7 +53,7 @@ def _of(config: NodeConfig, own: OwnData) -> tuple[Release, OwnRows]:
     run = (config.run_name, config.run_hash.hex())
     if isinstance(own, OwnTable):
         asked = own.asked
-        release = Release.of(*run, asked.spec, asked.selection.needs, own.table.rows)
+        release = Release.of(*run, asked, own.table)
         if isinstance(own.table, NumberTable):
             return release, partial(_rows_of_numbers, config, release.rows)
         return release, partial(rows_in_use, own.table)

@@ -75,11 +75,7 @@ class Question:
         if self.asked is None:
             return 0
         spec = self.asked.spec
-        return spec.numbers + spec.counts + (1 + len(self.asked.selection.needs) if self._drops else 0)
-
-    @property
-    def _drops(self) -> bool:
-        return self.asked is not None and self.asked.missing == "drop"
+        return spec.numbers + spec.counts + sum(self.asked.first_counts)
 
     @property
     def numbers(self) -> int:
@@ -89,9 +85,9 @@ class Question:
     @property
     def stages(self) -> int:
         """How many agreements it takes, at most."""
-        if self.statistic is None:
+        if self.asked is None:
             return 1
-        return self.statistic.stages + self._drops  # and before all others that on the rows left out
+        return self.asked.spec.stages + len(self.asked.first_counts)
 
     def meant_for(self, prior: float, delta: float | None = None) -> float:
         """The largest value, in units of scale, that parties may count on: what a prior of this variance lets expect,

@@ -61,7 +61,7 @@ def admitted(
 def _of(asked: Asked, table: AnyTable) -> tuple[Release, OwnRows]:
     question = hashlib.blake2b(asked.to_json().encode(), digest_size=32).hexdigest()
     assert isinstance(table, Table)  # arrays have no policies
-    release = Release.of("study", question, asked.spec, asked.selection.needs, table.rows)
+    release = Release.of("study", question, asked, table)
     return release, partial(rows_in_use, table)
 
 

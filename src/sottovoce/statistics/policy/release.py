@@ -9,7 +9,7 @@ import numpy as np
 from ...data.rows import Rows
 from ...data.selection import ModelColumns
 from ...pdmm.modular_mask import Integers
-from ..analysis import Analysis
+from ..of_tables import AnyTable, Asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +29,14 @@ class Release:
     cells: Integers = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
-    def of(cls, run: str, hash: str, spec: Analysis, columns: tuple[str, ...], rows: Rows) -> Release:
-        """Of an analysis, on rows that are checked."""
+    def of(cls, run: str, hash: str, asked: Asked, table: AnyTable) -> Release:
+        """Of what is asked of a party's table, which is checked."""
+        spec, rows = asked.spec, table.rows
         cells = spec.cells(rows)
         if isinstance(spec.selection, ModelColumns) or not len(cells):  # others count what they are asked to
             cells = np.concatenate([cells, yes_and_no(rows)])
-        return cls(run, hash, spec.type, columns, len(rows), spec.parameters, cells)
+        cells = np.concatenate([cells, asked.level_counts(table)])
+        return cls(run, hash, spec.type, asked.selection.needs, len(rows), spec.parameters, cells)
 
 
 def yes_and_no(rows: Rows) -> Integers:
