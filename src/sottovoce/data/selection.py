@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,30 +23,39 @@ INTERCEPT = "Intercept"  # as a design calls it
 NONE: Largest = MappingProxyType({})
 
 
-class Selection(Protocol):
+class Selection(ABC):
     """What a statistic takes of a row: public, and the same at every party."""
 
     @property
+    @abstractmethod
     def needs(self) -> tuple[str, ...]:
         """The columns of the table that must be there."""
 
     @property
+    @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """What the numbers are called that are made of them."""
 
+    @abstractmethod
     def block(self, values: Mapping[str, Array], numbers: Numbers) -> Array:
         """Of some rows, ``(rows, len(columns))``; ``numbers`` are those of the rows, for sentences."""
 
+    @abstractmethod
+    def measures(self, schema: Schema, largest: Largest = NONE) -> list[Measure]:
+        """What is public about each of the numbers. ``largest``: of columns of the table without a range, the largest
+        absolute values."""
+
     def units(self, schema: Schema, largest: Largest = NONE) -> Units:
         """The public step on which each of the numbers lies, or to which it is rounded; None where neither a unit nor a
-        range tells. ``largest``: of columns of the table without a range, the largest absolute values."""
+        range tells."""
+        return tuple(measure.grid for measure in self.measures(schema, largest))
 
 
 @dataclass(frozen=True)
-class PlainColumns:
+class PlainColumns(Selection):
     """Columns of the table as they are."""
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -57,13 +66,13 @@ class PlainColumns:
         """One beside the other."""
         return np.column_stack([values[name] for name in self.columns])
 
-    def units(self, schema: Schema, largest: Largest = NONE) -> Units:
+    def measures(self, schema: Schema, largest: Largest = NONE) -> list[Measure]:
         """Those of the columns."""
-        return _grids(of_column(schema[name], largest) for name in self.columns)
+        return [of_column(schema[name], largest) for name in self.columns]
 
 
 @dataclass(frozen=True)
-class Equation:
+class Equation(Selection):
     """The columns of a design but the intercept, and last the response, less the offset."""
 
     design: Design
@@ -101,27 +110,23 @@ class Equation:
         y = self.design.target(values, numbers)[:, 0]
         return np.column_stack([x, y - self.design.offset(values, numbers)])
 
-    def units(self, schema: Schema, largest: Largest = NONE) -> Units:
-        """Those of the design; of the response less the offset the greatest common divisor."""
+    def measures(self, schema: Schema, largest: Largest = NONE) -> list[Measure]:
+        """Those of the design, and of the response less the offset."""
         columns = self.design.measures(schema, largest)
         (y,) = self.design.target_measures(schema, largest)
         y = minus(y, self.design.offset_measure(schema, largest)) if self.design.has_offset else y
-        return _grids([*(columns[k] for k in self._slopes), y])
+        return [*(columns[k] for k in self._slopes), y]
 
     @property
     def _slopes(self) -> list[int]:
         return [k for k, name in enumerate(self.design.columns) if name != INTERCEPT]
 
 
-def _grids(measures: Iterable[Measure]) -> Units:
-    return tuple(measure.grid for measure in measures)
-
-
 OFFSET = "(offset)"  # no name of a column
 
 
 @dataclass(frozen=True)
-class ModelColumns:
+class ModelColumns(Selection):
     """What a model takes of a row: the columns of a design but the intercept, its responses as they are (a category as
     the place of its level), the offset where the formula has one, and further columns of the table as they are."""
 
@@ -175,12 +180,12 @@ class ModelColumns:
         offset = [self.design.offset(values, numbers)] if self.design.has_offset else []
         return np.column_stack([x, self.design.target(values, numbers), *offset, *(values[name] for name in self.more)])
 
-    def units(self, schema: Schema, largest: Largest = NONE) -> Units:
+    def measures(self, schema: Schema, largest: Largest = NONE) -> list[Measure]:
         """Those of ``columns``, in their order."""
         columns, responses = (of(schema, largest) for of in (self.design.measures, self.design.target_measures))
         offset = [self.design.offset_measure(schema, largest)] if self.design.has_offset else []
         more = (of_column(schema[name], largest) for name in self.more)
-        return _grids([*(columns[k] for k in self._slopes), *responses, *offset, *more])
+        return [*(columns[k] for k in self._slopes), *responses, *offset, *more]
 
     @property
     def _slopes(self) -> list[int]:

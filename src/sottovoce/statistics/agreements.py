@@ -16,6 +16,7 @@ from ..errors import PeerError, Undetermined
 from ..network import Network
 from ..pdmm.result import Status
 from ..sums import Beyond, NeededUnits, Ring, Traffic, Whole, summed
+from .fewer_digits import Digits, Ends
 
 P = ParamSpec("P")
 
@@ -23,7 +24,7 @@ UNIT = Fraction(1, 10**9)  # on the network, of a column that has neither unit n
 COUNTS, NUMBERS = Ring(64), Ring(256)  # of 2^40 rows at 2^16 parties; terms below 2^62, and products of three
 
 Made = tuple[
-    Status, int, dict[str, int] | None, dict[str, tuple[str, ...]] | None, tuple["Shown", ...], str | None,
+    Status, int, dict[str, int] | None, dict[str, tuple[str, ...]] | None, Digits, tuple["Shown", ...], str | None,
     Network | None, Traffic | None,
 ]  # fmt: skip
 
@@ -72,6 +73,7 @@ class Agreements(ABC):
         self.parties, self.local = parties, local
         self.dropped: dict[str, int] | None = None  # what missing values cost, once that is agreed on
         self.empty_levels: dict[str, tuple[str, ...]] | None = None  # that were left out, once that is agreed on
+        self.ends: Ends | None = None  # of the columns of rows, where sums have fewer digits: see ``fewer_digits``
         self.shown: list[Shown] = []
         self.ledger: str | None = None  # what the ledgers of the local parties say of this release
         self.network: Network | None = None  # where somebody knows all of it
@@ -80,8 +82,9 @@ class Agreements(ABC):
     @property
     def made(self) -> Made:
         """The common fields of a ``Statistic``."""
+        digits: Digits = "full" if self.ends is None else "statistical"
         ended = tuple(self.shown), self.ledger, self.network, self.traffic
-        return Status.CONVERGED, self.parties, self.dropped, self.empty_levels, *ended
+        return Status.CONVERGED, self.parties, self.dropped, self.empty_levels, digits, *ended
 
     @abstractmethod
     def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:

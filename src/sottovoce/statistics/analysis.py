@@ -82,6 +82,11 @@ class Analysis(ABC):
         return np.empty(0, np.int64)
 
     @property
+    def takes_fewer_digits(self) -> bool:
+        """Whether its sums may be told to a hundredth of a standard error: see ``fewer_digits``."""
+        return True
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Of the rows."""
         return self.selection.columns
@@ -90,6 +95,11 @@ class Analysis(ABC):
     def units(self) -> tuple[Fraction | None, ...]:
         """Public units of the columns of the rows, as far as the schema tells; else None."""
         return self.selection.units(self.schema)
+
+    @property
+    def ends(self) -> list[tuple[float, float]]:
+        """Between which the columns of the rows lie, as far as the schema tells."""
+        return [(measure.low, measure.high) for measure in self.selection.measures(self.schema)]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON and TOML, in the keys of ``[statistic]``; options that were left out stay away."""

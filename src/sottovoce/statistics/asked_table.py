@@ -12,13 +12,15 @@ from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, shown
 from .analyses import ANALYSES
 from .analysis import Analysis
+from .fewer_digits import Digits
 from .gone import refuse_gone
 from .of_tables import Asked, ask_analysis
 
+RULES = ("missing", "empty_levels", "digits")  # of every question
 EQUATION = ("features", "target", "intercept")  # in the place of a formula, where columns are numbers
 
 
-def read_asked(table: Table, schema: Schema) -> Asked:
+def read_asked(table: Table, schema: Schema, digits: Digits | None = "full") -> Asked:
     """What is asked of tables.
 
     Parameters
@@ -27,6 +29,9 @@ def read_asked(table: Table, schema: Schema) -> Asked:
         ``[statistic]``, without data.
     schema : Schema
         What the columns mean.
+    digits : {"full", "statistical"}, optional
+        How finely sums are told where the table does not say. None: as statistics need, where the analysis and the
+        ranges of the schema allow it.
 
     Returns
     -------
@@ -47,8 +52,9 @@ def read_asked(table: Table, schema: Schema) -> Asked:
             raise table.refuse(field.name, f"is missing. type = {shown(analysis.type)} needs it.")
     missing: Any = table.string("missing", "raise")
     empty_levels: Any = table.string("empty_levels", "keep")
+    told: Any = table.string("digits") if "digits" in table else digits
     try:
-        return ask_analysis(analysis, schema, missing=missing, empty_levels=empty_levels, **options)
+        return ask_analysis(analysis, schema, missing=missing, empty_levels=empty_levels, digits=told, **options)
     except InvalidInput as error:
         raise _at_its_key(table, error, _naming(analysis, table)) from None
 
@@ -60,7 +66,7 @@ def read_kind(table: Table, more: Sequence[str] = ()) -> tuple[type[Analysis], l
     analysis = ANALYSES[table.choice("type", tuple(ANALYSES))]
     keys = [field.name for field in fields(analysis) if field.name != "schema"]
     equation = EQUATION if "formula" in keys else ()
-    table.refuse_unknown(("type", "missing", "empty_levels", *keys, *equation, *more))
+    table.refuse_unknown(("type", *RULES, *keys, *equation, *more))
     return analysis, keys, equation
 
 

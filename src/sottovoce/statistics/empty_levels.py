@@ -14,10 +14,10 @@ import numpy as np
 
 from ..data.batch import Array
 from ..data.column import Column
-from ..data.formula.measure import Largest
+from ..data.formula.measure import Largest, Measure, of_column
 from ..data.rows import Int64
 from ..data.schema import Schema
-from ..data.selection import NONE, Numbers, Selection, Units
+from ..data.selection import NONE, Numbers, Selection
 from ..errors import InvalidInput
 from .agreements import Agreements
 
@@ -25,11 +25,11 @@ EmptyLevels = Literal["keep", "drop"]
 
 
 @dataclass(frozen=True)
-class LevelColumns:
+class LevelColumns(Selection):
     """A selection of the categories among the columns that another selection needs, of the same rows."""
 
-    needs: tuple[str, ...]
-    columns: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, schema: Schema, needs: tuple[str, ...]) -> LevelColumns:
@@ -40,9 +40,9 @@ class LevelColumns:
         """The places of their levels, side by side."""
         return np.column_stack([values[name] for name in self.columns])
 
-    def units(self, schema: Schema, largest: Largest = NONE) -> Units:
-        """Places are counted."""
-        raise NotImplementedError("places of levels are never summed up")
+    def measures(self, schema: Schema, largest: Largest = NONE) -> list[Measure]:
+        """Those of the columns."""
+        return [of_column(schema[name], largest) for name in self.columns]
 
     def sizes(self, schema: Schema) -> list[int]:
         """How many levels each of them has."""
@@ -55,7 +55,7 @@ class LevelColumns:
 
 
 @dataclass(frozen=True)
-class WithFewerLevels:
+class WithFewerLevels(Selection):
     """A selection under a schema with fewer levels, of rows that were read with all of them.
 
     ``places``: for each category that lost some, the new place of each of its old levels; NaN of one that is left out.
@@ -79,9 +79,9 @@ class WithFewerLevels:
         moved = {name: places[values[name].astype(np.int64)] for name, places in self.places.items()}
         return self.selection.block({**values, **moved}, numbers)
 
-    def units(self, schema: Schema, largest: Largest = NONE) -> Units:
+    def measures(self, schema: Schema, largest: Largest = NONE) -> list[Measure]:
         """Those of the selection."""
-        return self.selection.units(schema, largest)
+        return self.selection.measures(schema, largest)
 
 
 def check_empty_levels(given: Any) -> None:

@@ -151,7 +151,7 @@ class Fit(Statistic):
 
     def _notes(self) -> list[str]:
         """What stands below it."""
-        dropped = self.dropped_words()
+        dropped = self.data_notes()
         aliased = f"Left out, as they hang on terms before them: {', '.join(self.aliased)}."
         return [
             *([] if dropped is None else [f"{dropped}."]),
@@ -162,7 +162,7 @@ class Fit(Statistic):
     def _caption(self, rows: int) -> str:
         cut = f"the first {SHOWN} of {rows} rows" if rows > SHOWN else None
         facts = [f"{name}: {value}" for name, value in self._head()]
-        return "; ".join(filter(None, [self.title, *facts, self.dropped_words(), cut]))
+        return "; ".join(filter(None, [self.title, *facts, self.data_notes(), cut]))
 
     def summary(self) -> str:
         """A table like statsmodels': the model above, a line per term below."""

@@ -83,7 +83,7 @@ class Histogram(Statistic):
         columns, head = self._columns(), f"{self.observations} observations of {self.parties} parties"
         if not self.levels:
             columns = {**columns, "from": [None, *self.edges.tolist()], "to": [*self.edges.tolist(), None]}
-        heading = [f"Histogram of {self.name}: {head}", *filter(None, [self.dropped_words()]), ""]
+        heading = [f"Histogram of {self.name}: {head}", *filter(None, [self.data_notes()]), ""]
         return "\n".join([*heading, *plain_table(columns, texts=int(bool(self.levels)))])
 
     def _columns(self) -> dict[str, list[Any]]:

@@ -33,6 +33,7 @@ from .empty_levels import (
     levels_without_rows,
     new_places,
 )
+from .fewer_digits import MOST_LOOKS, Digits, check_digits, endless
 from .option_types import check_types
 from .statistic import Statistic
 
@@ -43,14 +44,15 @@ AnyTable = Table | NumberTable
 @dataclass(frozen=True, eq=False)
 class Asked:
     """A statistic of tables as the parties agree on it: what is computed (``spec``), what its columns are made of
-    (``selection``), and what becomes of missing values and of levels without rows. ``formula``: of a model, as it was
-    given. ``options``: of the analysis, as they were given."""
+    (``selection``), what becomes of missing values and of levels without rows, and how finely sums are told.
+    ``formula``: of a model, as it was given. ``options``: of the analysis, as they were given."""
 
     spec: Analysis
     schema: Schema
     selection: Selection
     missing: Missing = "raise"
     empty_levels: EmptyLevels = "keep"
+    digits: Digits = "full"
     formula: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -77,7 +79,15 @@ class Asked:
     def first_counts(self) -> list[int]:
         """Of the agreements on counts before the first one of the analysis, how many each has."""
         dropped = [1 + len(self.selection.needs)] if self.missing == "drop" else []
-        return dropped + ([] if self.levels is None else [sum(self.levels.sizes(self.schema))])
+        levels = [] if self.levels is None else [sum(self.levels.sizes(self.schema))]
+        return dropped + levels + self._looks
+
+    @property
+    def _looks(self) -> list[int]:
+        """At where columns lie, at most."""
+        if self.digits == "full":
+            return []
+        return [self.spec.numbers, *[2 * len(self.spec.columns)] * MOST_LOOKS]
 
     @property
     def revealed(self) -> list[str]:
@@ -90,11 +100,12 @@ class Asked:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, in the keys of a file that has the schema too, with every default written out."""
-        return {**self.spec.to_dict(), "missing": self.missing, "empty_levels": self.empty_levels}
+        rules = {"missing": self.missing, "empty_levels": self.empty_levels, "digits": self.digits}
+        return {**self.spec.to_dict(), **rules}
 
     def to_json(self) -> str:
         """What tells it from others, in one line."""
-        return json.dumps([self.spec.to_dict(), self.selection.needs, self.missing, self.empty_levels])
+        return json.dumps([self.to_dict(), self.selection.needs])
 
 
 def ask_analysis(
@@ -103,9 +114,11 @@ def ask_analysis(
     *,
     missing: Missing = "raise",
     empty_levels: EmptyLevels = "keep",
+    digits: Digits | None = "full",
     **options: Any,
 ) -> Asked:
-    """An analysis, checked against the schema; ``options`` are its fields, and those that are None stay as they are."""
+    """An analysis, checked against the schema; ``options`` are its fields, and those that are None stay as they are.
+    ``digits``: None for ``"statistical"`` where the analysis and the ranges of the schema allow it."""
     check_missing(missing)
     check_empty_levels(empty_levels)
     given = {key: value for key, value in options.items() if value is not None}
@@ -116,7 +129,27 @@ def ask_analysis(
             f"{len(spec.columns):,} columns are too many for sums of their products; at most {MOST_COLUMNS}."
         )
     formula = getattr(spec, "formula", None) or ""
-    return Asked(spec, schema, spec.selection, missing, empty_levels, formula, given)
+    return Asked(spec, schema, spec.selection, missing, empty_levels, _digits(spec, digits), formula, given)
+
+
+def _digits(spec: Analysis, asked: Digits | None) -> Digits:
+    """Those that are asked for; counts alone have all of theirs."""
+    if asked is None:
+        asked = "statistical" if spec.takes_fewer_digits and not endless(spec.columns, spec.ends) else "full"
+    check_digits(asked)
+    if asked == "full" or spec.counts_only:
+        return "full"
+    if not spec.takes_fewer_digits:
+        raise InvalidInput(
+            f'digits = "statistical" is for sums over rows; those of {spec.type} are about parties, or sets of '
+            'rows that may be small. Take digits = "full".'
+        )
+    if names := endless(spec.columns, spec.ends):
+        raise InvalidInput(
+            f'digits = "statistical" needs a range in the schema of what {", ".join(map(repr, names))} is made of: '
+            'it says where to look for its mean. Add it: it is public. Or take digits = "full".'
+        )
+    return asked
 
 
 def run_on_tables(asked: Asked, agreements: Agreements, tables: Sequence[AnyTable]) -> Statistic:
@@ -132,6 +165,7 @@ def run_on_tables(asked: Asked, agreements: Agreements, tables: Sequence[AnyTabl
         agreements.empty_levels = levels_without_rows(agreements, asked.schema, asked.levels, counts)
         if agreements.empty_levels:
             asked, rows = _without_levels(asked, tables, agreements.empty_levels)
+    agreements.ends = None if asked.digits == "full" else asked.spec.ends
     return asked.spec.program(agreements, rows)
 
 
@@ -141,7 +175,7 @@ def _without_levels(
     """The same question under a schema without levels that have no rows, and the rows as it takes them."""
     schema = fewer_levels(asked.schema, empty)
     try:
-        fewer = ask_analysis(type(asked.spec), schema, missing=asked.missing, **asked.options)
+        fewer = ask_analysis(type(asked.spec), schema, missing=asked.missing, digits=asked.digits, **asked.options)
     except InvalidInput as error:  # the same at all parties: it follows from counts of all of them
         without = "; ".join(f"{name}: {', '.join(levels)}" for name, levels in empty.items())
         raise Undetermined(f"without the levels that no rows have ({without}): {error}") from None

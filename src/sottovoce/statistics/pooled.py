@@ -50,7 +50,7 @@ class PooledMean(Statistic):
             return f"{self.status.value}: no numbers to report."
         heading = f"{self._heading()}: {self.observations} observations of {self.parties} parties"
         table = plain_table(self._columns(), texts=1)
-        return "\n".join([heading, *filter(None, [self.dropped_words()]), "", *table])
+        return "\n".join([heading, *filter(None, [self.data_notes()]), "", *table])
 
     def _heading(self) -> str:
         return self.title

@@ -18,6 +18,7 @@ from ..errors import InvalidInput, Undetermined
 from ..sums import Whole, join_squares, square_parts, whole
 from .agreements import Agreements, unless_beyond
 from .analysis import Analysis, check_rows
+from .fewer_digits import Rounding, agreed_rounding
 from .pooled import PooledCovariance, PooledMean, PooledVariance, shaped
 from .statistic import Statistic
 
@@ -84,10 +85,15 @@ class MeanAnalysis(ColumnsAnalysis):
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PooledMean:
         units = agreements.units(rows, self.units)
 
+        rounding = agreed_rounding(agreements, rows, range(len(units)), units)
+
         def terms(block: Block) -> Int64:
             return _beside_ones(whole(block, units))
 
-        own = [unless_beyond(part.totals, terms) for part in rows]
+        def told(part: Rows) -> Whole:
+            return _rounded(rounding, part.totals(terms))
+
+        own = [unless_beyond(told, part) for part in rows]
         N, sums = _counted(agreements.sum(own, of="rows and values", counts=1, size=self.numbers))
         mean = np.array([float(unit * Fraction(int(total), N)) for unit, total in zip(units, sums, strict=True)])
         return PooledMean(*agreements.made, N, shaped(mean, self.shape), self.names)
@@ -112,6 +118,7 @@ class VarianceAnalysis(ColumnsAnalysis):
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PooledVariance:
         units, d = agreements.units(rows, self.units), len(self.columns)
+        rounding = agreed_rounding(agreements, rows, range(d), units)
 
         def terms(block: Block) -> Int64:
             z = whole(block, units)
@@ -119,7 +126,7 @@ class VarianceAnalysis(ColumnsAnalysis):
 
         def own(part: Rows) -> Whole:
             totals = part.totals(terms)
-            return np.append(totals[: 1 + d], join_squares(totals[1 + d :]))
+            return _rounded(rounding, totals[: 1 + d], join_squares(totals[1 + d :]))
 
         shares = [unless_beyond(own, part) for part in rows]
         N, sums = _counted(agreements.sum(shares, of="rows, values and squares", counts=1, size=self.numbers))
@@ -127,7 +134,7 @@ class VarianceAnalysis(ColumnsAnalysis):
         mean, variance = np.empty(d), np.empty(d)
         for j, unit in enumerate(units):
             mean[j] = float(unit * Fraction(int(sums[j]), N))
-            variance[j] = float(_moment(N, sums[j], sums[j], sums[d + j], self.ddof) * unit**2)
+            variance[j] = float(max(_moment(N, sums[j], sums[j], sums[d + j], self.ddof), Fraction(0)) * unit**2)
         values = shaped(mean, self.shape), self.names, int(self.ddof), shaped(variance, self.shape)
         return PooledVariance(*agreements.made, N, *values)
 
@@ -161,13 +168,19 @@ class CovarianceAnalysis(VarianceAnalysis):
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PooledCovariance:  # type: ignore[override]
         units, d = agreements.units(rows, self.units), len(self.columns)
+        rounding = agreed_rounding(agreements, rows, range(d), units)
 
         def sides(block: Block) -> tuple[Int64, Int64]:
             z = _beside_ones(whole(block, units))
             return z, z
 
         half = np.triu_indices(d + 1)
-        own = [unless_beyond(lambda rows: rows.grams(sides)[half], part) for part in rows]
+
+        def told(part: Rows) -> Whole:
+            gram = part.grams(sides)
+            return np.asarray((gram if rounding is None else rounding.gram(gram, range(d)))[half])
+
+        own = [unless_beyond(told, part) for part in rows]
         total = agreements.sum(own, of="rows, values and products, pair by pair", counts=1, size=self.numbers)
         N, _ = _counted(total)
         check_degrees(N, self.ddof)
@@ -211,6 +224,17 @@ def check_degrees(N: int, ddof: int) -> None:
 
 def _beside_ones(z: Int64) -> Int64:
     return np.column_stack([np.ones(len(z), np.int64), z])
+
+
+def _rounded(rounding: Rounding | None, counted: Whole, squares: Whole | None = None) -> Whole:
+    """A party's rows, sums and squares as it tells them."""
+    n, sums = counted[:1], counted[1:]
+    if rounding is not None:
+        places = range(len(sums))
+        told = rounding.sums(sums[None], n, places)
+        squares = None if squares is None else rounding.squares(squares[None], sums[None], told, n, places)[0]
+        sums = told[0]
+    return np.concatenate([n, sums, *([] if squares is None else [squares])])
 
 
 def _counted(total: Whole) -> tuple[int, Whole]:

@@ -17,6 +17,7 @@ from ..pdmm.common_problems import averaging
 from ..pdmm.modular_mask import ModularMask
 from ..pdmm.result import Status
 from ..sums import Traffic
+from .fewer_digits import Digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,6 +71,8 @@ class Statistic:
         and by column in how many rows it was missing. Else None.
     empty_levels : dict, optional
         Where levels that no row has were left out (``empty_levels="drop"``): by category which. Else None.
+    digits : {"full", "statistical"}
+        Whether sums have all their digits, or each party rounded its own to a hundredth of a standard error.
     shown : tuple of Shown
         What each agreement was on. Empty in what is read from a file.
     ledger : str, optional
@@ -93,6 +96,7 @@ class Statistic:
     parties: int
     dropped: dict[str, int] | None = None
     empty_levels: dict[str, tuple[str, ...]] | None = None
+    digits: Digits = "full"
     shown: tuple[Shown, ...] = ()
     ledger: str | None = None
     network: Network | None = None
@@ -154,24 +158,28 @@ class Statistic:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
-        left_out = {} if self.dropped is None else {"dropped": dict(self.dropped)}
+        left_out: dict[str, Any] = {} if self.dropped is None else {"dropped": dict(self.dropped)}
         if self.empty_levels is not None:
             left_out["empty_levels"] = {name: list(levels) for name, levels in self.empty_levels.items()}
+        if self.digits != "full":
+            left_out["digits"] = self.digits
         return {"status": self.status.value, **left_out, **{name: plain(value) for name, value in self._values.items()}}
 
-    def dropped_words(self) -> str | None:
-        """How many rows were left out for missing values, in which columns, and which levels have no rows; None where
-        nothing could be left out."""
-        left_out = []
+    def data_notes(self) -> str | None:
+        """How many rows were left out for missing values, and in which columns; which levels have no rows; how finely
+        sums were told. None where there is nothing to say."""
+        notes = []
         if self.dropped is not None:
             columns = {name: count for name, count in self.dropped.items() if name != "rows" and count}
             where = f": {', '.join(f'{name} {count}' for name, count in columns.items())}" if columns else ""
             rows = self.dropped["rows"]
-            left_out.append(f"{rows} {'row' if rows == 1 else 'rows'} dropped for missing values{where}")
+            notes.append(f"{rows} {'row' if rows == 1 else 'rows'} dropped for missing values{where}")
         if self.empty_levels:
             levels = (f"{name} {', '.join(levels)}" for name, levels in self.empty_levels.items())
-            left_out.append(f"levels without rows left out: {'; '.join(levels)}")
-        return "; ".join(left_out) or None
+            notes.append(f"levels without rows left out: {'; '.join(levels)}")
+        if self.digits != "full":
+            notes.append("sums to a hundredth of a standard error")
+        return "; ".join(notes) or None
 
     def summary(self) -> str:
         """A table for people."""
@@ -214,7 +222,7 @@ class Statistic:
 
     def _caption(self, rows: int) -> str:
         shown = f"the first {SHOWN} of {rows} rows" if rows > SHOWN else None
-        return "; ".join(filter(None, [self._facts(), self.dropped_words(), shown]))
+        return "; ".join(filter(None, [self._facts(), self.data_notes(), shown]))
 
     def __repr__(self) -> str:
         facts = f", {self._facts()}" if self.status is Status.CONVERGED else ""

@@ -17,6 +17,7 @@ from .agreements import SimulatedAgreements
 from .analysis import Analysis
 from .empty_levels import EmptyLevels, check_empty_levels
 from .evidence.study_evidence import Evidence
+from .fewer_digits import Digits, check_digits
 from .gone import refuse_options
 from .groups.study_groups import Groups
 from .histogram import Histogram, HistogramAnalysis
@@ -55,6 +56,9 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
     empty_levels : {"keep", "drop"}
         Whether levels of categories that no row has stay, or are left out, by counts of rows by level that all parties
         agree on. Where the reference is left out, the first level that stays takes its place.
+    digits : {"full", "statistical"}
+        Whether sums have all their digits; or each party rounds its own to a hundredth of their standard error, which
+        moves estimates by about as much, and tells less of single rows. Columns then need a range in the schema.
     policy : Policy, or mapping
         What the parties let be computed of their rows: one for all, or some by the names of parties. Each is checked
         before anything is agreed on.
@@ -87,6 +91,7 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         schema: Schema | Mapping[str, Any],
         missing: Missing = "raise",
         empty_levels: EmptyLevels = "keep",
+        digits: Digits = "full",
         policy: Policy | Mapping[Any, Policy] | None = None,
         **gone: Any,
     ) -> None:
@@ -94,7 +99,8 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         check_missing(missing)
         check_empty_levels(empty_levels)
-        self.network, self.missing, self.empty_levels = network, missing, empty_levels
+        check_digits(digits)
+        self.network, self.missing, self.empty_levels, self.digits = network, missing, empty_levels, digits
         given = one_per_party(network, tables, "tables")
         self._parties = whose(network, "party")
         self._policies = read_policies(network, policy)
@@ -121,8 +127,8 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
         return cast(Histogram, self._ask(HistogramAnalysis, columns=column, bins=bins))
 
     def _ask(self, analysis: type[Analysis], **options: Any) -> Any:
-        left_out: dict[str, Any] = {"missing": self.missing, "empty_levels": self.empty_levels}
-        return self._answer(ask_analysis(analysis, self.schema, **left_out, **options))
+        rules: dict[str, Any] = {"missing": self.missing, "empty_levels": self.empty_levels, "digits": self.digits}
+        return self._answer(ask_analysis(analysis, self.schema, **rules, **options))
 
     def _answer(self, asked: Asked) -> Statistic:
         tables = [asked.table(source) for source in self._sources]

@@ -27,7 +27,7 @@ def restored(kind: str, answer: dict[str, Any], parties: int) -> Statistic:
         values.setdefault("levels", ())
     left_out = answer.get("empty_levels")
     empty = None if left_out is None else {name: tuple(levels) for name, levels in left_out.items()}
-    return family(status, parties, answer.get("dropped"), empty, **values)
+    return family(status, parties, answer.get("dropped"), empty, answer.get("digits", "full"), **values)
 
 
 def _unplain(value: Any) -> Any:

@@ -23,6 +23,7 @@ from ...pdmm.modular_mask import ModularMask
 from ...statistics.analyses import ANALYSES
 from ...statistics.analysis import Analysis
 from ...statistics.asked_table import formula_of, read_asked
+from ...statistics.fewer_digits import endless
 from ...statistics.gone import EXACT, refuse_gone
 from ...statistics.of_tables import Asked
 
@@ -123,7 +124,7 @@ class Question:
         return self.asked.to_dict()
 
     def told(self) -> dict[str, str]:
-        """What people should see of it: the formula, and what becomes of missing values."""
+        """What people should see of it: the formula, what becomes of missing values, and how finely sums are told."""
         if self.asked is None:
             return {}
         formula = {"formula": self.asked.formula} if self.asked.formula else {}
@@ -131,7 +132,15 @@ class Question:
             "drop": "rows that have one are left out, and counted",
             "raise": "a party that has one refuses to start",
         }
-        return {**formula, "missing values": missing[self.asked.missing]}
+        return {**formula, "missing values": missing[self.asked.missing], "digits": self._digits_told(self.asked)}
+
+    def _digits_told(self, asked: Asked) -> str:
+        if asked.digits == "statistical":
+            return "each party rounds its sums to a hundredth of their standard error, and then they are hidden"
+        if asked.spec.counts_only or not asked.spec.takes_fewer_digits:
+            return "all: sums of " + ("counts" if asked.spec.counts_only else "this analysis") + " are not rounded"
+        unbounded = endless(asked.spec.columns, asked.spec.ends)
+        return "all" + (f": {', '.join(unbounded)} has no range in a schema" if unbounded else "")
 
     def noise_told(self, parties: int) -> dict[str, Any] | None:
         """What noise does to the answer of so many parties: by how much it is off in each column, one standard
@@ -185,7 +194,7 @@ def read_question(table: Table, mask: Mask | None, parties: int, schema: Schema 
     if schema is None:
         asked = read_asked(table, _numbers(table))
         return Question(asked, None, ModularMask(), parties, least_rows=1, only_numbers=True)
-    return Question(read_asked(table, schema), None, ModularMask(), parties, least_rows=0)
+    return Question(read_asked(table, schema, digits=None), None, ModularMask(), parties, least_rows=0)
 
 
 def _numbers(table: Table) -> Schema:

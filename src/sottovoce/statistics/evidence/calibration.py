@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,7 @@ from ...numerics.grid import equal_steps
 from ...pdmm.modular_mask import Integers
 from ...sums import Whole, whole
 from ..agreements import Agreements, unless_beyond
+from ..fewer_digits import PART, rounded
 from ..groups.contingency import chi2_pvalue
 from ..groups.finding import Finding, numbers, p_words
 from ..statistic import Value
@@ -164,6 +166,10 @@ class CalibrationAnalysis(ScoreAnalysis):
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Calibration:
         unit = _within_one(agreements.units(rows, self.units)[1])
         terms = [unless_beyond(lambda part=part: self._terms(part, unit)) for part in rows]  # type: ignore[misc]
+        if agreements.ends is not None:
+            (count,) = agreements.sum([[len(part)] for part in rows], of="rows", counts=True).tolist()
+            steps = self._steps(count, unit)
+            terms = [rounded(part, steps) for part in terms]
         of = f"{self.counts_of}, scores by bin, and squares of what they are off the outcome"
         total = agreements.sum(terms, of=of, counts=2 * self.bins, size=self.numbers)
         events, others = self.by_outcome(total[: 2 * self.bins])
@@ -176,6 +182,13 @@ class CalibrationAnalysis(ScoreAnalysis):
         return Calibration(
             *agreements.made, self.outcome, self.score, self.edges, n, events, np.array(predicted), brier, self.fitted
         )
+
+    def _steps(self, rows: int, unit: Fraction) -> list[int]:
+        """How finely terms are told with fewer digits: of scores in a bin it is public how widely they lie."""
+        in_bin = math.sqrt(rows / self.bins / 12) / self.bins / float(unit)
+        off = math.sqrt(rows) / 4 * unit.denominator**2
+        told = [max(1, int(size / PART)) for size in (in_bin, off)]
+        return [*[1] * (2 * self.bins), *[told[0]] * self.bins, told[1]]
 
     def _terms(self, rows: Rows, unit: Fraction) -> Whole:
         """Of one party: its ``cells``, the sums of scores by bin in units, and the sum of squares of what they are off

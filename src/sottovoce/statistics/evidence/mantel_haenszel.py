@@ -191,6 +191,10 @@ class MantelHaenszelAnalysis(Analysis):
         check_columns(self.schema, self.exposure, self.outcome)
 
     @property
+    def takes_fewer_digits(self) -> bool:
+        return False
+
+    @property
     def selection(self) -> PlainColumns:
         return PlainColumns((self.exposure, self.outcome))
 

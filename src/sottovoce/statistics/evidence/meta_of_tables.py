@@ -73,6 +73,10 @@ class MetaAnalysisAnalysis(Analysis):
             object.__setattr__(self, "levels", levels)
 
     @property
+    def takes_fewer_digits(self) -> bool:
+        return False
+
+    @property
     def selection(self) -> PlainColumns:
         names = (self.exposure, self.outcome) if self.effect in OF_TABLES else (self.column, self.by)
         return PlainColumns(tuple(name for name in names if name is not None))

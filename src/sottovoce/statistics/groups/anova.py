@@ -12,10 +12,11 @@ import numpy as np
 from ...data.rows import Rows
 from ...errors import InvalidInput, Undetermined
 from ..agreements import Agreements, unless_beyond
+from ..fewer_digits import rounded
 from ..statistic import Value
 from .comparison import ByGroup, Comparison
 from .finding import p_words
-from .group_moments import GroupMoments, distance_moments, own_distances
+from .group_moments import GroupMoments, distance_moments, distance_steps, own_distances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +139,8 @@ class AnovaAnalysis(Comparison):
     gives = Anova
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Anova:
-        moments = self.agreed_moments(agreements, rows, agreements.units(rows, self.units))
+        units = agreements.units(rows, self.units)
+        moments = self.agreed_moments(agreements, rows, units, self.agreed_rounding(agreements, rows, units))
         return Anova(*agreements.made, **self._answer(moments))
 
     def _answer(self, moments: GroupMoments) -> dict[str, Any]:
@@ -178,11 +180,14 @@ class LeveneAnalysis(AnovaAnalysis):
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Levene:
         units = agreements.units(rows, self.units)
-        unit, moments = self._unit(units), self.agreed_moments(agreements, rows, units)
+        unit, rounding = self._unit(units), self.agreed_rounding(agreements, rows, units)
+        moments = self.agreed_moments(agreements, rows, units, rounding)
         own = [unless_beyond(partial(own_distances, part, self.grouping, unit, moments)) for part in rows]
+        if rounding is not None:
+            own = [rounded(part, distance_steps(moments, rounding, 0).tolist()) for part in own]
         of = f"distances from the mean of {self.column}, by {self.by}"
         total = agreements.sum(own, of=of, size=self.grouping.groups)
-        answer = self._answer(distance_moments(moments, unit, total))
+        answer = self._answer(distance_moments(moments, unit, total, rounding))
         return Levene(*agreements.made, **answer, center=self.center)
 
     @property

@@ -22,10 +22,11 @@ from ...pdmm.modular_mask import Integers
 from ...sums import Whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis, check_rows
+from ..fewer_digits import Rounding, agreed_rounding
 from .cohort import Cohort
 from .columns import NUMBERS, bounds_of, column_of, levels_of
 from .comparison import Units
-from .group_moments import ALL_ROWS, Grouping, GroupMoments, own_sums, row_counts
+from .group_moments import ALL_ROWS, Grouping, GroupMoments, off_by_rounding, own_sums, rounded_sums, row_counts
 from .quantiles import check_ways, most_counts, values_of
 from .search import Grid, Series, agreed_quantiles
 
@@ -136,13 +137,15 @@ class CohortAnalysis(Analysis, ABC):
         """Counts of levels, ``(levels, groups)``, and the moments of the numbers by group: one agreement."""
         units, G = agreements.units(rows, self.units), len(self.groups)
         columns = [self.schema[self.described[k]] for k in self._numeric]
-        own = [unless_beyond(partial(self._own_sums, part, units)) for part in rows]
+        rounding = agreed_rounding(agreements, rows, self._numeric, units, self._grouping.counts) if columns else None
+        own = [unless_beyond(partial(self._own_sums, part, units, rounding)) for part in rows]
         told = ["rows", *(["rows of each level"] * bool(self._categories)), *(["values", "squares"] * bool(columns))]
         of, counts = ", ".join(told) + (f", by {self.by}" if self.by else ""), self._cells if columns else True
         total = agreements.sum(own, of=of, counts=counts, size=self._cells + 2 * G * len(columns))
         bounds = [bounds_of(column, units[k]) for k, column in zip(self._numeric, columns, strict=True)]
+        off = off_by_rounding(rounding, self._numeric)
         n, level_counts, sums = np.split(total, [G, self._cells])
-        moments = GroupMoments.of_totals(np.concatenate([n, sums]), [units[k] for k in self._numeric], bounds, G)
+        moments = GroupMoments.of_totals(np.concatenate([n, sums]), [units[k] for k in self._numeric], bounds, G, off)
         return level_counts.astype(np.int64).reshape(-1, G), moments
 
     @property
@@ -150,13 +153,15 @@ class CohortAnalysis(Analysis, ABC):
         """How many counts there are before the sums."""
         return len(self.groups) * (1 + sum(len(levels) for _, levels in self._categories))
 
-    def _own_sums(self, rows: Rows, units: Units) -> Whole:
+    def _own_sums(self, rows: Rows, units: Units, rounding: Rounding | None) -> Whole:
         """A party's ``cells``, then sums and squares of the numbers by group."""
         cells: Whole = self.cells(rows).astype(object)
         if not self._numeric:
             return cells
         sums = own_sums(rows, self._grouping, self._numeric, [units[k] for k in self._numeric])
-        return np.concatenate([cells, sums[len(self.groups) :]])
+        return np.concatenate(
+            [cells, rounded_sums(sums, rounding, self._numeric, len(self.groups))[len(self.groups) :]]
+        )
 
     def _quartiles(self, agreements: Agreements, rows: Sequence[Rows]) -> dict[int, Array]:
         """By column ``(groups, 3)``: where a cell has one value, that, else its middle."""

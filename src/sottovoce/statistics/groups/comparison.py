@@ -6,7 +6,6 @@ from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,10 +18,11 @@ from ...pdmm.modular_mask import Integers
 from ...sums import Whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis
+from ..fewer_digits import Rounding, agreed_rounding
 from ..statistic import Value
 from .columns import bounds_of, chosen_levels, level_column, levels_of, number_column
 from .finding import Finding, left_out, numbers
-from .group_moments import Bounds, Grouping, GroupMoments, own_sums
+from .group_moments import Bounds, Grouping, GroupMoments, off_by_rounding, own_sums, rounded_sums
 
 Units = tuple[Fraction, ...]  # of the columns of rows
 
@@ -119,16 +119,26 @@ class Comparison(Analysis, ABC):
     def cells(self, rows: Rows) -> Integers:
         return self.grouping.counts(rows)
 
-    def agreed_moments(self, agreements: Agreements, rows: Sequence[Rows], units: Units) -> GroupMoments:
+    def agreed_moments(
+        self, agreements: Agreements, rows: Sequence[Rows], units: Units, rounding: Rounding | None
+    ) -> GroupMoments:
         """Of the number by group; refused where no group has rows."""
         groups = self.grouping.groups
         of = f"rows, values of {self._of}, and their squares" + (f", by {self.by}" if self.by else "")
-        own = [unless_beyond(partial(self._own_sums, part, units)) for part in rows]
-        total = agreements.sum(own, of=of, counts=groups, size=3 * groups)
-        moments = GroupMoments.of_totals(total, [self._unit(units)], [self._bounds(units)], groups)
+
+        def own(part: Rows) -> Whole:
+            return rounded_sums(self._own_sums(part, units), rounding, [0], groups)
+
+        total = agreements.sum([unless_beyond(own, part) for part in rows], of=of, counts=groups, size=3 * groups)
+        off = off_by_rounding(rounding, [0])
+        moments = GroupMoments.of_totals(total, [self._unit(units)], [self._bounds(units)], groups, off)
         if not moments.n.any():
             raise Undetermined("no party has any rows" + (f" of these levels of {self.by!r}." if self.by else "."))
         return moments
+
+    def agreed_rounding(self, agreements: Agreements, rows: Sequence[Rows], units: Units) -> Rounding | None:
+        """Of the number, by group."""
+        return agreed_rounding(agreements, rows, [0], units, self.grouping.counts)
 
     def _own_sums(self, rows: Rows, units: Units) -> Whole:
         return own_sums(rows, self.grouping, [0], units[:1])

@@ -55,7 +55,7 @@ class Finding(Statistic):
         body = self._body()
         cells = [list(body), *([cell(entry) for entry in row] for row in zip(*body.values(), strict=True))]
         parts = [
-            [f"{self.title}: {self._facts()}", *filter(None, [self.dropped_words()])],
+            [f"{self.title}: {self._facts()}", *filter(None, [self.data_notes()])],
             aligned(head, "<" * 2) if head else [],
             aligned(cells, sides(body)),
             self._notes(),

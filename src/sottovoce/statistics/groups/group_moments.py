@@ -10,6 +10,7 @@ rounded once, where an answer shows them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,8 +22,10 @@ from ...data.rows import Int64, Rows
 from ...errors import PeerError
 from ...pdmm.modular_mask import Integers
 from ...sums import Whole, join_squares, square_parts, whole
+from ..fewer_digits import Rounding
 
 Bounds = tuple[Fraction, Fraction]  # between which a mean lies
+Off = Callable[[int, int, int, int], tuple[Fraction, Fraction]]  # of group, column, rows, sum: mean and squares
 BROKEN = "a party has not kept to the protocol. Agree on a new run."
 
 
@@ -75,19 +78,29 @@ class GroupMoments:
     scatter: Whole
 
     @classmethod
-    def of_totals(cls, total: Whole, units: Sequence[Fraction], bounds: Sequence[Bounds], groups: int) -> GroupMoments:
-        """From totals of ``own_sums``; refused where no rows can have them."""
+    def of_totals(
+        cls,
+        total: Whole,
+        units: Sequence[Fraction],
+        bounds: Sequence[Bounds],
+        groups: int,
+        off: Off | None = None,
+    ) -> GroupMoments:
+        """From totals of ``own_sums``; refused where no rows can have them. ``off``: by how much they may be off, where
+        parties round theirs."""
         n, d = total[:groups], len(units)
         sums, squares = total[groups:].reshape(2, groups, d)
         mean, scatter = np.empty((groups, d), object), np.empty((groups, d), object)
         for g, count in enumerate(n.tolist()):
             for j, unit in enumerate(units):
                 S, Q = int(sums[g, j]), int(squares[g, j])
-                if count * Q < S * S or (not count and Q):
+                off_mean, off_squares = (Fraction(0), Fraction(0)) if off is None or not count else off(g, j, count, S)
+                if count * (Q + off_squares) < S * S or (not count and Q):
                     raise PeerError(f"agreed sums of squares are smaller than any rows could have them: {BROKEN}")
                 mean[g, j] = unit * Fraction(S, max(count, 1))
-                scatter[g, j] = unit**2 * Fraction(count * Q - S * S, max(count, 1))
-                if count and not bounds[j][0] <= mean[g, j] <= bounds[j][1]:
+                scatter[g, j] = unit**2 * max(Fraction(count * Q - S * S, max(count, 1)), Fraction(0))
+                low, high = bounds[j]
+                if count and not low - unit * off_mean <= mean[g, j] <= high + unit * off_mean:
                     raise PeerError(f"an agreed mean lies beyond the public range of its column: {BROKEN}")
         return cls(n.astype(np.int64), mean, scatter)
 
@@ -133,6 +146,29 @@ def own_sums(rows: Rows, grouping: Grouping, places: Sequence[int], units: Seque
     return np.concatenate([gram[:, 0], gram[:, 1 : 1 + d].ravel(), squares.ravel()])
 
 
+def rounded_sums(own: Whole, rounding: Rounding | None, places: Sequence[int], groups: int) -> Whole:
+    """A party's ``own_sums`` as it tells them."""
+    if rounding is None:
+        return own
+    n, (S, Q) = own[:groups], own[groups:].reshape(2, groups, len(places))
+    sums = rounding.sums(S, n, places)
+    return np.concatenate([n, sums.ravel(), rounding.squares(Q, S, sums, n, places).ravel()])
+
+
+def off_by_rounding(rounding: Rounding | None, places: Sequence[int]) -> Off | None:
+    """By how much means and sums of squares may be off, in units."""
+    if rounding is None:
+        return None
+
+    def off(group: int, column: int, count: int, total: int) -> tuple[Fraction, Fraction]:
+        place = places[column]
+        first, second = (rounding.off(place, power, group) for power in (1, 2))
+        from_centre = abs(Fraction(total, count) - rounding.centre[place])
+        return Fraction(first, count), second + 2 * from_centre * first + Fraction(first**2, count)
+
+    return off
+
+
 def own_distances(rows: Rows, grouping: Grouping, unit: Fraction, moments: GroupMoments) -> Whole:
     """A party's ``sum |n z - S|`` of the first column by group, where ``S / n`` is the mean in units.
 
@@ -153,9 +189,22 @@ def own_distances(rows: Rows, grouping: Grouping, unit: Fraction, moments: Group
     return np.asarray(n * gram[:, 0] - S * gram[:, 1])
 
 
-def distance_moments(moments: GroupMoments, unit: Fraction, total: Whole) -> GroupMoments:
+def distance_steps(moments: GroupMoments, rounding: Rounding, place: int) -> Whole:
+    """How finely ``own_distances`` are told: a hundredth of the deviations of the group's rows."""
+    return np.array([n * rounding.step(place, rows=n) for n in moments.n.tolist()], object)
+
+
+def distance_moments(
+    moments: GroupMoments, unit: Fraction, total: Whole, rounding: Rounding | None = None
+) -> GroupMoments:
     """Of the distances ``|x - mean|`` of one column, from the totals of ``own_distances``: their squares add up to the
-    scatter."""
+    scatter. Where parties round, totals that no rows have are those nearest to them that some rows have."""
+    if rounding is not None:
+        n = moments.n.astype(object)
+        most = [
+            math.isqrt(int(count**3 * spread)) for count, spread in zip(n, moments.scatter[:, 0] / unit**2, strict=True)
+        ]
+        total = np.minimum(np.maximum(total, 0), np.array(most, object))
     there = np.maximum(moments.n, 1).astype(object)
     mean = total * unit / there**2
     scatter = moments.scatter[:, 0] - moments.n.astype(object) * mean**2

@@ -188,8 +188,13 @@ class TTestAnalysis(Comparison):
         lowest, highest = bounds_of(self.schema[self.paired], units[1])
         return low - highest, high - lowest
 
+    @property
+    def takes_fewer_digits(self) -> bool:
+        return self.paired is None  # differences may vary far less than what they are of
+
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> TTest:
-        moments = self.agreed_moments(agreements, rows, agreements.units(rows, self.units))
+        units = agreements.units(rows, self.units)
+        moments = self.agreed_moments(agreements, rows, units, self.agreed_rounding(agreements, rows, units))
         names, n, exact = self.levels or (self._of,), moments.n, moments.mean[:, 0]
         for level, count in zip(names, n.tolist(), strict=True):
             if count < 2:

@@ -12,6 +12,7 @@ from ...costs.base import Array
 from ...errors import Undetermined
 from ...numerics import fixed_order
 from ..covariates import is_intercept
+from ..fewer_digits import ClimbDigits
 
 FINE = 1e-26  # Newton's decrement after the last step, in squared standard errors: 1e-13 of one
 ROUGH = 1e-10  # a decrement that no longer shrinks may be what rounding leaves
@@ -40,9 +41,10 @@ class Climb:
         rows: int | None,
         ahead: Array | None,
         named: Array | None,
+        digits: ClimbDigits | None = None,
     ) -> None:
         self.named = np.eye(len(start)) if named is None else named
-        self.names, self.reach, self.infinite, self.rows = names, reach, infinite, rows
+        self.names, self.reach, self.infinite, self.rows, self.digits = names, reach, infinite, rows, digits
         self.good, self.step, self.height = start, np.zeros(len(start)), -math.inf
         self.halved, self.is_last, self.begun = 0, False, ahead is not None
         self.first: Array | None = None  # pivots of the information at the first point
@@ -64,7 +66,7 @@ class Climb:
 
     def hear(self, f: float, g: Array, H: Array) -> bool:
         """What was agreed on at the point: whether the climb ends there, or else where to go."""
-        fell = not f >= self.height - FALL * abs(f) - NOTHING * self.size
+        fell = not f >= self.height - FALL * abs(f) - NOTHING * self.size - (self.digits.fall if self.digits else 0.0)
         if self.begun and fell and self.halved < HALVINGS:
             self._halve()
             return False
@@ -95,15 +97,16 @@ class Climb:
         """Whether nothing is left that could be told; and, by the rates of the steps before, whether the next is the
         last one. Steps that get no shorter are what rounding leaves."""
         unit = 1.0 if self.rows is None else 2 * abs(f) / self.rows
+        fine = FINE * unit if self.digits is None else self.digits.decrement
         last, before = self.decrement, self.rate
         self.decrement = decrement
-        if decrement <= FINE * unit or not last:
-            return decrement <= FINE * unit
+        if decrement <= fine or not last:
+            return decrement <= fine
         self.rate = rate = decrement / last
         left = decrement * min(1.0, rate)
         if before is not None and rate * rate <= before * before * before:
             left *= rate  # Newton's steps square the error; such a power of 1.5 is nearer to that than to none
-        self.is_last = left <= FINE * unit
+        self.is_last = left <= fine
         return rate >= 1.0 and (decrement <= ROUGH * unit or decrement <= NOTHING * self.size)
 
     def _lower(self, f: float, H: Array) -> Array:

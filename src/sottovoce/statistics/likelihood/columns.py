@@ -20,6 +20,7 @@ from ...errors import Undetermined
 from ...numerics.exact_algebra import independent, nearest, solved
 from ...numerics.fixed_order import cholesky, forward, product, solve
 from ...sums import Whole, whole
+from ..fewer_digits import Rounding
 
 NEARLY = 1e-12  # of a column's square, what others must leave of it so that float64 tells it apart
 SAME = 1e-22  # what rounding of a combination may leave: R's glm calls a column aliased with 1e-11 of its length
@@ -111,7 +112,13 @@ class Columns:
         return np.asarray((half + half.T) / 2)
 
 
-def own_products(rows: Rows, places: Sequence[int], units: Sequence[Fraction], weight: int | None = None) -> Whole:
+def own_products(
+    rows: Rows,
+    places: Sequence[int],
+    units: Sequence[Fraction],
+    weight: int | None = None,
+    rounding: Rounding | None = None,
+) -> Whole:
     """A party's part of the sums of products of ``(1, columns)``, the half ``((1 + d) (2 + d) / 2,)`` that is sent.
 
     Parameters
@@ -122,6 +129,8 @@ def own_products(rows: Rows, places: Sequence[int], units: Sequence[Fraction], w
         Of all columns of the rows.
     weight : int, optional
         Where the weights of the rows are, positive numbers. Products are then in units of them as well.
+    rounding : Rounding, optional
+        How finely they are told; None with all digits.
 
     Raises
     ------
@@ -137,7 +146,10 @@ def own_products(rows: Rows, places: Sequence[int], units: Sequence[Fraction], w
             return z, z
         return z, z, whole(block[:, [weight]], [units[weight]])[:, 0]
 
-    return half(rows.grams(sides))
+    gram = rows.grams(sides)
+    if rounding is not None:
+        gram = rounding.gram(gram, taken, times=None if weight is None else rounding.size(weight))
+    return half(gram)
 
 
 def half(gram: Whole) -> Whole:
@@ -161,6 +173,8 @@ def columns_of(
     intercept: bool,
     alias: bool = True,
     places: Sequence[int] | None = None,
+    rounding: Rounding | None = None,
+    weighted: bool = False,
 ) -> Columns:
     """The columns, from the totals of ``own_products``: those of ``names`` come first in it, after the ones.
 
@@ -174,9 +188,18 @@ def columns_of(
         Whether columns that depend on others are left out. Where a penalty tells their parameters they need not be.
     places : sequence of int, optional
         Of the columns in a row. Default: they come first.
+    rounding : Rounding, optional
+        How finely products are told: columns that depend on others are then refused, unless both are counted.
+    weighted : bool
+        Whether products are.
     """
     d, n, centre, variance = len(names), int(gram[0, 0]), [], []
-    columns = _independent(gram[: d + 1, : d + 1], names, intercept=intercept) if alias else list(range(1, d + 1))
+    gram_of_columns = gram[: d + 1, : d + 1]
+    if rounding is not None:
+        at = range(d) if places is None else places
+        columns = rounding.distinct(gram_of_columns, at, names, intercept=intercept, weighted=weighted)
+    else:
+        columns = _independent(gram_of_columns, names, intercept=intercept) if alias else list(range(1, d + 1))
     for j in columns:
         unit, total, squares = units[j - 1], int(gram[0, j]), int(gram[j, j])
         centre.append(unit * Fraction(total, n) if intercept else Fraction(0))

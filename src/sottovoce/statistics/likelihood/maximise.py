@@ -17,6 +17,7 @@ from ...errors import Undetermined
 from ...numerics import fixed_order
 from ...sums import Whole
 from ..agreements import Agreements, Objected, unless_beyond
+from ..fewer_digits import ClimbDigits, rounded
 from .climb import REACH, Climb
 
 __all__ = ["MOST", "REACH", "Maximum", "Read", "Sums", "maximise"]
@@ -71,6 +72,7 @@ def maximise(
     ahead: Array | None = None,
     before: Callable[[Whole], float] | None = None,
     named: Array | None = None,
+    digits: ClimbDigits | None = None,
 ) -> Maximum:
     """Climb a concave objective, or one that Fisher scoring climbs.
 
@@ -103,6 +105,8 @@ def maximise(
         With ``ahead``: the objective at the start, as the totals of the first point tell.
     named : ndarray, optional
         ``(k, k)``, what makes of the parameters those that the names are of. Default: they are.
+    digits : ClimbDigits, optional
+        How finely sums are told; None with all digits.
 
     Returns
     -------
@@ -113,11 +117,14 @@ def maximise(
     Undetermined
         Parameters that the rows do not tell, by name; the same at every party.
     """
-    climb = Climb(start, names, reach, infinite, rows, ahead, named)
+    climb = Climb(start, names, reach, infinite, rows, ahead, named, digits)
     of = of or f"objective, score and information of {len(names)} parameters"
     steps, total, first = 0, None, None
+    information = None if digits is None else digits.first
     for _ in range(MOST):
         own = [unless_beyond(lambda part=part: part(climb.point)) for part in parts]  # type: ignore[misc]
+        if digits is not None and information is not None:
+            own = [rounded(part, digits.steps(information)) for part in own]
         try:
             total = agreements.sum(own, of=of, iterate=True, size=size)
         except Objected:
@@ -131,6 +138,7 @@ def maximise(
                 climb.height = before(total)
         if climb.hear(*there):
             break
+        information = np.diag(there[2])
     else:
         raise Undetermined(
             f"there is no maximum after {MOST} steps. Drop columns that tell little, merge levels, or take another "

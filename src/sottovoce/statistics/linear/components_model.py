@@ -20,7 +20,7 @@ from ..analysis import Analysis
 from ..new_rows import schema_text
 from ..statistic import Statistic
 from .equation import Columns
-from .gram import agreed_gram, check_size, numbers_of_gram
+from .gram import agreed_gram, check_size, check_told_apart, numbers_of_gram
 from .moments import Moments
 from .principal_components import PrincipalComponents
 
@@ -34,6 +34,7 @@ def components_program(
     gram = agreed_gram(agreements, rows, columns)
     if (need := max(2, count)) > gram.N:
         raise Undetermined(f"the parties have {gram.N} rows in all; this needs {need} at least.")
+    check_told_apart(gram, columns, intercept=True)
     moments = Moments(gram.whole, gram.units)
     if standardize and not moments.varies.all():
         constant = ", ".join(map(repr, np.array(columns.names)[~moments.varies].tolist()))

@@ -13,6 +13,7 @@ from ...errors import Undetermined
 from ...numerics.exact_algebra import LeastSquares, NestedModels, nearest
 from ...numerics.exact_sweeps import WORK, sweeps_of
 from ...pdmm.modular_mask import Integers
+from ..fewer_digits import Rounding
 from .equation import Equation
 from .gram import ROUNDING, Gram
 
@@ -51,7 +52,7 @@ class ExactFit:
         self.models = NestedModels(self.G, self.target, gram.units)
         self._sweeps = sweeps_of(self.G, WORK)
         self._sizes = [math.sqrt(int(square) / int(self.G[0, 0])) for square in np.diagonal(self.G)]
-        self.distinct = self._without_rounded()
+        self.distinct = self._without_rounded() if gram.rounding is None else self._told_apart(gram.rounding)
         self.kept = self.models.independent(self.distinct)
         if not self.kept:
             raise Undetermined(f"{', '.join(map(repr, equation.terms))}: 0 in all rows of all parties.")
@@ -60,6 +61,15 @@ class ExactFit:
                 f"the parties have {gram.N} rows in all, which determine {rank} terms of {len(equation.terms)} and "
                 "leave nothing for their errors. Leave terms out."
             )
+
+    def _told_apart(self, rounding: Rounding) -> tuple[int, ...]:
+        """Columns that fewer digits tell apart; of those that are counts, those that others do not determine."""
+        places, explained = range(self.target - 1), self.G[: self.target, : self.target]
+        of = {"intercept": self.equation.intercept, "weighted": self.equation.weight is not None}
+        return (
+            *self.columns[: self.equation.intercept],
+            *rounding.distinct(explained, places, self.equation.slopes, **of),
+        )
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -114,8 +124,10 @@ class ExactFit:
         """Whether some combination of the columns is 1 in all rows, exactly or but for rounding."""
         if self.equation.intercept:
             return True
-        self._sweeps.move(self.kept)
-        return not self._left_of(0) or self._is_rounding(0, self.kept)
+        rounding = self.gram.rounding
+        spanning = [k for k in self.kept if rounding is None or k - 1 in rounding.counted]  # counts are not rounded
+        self._sweeps.move(spanning)
+        return not self._left_of(0) or (rounding is None and self._is_rounding(0, self.kept))
 
     def cross_products(self) -> Array:
         """``sum w a a'`` of the columns that stay and of the target, in the units of the data."""

@@ -21,6 +21,7 @@ from ...numerics.exact_algebra import is_semidefinite
 from ...sums import Whole, on_grid, whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import check_rows
+from ..fewer_digits import PART, Rounding, agreed_rounding, rounded
 from .equation import Columns, common_unit
 from .folds import fold_of
 
@@ -51,6 +52,8 @@ class Gram:
         Of the weights; 1 without any.
     log_weights : float
         ``sum log w``; 0 without any.
+    rounding : Rounding, optional
+        How finely it is told; None with all digits.
     """
 
     N: int
@@ -61,6 +64,7 @@ class Gram:
     parts: tuple[int, ...] = (1,)
     weight_unit: Fraction = Fraction(1)
     log_weights: float = 0.0
+    rounding: Rounding | None = None
 
     @property
     def whole(self) -> Whole:
@@ -79,13 +83,20 @@ def agreed_gram(
     """Of all rows of all parties."""
     of_rows = agreements.units(rows, columns.declared)
     q = len(columns.places) + 1
+    weights = [] if columns.weight is None else [columns.weight]
+    rounding = agreed_rounding(agreements, rows, [*columns.places, *weights], of_rows)
+    times = rounding.size(weights[0]) if rounding and weights else None
 
     def own(part: Rows) -> Whole:
-        gram = part.grams(lambda block: _sides(block, columns, of_rows, folds, seed))
-        halves = gram.reshape(folds, q, q)[:, *np.triu_indices(q)]
+        grams = part.grams(lambda block: _sides(block, columns, of_rows, folds, seed)).reshape(folds, q, q)
+        if rounding is not None:
+            share = rounding.rows // folds
+            grams = np.array([rounding.gram(gram, columns.places, times=times, rows=share) for gram in grams])
+        halves = grams[:, *np.triu_indices(q)]
         if columns.weight is None:
             return np.asarray(halves.T.ravel())  # first of all the rows in each fold
         logs = part.totals(lambda block: _logarithms(block[:, columns.weight]))
+        logs = logs if rounding is None else np.asarray(rounded(logs, [(1 << LOGARITHMS) // PART]))
         return np.concatenate([np.array([len(part)], object), logs, halves.ravel()])
 
     by = ", by fold" if folds > 1 else ""
@@ -100,12 +111,15 @@ def agreed_gram(
     check_rows(sum(sizes))
     logs, entries = (0.0, total) if columns.weight is None else (int(total[1]) / (1 << LOGARITHMS), total[2:])
     by_fold = tuple(_symmetric(half, q) for half in entries.reshape(-1, folds).T)
+    for gram in by_fold:
+        share = 0 if rounding is None else rounding.rows // folds
+        _check_rows_have(gram if rounding is None else rounding.widened(gram, columns.places, times=times, rows=share))
     units: tuple[Fraction, ...] = (Fraction(1), *of_rows[: len(columns.names)])
     parts: tuple[int, ...] = (1,)
     if columns.offset is not None:
         by_fold, units, parts = _less_offset(by_fold, units, of_rows[columns.offset])
     weight_unit = Fraction(1) if columns.weight is None else of_rows[columns.weight]
-    return Gram(sum(sizes), units, by_fold, sizes, of_rows, parts, weight_unit, logs)
+    return Gram(sum(sizes), units, by_fold, sizes, of_rows, parts, weight_unit, logs, rounding)
 
 
 def _less_offset(
@@ -139,9 +153,19 @@ def _sides(
 def _symmetric(half: Whole, q: int) -> Whole:
     G, (i, j) = np.empty((q, q), object), np.triu_indices(q)
     G[i, j] = G[j, i] = half
-    if not is_semidefinite(G):
-        raise PeerError("sums of squares of all parties are impossible: a party has not kept to the protocol.")
     return G
+
+
+def _check_rows_have(gram: Whole) -> None:
+    if not is_semidefinite(gram):
+        raise PeerError("sums of squares of all parties are impossible: a party has not kept to the protocol.")
+
+
+def check_told_apart(gram: Gram, columns: Columns, *, intercept: bool) -> None:
+    """Refuse columns, the last one among them, that depend on each other as far as fewer digits tell."""
+    if gram.rounding is not None:
+        places, weighted = range(len(columns.names)), columns.weight is not None
+        gram.rounding.distinct(gram.whole, places, columns.names, intercept=intercept, weighted=weighted)
 
 
 def check_folds_have_rows(gram: Gram) -> None:

@@ -29,6 +29,9 @@ def linear_program(
     """``term_of``: by column of the design the factors of its term in the formula; ``told``: fields of the answer that
     are known beforehand."""
     fit = ExactFit(agreed_gram(agreements, rows, equation), equation)
+    if fit.gram.rounding is not None:
+        about = float(fit.left_by([0]))
+        fit.gram.rounding.check_left(float(fit.left_by(fit.kept)) / about if about > 0 else 0.0, equation.target)
     sandwich = None if robust is None else robust_covariance(agreements, rows, fit, robust)
     N, rank, constant = fit.gram.N, len(fit.kept), fit.spans_constant()
     solution = fit.solution()

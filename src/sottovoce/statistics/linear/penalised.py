@@ -27,7 +27,7 @@ from ..agreements import Agreements
 from .elastic_net import elastic_net_path
 from .equation import Equation
 from .folds import check_folds
-from .gram import Gram, agreed_gram, check_folds_have_rows
+from .gram import Gram, agreed_gram, check_folds_have_rows, check_told_apart
 from .moments import Moments
 from .penalty_path import LassoPath, PenaltyPath, RidgePath, within_one_error
 
@@ -106,6 +106,7 @@ def penalised_program(
     """A path as the local parties run it. ``told``: fields of the answer that are known beforehand."""
     gram = agreed_gram(agreements, rows, equation, folds=penalty.cut, seed=penalty.fold_seed)
     check_folds_have_rows(gram)
+    check_told_apart(gram, equation, intercept=equation.intercept)
     whole = Moments(gram.whole, gram.units, about_mean=equation.intercept)
     _check_varies(whole, equation)
     penalties = _penalties(penalty, whole)

@@ -164,7 +164,7 @@ class PenaltyPath(Statistic):
 
     def _head(self) -> list[str]:
         """Lines above the table of the summary."""
-        lines = [self._facts(), *filter(None, [self.dropped_words()])]
+        lines = [self._facts(), *filter(None, [self.data_notes()])]
         lines.append(f"Penalty on columns {'in units of their deviations' if self.standardize else 'as they are'}")
         if self.folds:
             for what, at in (("least error", self.best), ("one standard error", self.best_1se)):

@@ -93,7 +93,7 @@ class PrincipalComponents(Statistic):
         width = max(map(len, rows))
         head = " " * width + "".join(f" {f'PC{k + 1}':>12}" for k in range(len(self.components)))
         lines = [f"{name:{width}}" + "".join(f" {value:12.6g}" for value in values) for name, values in rows.items()]
-        return "\n".join([self._facts(), *filter(None, [self.dropped_words()]), "", head, *lines])
+        return "\n".join([self._facts(), *filter(None, [self.data_notes()]), "", head, *lines])
 
     def _model_size(self) -> tuple[int, int, int] | None:
         return (len(self.names), len(self.names), self.nobs) if self.status is Status.CONVERGED else None

@@ -26,6 +26,7 @@ from ...numerics.exact_algebra import inverse_of, nearest
 from ...numerics.exact_sweeps import WORK, Rational, sweeps_of
 from ...sums import Whole, on_grid, whole
 from ..agreements import Agreements, Objected, unless_beyond
+from ..fewer_digits import FULL, PART, rounded
 from .exact_fit import ExactFit
 
 ROBUST = ("HC0", "HC1", "HC2", "HC3")
@@ -52,6 +53,8 @@ def robust_covariance(agreements: Agreements, rows: Sequence[Rows], fit: ExactFi
     factors = Factors(fit, POWER[robust])
     meat, grid = _agreed_meat(agreements, rows, factors, robust)
     covariance, times = _sandwich(factors.inverse, meat)
+    if fit.gram.rounding is not None and not all(variance > 0 for variance in np.diagonal(covariance)):
+        raise Undetermined(f'robust: digits = "statistical" do not tell all {robust} errors. {FULL}')
     small = Fraction(fit.gram.N, fit.gram.N - len(kept)) if robust == "HC1" else Fraction(1)
     return nearest(covariance * (factors.unit * grid * small / times**2) * np.outer(ratio, ratio))
 
@@ -103,6 +106,18 @@ class Factors:
             factor = np.where(alone, 1, factor)
         return x, x, factor
 
+    def rounded(self, meat: Whole, bits: int) -> Whole:
+        """A party's products as it tells them: about the centres of columns, where there is an intercept."""
+        rounding, places = self.fit.gram.rounding, [k - 1 for k in self.kept if k]
+        if rounding is None:
+            return meat
+        mean = Fraction(2 << bits)  # of ``f``, which is between 1 and 4
+        if self.kept[0] == 0:
+            return rounding.gram(meat, places, times=mean)
+        sizes = [rounding.size(place) for place in places]
+        steps = [max(1, int(mean * a * b * math.isqrt(rounding.rows)) // PART) for a in sizes for b in sizes]
+        return np.asarray(rounded(meat.ravel(), steps)).reshape(meat.shape)
+
     def _of_rows(self, wide: WideColumns, w: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         f: Array = np.ldexp(wide.combined(self.residual) * w, -self.half_exponent) ** 2
         left = np.ones(len(w))
@@ -139,7 +154,7 @@ def _meat(agreements: Agreements, rows: Sequence[Rows], factors: Factors, robust
 
     def own(part: Rows) -> Whole:
         gram = part.grams(lambda block: factors.sides(block, bits))
-        return np.concatenate([gram[:first, 0], gram[first:, first:][upper]])
+        return np.concatenate([gram[:first, 0], factors.rounded(gram[first:, first:], bits)[upper]])
 
     alone = "rows that a term fits alone, and " if first else ""
     total = agreements.sum(

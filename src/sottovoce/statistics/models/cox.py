@@ -62,6 +62,10 @@ class CoxAnalysis(Analysis):
             if self.grid is not None and not isinstance(self.grid, int | np.integer):
                 object.__setattr__(self, "grid", points)
 
+    @property
+    def takes_fewer_digits(self) -> bool:
+        return self.baseline == "party"  # risk sets may be small
+
     @cached_property
     def selection(self) -> ModelColumns:
         """What is taken of a row."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from ...pdmm.modular_mask import Integers
 from ...sums import Whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import check_rows
+from ..fewer_digits import Index, Rounding, agreed_rounding, climb_digits
 from ..likelihood.columns import Columns, columns_of, own_products, square
 from ..likelihood.maximise import Maximum, covariance, maximise
 from ..survival.grid import departures
@@ -105,9 +107,11 @@ def cox_program(agreements: Agreements, rows: Sequence[Rows], model: CoxModel) -
     p, points = len(model.names), model.points
     held, units = [Held.of(part, p) for part in rows], agreements.units(rows, model.units)
     width = 3 if points is None else 2 * len(points)
+    rounding = agreed_rounding(agreements, rows, model.measured, units)
 
     def own(part: Rows, of_party: Held) -> Whole:
-        return np.concatenate([of_party.counts(points).astype(object), own_products(part, model.measured, units)])
+        products = own_products(part, model.measured, units, rounding=rounding)
+        return np.concatenate([of_party.counts(points).astype(object), products])
 
     shares = [
         unless_beyond(lambda part=part, of_party=of_party: own(part, of_party))  # type: ignore[misc]
@@ -119,14 +123,16 @@ def cox_program(agreements: Agreements, rows: Sequence[Rows], model: CoxModel) -
     total = agreements.sum(shares, of=f"{of}; products of columns", counts=width, size=size)
     counts, gram = total[:width].astype(np.int64), square(total[width:], 1 + measured)
     if points is None:
-        return _by_party(agreements, held, model, counts, gram, units)
+        return _by_party(agreements, held, model, counts, gram, units, rounding)
     return _on_grid(agreements, held, model, points, counts, gram, units)
 
 
-def _cohort(model: CoxModel, gram: Whole, units: Sequence[Fraction], rows: int, events: int) -> Cohort:
+def _cohort(
+    model: CoxModel, gram: Whole, units: Sequence[Fraction], rows: int, events: int, rounding: Rounding | None = None
+) -> Cohort:
     """Columns are about their means, as if there were an intercept, which the baseline stands for."""
     p = len(model.names)
-    columns = columns_of(gram[: p + 1, : p + 1], model.names, units, intercept=True)
+    columns = columns_of(gram[: p + 1, : p + 1], model.names, units, intercept=True, rounding=rounding)
     if not columns.names:
         raise Undetermined("no column of the formula varies over the rows of all parties.")
     means = [float(units[j] * Fraction(int(gram[0, j + 1]), rows)) for j in columns.places]
@@ -136,7 +142,7 @@ def _cohort(model: CoxModel, gram: Whole, units: Sequence[Fraction], rows: int, 
 
 def _by_party(
     agreements: Agreements, held: Sequence[Held], model: CoxModel, counts: Integers, gram: Whole,
-    units: Sequence[Fraction],
+    units: Sequence[Fraction], rounding: Rounding | None,
 ) -> CoxFit:  # fmt: skip
     rows, events, among_others = counts.tolist()
     _refuse_counts(model, rows, events)
@@ -145,9 +151,11 @@ def _by_party(
             f"no event ({model.event!r}) happened while another row of the same party was at risk. Use "
             'baseline="grid", which compares rows of all parties.'
         )
-    cohort = _cohort(model, gram, units, rows, events)
+    cohort = _cohort(model, gram, units, rows, events, rounding)
     strata = [Stratum.of(_within(_standard(own, cohort)), own.time, own.event, own.offset) for own in held]
     k = len(cohort.columns.names)
+    indices: list[Index] = [(), *((i,) for i in range(k)), *combinations_with_replacement(range(k), 2)]
+    digits = climb_digits(agreements, indices, [FINEST] * len(indices), rows, np.full(k, float(events)))
 
     def read(total: Whole, _: Array) -> tuple[float, Array, Array]:
         values = as_floats(total, FINEST)
@@ -157,6 +165,7 @@ def _by_party(
         ended = maximise(
             agreements, [lambda beta, own=own: own.integers(beta, model.ties) for own in strata],  # type: ignore[misc]
             np.zeros(k), cohort.columns.names, read, size=1 + k + k * (k + 1) // 2, infinite=INFINITE,
+            digits=digits,
         )  # fmt: skip
     except Undetermined as error:
         why = str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ...errors import Undetermined
 from ...numerics import fixed_order
 from ...sums import Whole
 from ..agreements import Agreements, Objected, unless_beyond
+from ..fewer_digits import Index, climb_steps, rounded
 from ..likelihood.columns import square
 from ..likelihood.fixed_point import LOW, exponent, value
 from ..likelihood.maximise import Maximum
@@ -120,6 +122,13 @@ def _scores(
     of = [*(["products of the scores of rows"] if robust else []), *([] if told is None else ["a perfect fit"])]
     size = k * (k + 1) // 2 * robust + 2 * (told is not None)
     shares = [unless_beyond(lambda part=part: own(part)) for part in parts]  # type: ignore[misc]
+    if agreements.ends is not None:
+        pairs: list[Index] = list(combinations_with_replacement(range(k), 2)) if robust else []
+        sums: list[Index] = [] if told is None else [(), ()]
+        information = np.diag(reading.expected(top.total)) * scale
+        bits_of = [*[2 * bits] * len(pairs), *[LOW] * len(sums)]
+        steps = climb_steps([*pairs, *sums], bits_of, reading.known.N, information)
+        shares = [rounded(share, steps) for share in shares]
     total = agreements.sum(shares, of=" and ".join(of), size=size)
     perfect = (np.nan, np.nan)
     if told is not None:

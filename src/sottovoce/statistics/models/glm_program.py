@@ -41,6 +41,7 @@ def _top(agreements: Agreements, parts: Sequence[Part], reading: Reading) -> Max
         agreements, parts, start, names, reading, size=reading.layout.size, infinite=model.infinite, ahead=ahead,
         reach=REACH if model.link.power is None else np.inf, rows=found.N if model.family.estimated else None,
         before=None if ahead is None else reading.before, named=named,
+        digits=reading.digits(agreements),
     )  # fmt: skip
 
 

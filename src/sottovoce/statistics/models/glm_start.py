@@ -4,6 +4,7 @@ columns that stay, their means and deviations, how large all further numbers are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,6 +20,7 @@ from ...numerics.exact_algebra import nearest
 from ...sums import Whole
 from ..agreements import Agreements, Objected, unless_beyond
 from ..analysis import check_rows
+from ..fewer_digits import PART, Rounding, agreed_rounding, rounded
 from ..likelihood.columns import Columns, columns_of, half, own_products, products_of, square
 from ..likelihood.fixed_point import LOW, about, exponent, join, pair, value
 from .glm_model import GLMModel
@@ -197,7 +199,9 @@ def known(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -> Know
         No rows, fewer than parameters, or responses that have nothing to explain: the same at all parties.
     """
     units = agreements.units(rows, model.units)
-    own = [unless_beyond(lambda part=part: own_first(part, model, units)) for part in rows]  # type: ignore[misc]
+    weights = () if model.weights is None else (model.weights,)
+    rounding = agreed_rounding(agreements, rows, [*range(len(model.names) + 1), *weights], units)
+    own = [unless_beyond(lambda part=part: own_first(part, model, units, rounding)) for part in rows]  # type: ignore[misc]
     counted = len(model.counted)
     of = f"{', '.join(model.counted)}; sums and products of {len(model.names)} columns and of {model.response!r}"
     try:
@@ -212,7 +216,10 @@ def known(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -> Know
     if gram[0, 0] <= 0:
         raise Undetermined("the weights of all rows are 0 in their unit. Give them a smaller one in the schema.")
     weight = Fraction(1) if model.weights is None else Fraction(int(gram[0, 0]), N) * units[model.weights]
-    columns = columns_of(gram, model.names, units[: len(model.names)], intercept=model.intercept, alias=not model.ridge)
+    columns = columns_of(
+        gram, model.names, units[: len(model.names)], intercept=model.intercept, alias=not model.ridge,
+        rounding=rounding, weighted=bool(weights),
+    )  # fmt: skip
     offset = value(int(total[-1]), LOW) / N
     found = Known(model, N, gram, units, columns, weight, value(int(total[-2]), LOW), offset)
     _check_responses(found, tuple(counts))
@@ -238,7 +245,7 @@ def _check_responses(found: Known, counts: tuple[int, ...]) -> None:
         )
 
 
-def own_first(rows: Rows, model: GLMModel, units: tuple[Fraction, ...]) -> Whole:
+def own_first(rows: Rows, model: GLMModel, units: tuple[Fraction, ...], rounding: Rounding | None = None) -> Whole:
     """One party's part: counts, products, the log-likelihood of a perfect fit where it does not wait for the
     dispersion, and offsets."""
 
@@ -250,9 +257,11 @@ def own_first(rows: Rows, model: GLMModel, units: tuple[Fraction, ...]) -> Whole
 
     totals = rows.totals(terms)
     d = len(model.names)
-    gram = square(own_products(rows, range(d + 1), units, model.weights), d + 2)
-    sums = [join(*totals[-4:-2]), join(*totals[-2:])]
-    return np.concatenate([totals[:-4], _sent(gram, model), np.array(sums, object)])
+    gram = square(own_products(rows, range(d + 1), units, model.weights, rounding), d + 2)
+    sums = np.array([join(*totals[-4:-2]), join(*totals[-2:])], object)
+    if rounding is not None:  # a log-likelihood to 0.01, and offsets as logarithms that differ by about 1
+        sums = np.asarray(rounded(sums, [size * (1 << LOW) // PART for size in (1, math.isqrt(rounding.rows))]))
+    return np.concatenate([totals[:-4], _sent(gram, model), sums])
 
 
 def _sent(gram: Whole, model: GLMModel) -> Whole:

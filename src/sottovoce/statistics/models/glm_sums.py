@@ -11,6 +11,7 @@ of whole numbers. The first has no negative eigenvalue, however it was rounded.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from ...costs.base import Array
 from ...data.rows import Int64, Rows
 from ...numerics import fixed_order
 from ...sums import Whole, on_grid
+from ..agreements import Agreements
+from ..fewer_digits import ClimbDigits, Index, climb_digits
 from ..likelihood.columns import half, square
 from ..likelihood.fixed_point import LOW, join, pair, value
 from .family import Pieces
@@ -47,6 +50,14 @@ class Layout:
         """How many integers there are."""
         k, both = self.k, 1 + self.both
         return 3 + k + both * k * (k + 1) // 2 + self.moved * (1 + both)
+
+    @property
+    def indices(self) -> list[Index]:
+        """Of which parameters each is: see ``climb_steps``."""
+        pairs = list(combinations_with_replacement(range(self.k), 2))
+        null: list[Index] = [(self.k,), *[(self.k, self.k)] * (1 + self.both)]
+        scores: list[Index] = [(i,) for i in range(self.k)]
+        return [(), (-1,), (), *scores, *pairs * (1 + self.both), *null * self.moved]
 
     def split(self, total: Whole) -> list[Whole]:
         """Sums, score, expected and observed information, and those of the null model."""
@@ -161,6 +172,17 @@ class Reading:
     def layout(self) -> Layout:
         """Where they are."""
         return Layout.of(self.known)
+
+    def digits(self, agreements: Agreements) -> ClimbDigits | None:
+        """How finely the totals of a climb are told."""
+        known, layout = self.known, self.layout
+        pairs, squares = 2 * known.root_bits, known.deviance_bits + LOW if known.model.dispersed else LOW
+        sums = [known.deviance_bits + LOW, squares, known.deviance_bits + LOW]
+        scores = [known.z_bits + known.score_bits + LOW] * layout.k
+        null = [known.score_bits + LOW, *[known.root_bits + LOW] * (1 + layout.both)] * layout.moved
+        bits = [*sums, *scores, *[pairs] * (layout.size - len(sums) - len(scores) - len(null)), *null]
+        first = np.full(layout.k + layout.moved, known.N * float(known.weight) * known.information)
+        return climb_digits(agreements, layout.indices, bits, known.N, first, known.dispersion)
 
     @property
     def penalty(self) -> Array:

@@ -21,6 +21,7 @@ from ...pdmm.modular_mask import Integers
 from ...sums import Whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis, check_rows
+from ..fewer_digits import agreed_rounding
 from ..likelihood.columns import Columns, columns_of, own_products, products_of, square
 from ..likelihood.maximise import MOST, Maximum, covariance
 from ..new_rows import schema_text
@@ -83,9 +84,11 @@ class LevelModel(Analysis):
         """How many rows of all parties have each level, refused where a level has none; and the columns, standardised.
         ``alias``: whether columns that depend on others are left out."""
         units, slopes = agreements.units(rows, self.units), self.selection.slopes
+        rounding = agreed_rounding(agreements, rows, range(len(slopes)), units)
 
         def own(part: Rows) -> Whole:
-            return np.concatenate([self.cells(part).astype(object), own_products(part, range(len(slopes)), units)])
+            products = own_products(part, range(len(slopes)), units, rounding=rounding)
+            return np.concatenate([self.cells(part).astype(object), products])
 
         shares = [unless_beyond(lambda part=part: own(part)) for part in rows]  # type: ignore[misc]
         levels = len(self.in_order)
@@ -99,7 +102,9 @@ class LevelModel(Analysis):
                 "it is. Merge it with another level, or take it out of the schema."
             )
         gram = square(products, 1 + len(slopes))
-        columns = columns_of(gram, slopes, units, intercept=self.selection.intercept, alias=alias)
+        columns = columns_of(
+            gram, slopes, units, intercept=self.selection.intercept, alias=alias, rounding=rounding
+        )  # fmt: skip
         if alias:
             check_enough(int(sum(counts)), len(self.terms_of(columns)))
         return counts, columns

@@ -54,6 +54,10 @@ class Mixed(Analysis):
         if column is not None and column.type == "category":
             raise InvalidInput(f"formula: a mixed model explains a number; {self._response!r} is a category.")
 
+    @property
+    def takes_fewer_digits(self) -> bool:
+        return False
+
     @cached_property
     def selection(self) -> ModelColumns:
         return model_columns(self.schema, self.formula, "a mixed model")

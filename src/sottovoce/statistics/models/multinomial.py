@@ -30,6 +30,7 @@ from ...numerics.exact_algebra import nearest
 from ...numerics.fixed_order import product, quadratic
 from ...sums import Whole, on_grid, whole
 from ..agreements import Agreements, unless_beyond
+from ..fewer_digits import PART, ClimbDigits, Index, agreed_rounding, climb_digits, rounded
 from ..likelihood.columns import Columns, half
 from ..likelihood.columns import square as square_of
 from ..likelihood.maximise import Read, Sums, maximise
@@ -94,6 +95,7 @@ class Multinomial(LevelModel):
         ended = maximise(
             agreements, [softmax.sums(part) for part in rows], start.ravel(), self.terms_of(columns),
             softmax.read if penalty is None else penalised(softmax.read, penalty), size=softmax.size,
+            digits=softmax.digits(agreements, shares),
             infinite=f": columns separate levels of {self.response!r}. Drop one, merge some, or take a ridge penalty.",
         )  # fmt: skip
         back: Array = np.kron(np.eye(others), columns.back).astype(np.float64)
@@ -121,6 +123,9 @@ class Multinomial(LevelModel):
             return np.asarray((block[:, [place]] == levels) * whole(block[:, [weights]], [unit]))
 
         own = [unless_beyond(lambda part=part: part.totals(terms)) for part in rows]  # type: ignore[misc]
+        if (rounding := agreed_rounding(agreements, rows, [weights], agreements.units(rows, self.units))) is not None:
+            step = max(1, int(rounding.size(weights)) * math.isqrt(rounding.rows) // PART)
+            own = [rounded(part, [step] * len(order)) for part in own]
         return nearest(agreements.sum(own, of="weights at each level", size=len(order)) * unit)
 
     def _penalty(self, columns: Columns) -> Array | None:
@@ -180,6 +185,17 @@ class Softmax:
         """How many integers are summed."""
         p = len(self.columns)
         return 1 + len(self.order) * p + len(self.pairs) * p * (p + 1) // 2
+
+    def digits(self, agreements: Agreements, shares: Array) -> ClimbDigits | None:
+        """How finely they are told, by the (weighted) rows at each level."""
+        p, others = len(self.columns), len(self.order)
+        indices: list[Index] = [(), *((i,) for i in range(others * p))]
+        for a, b in self.pairs:
+            indices += [(a * p + i, b * p + j) for i, j in combinations_with_replacement(range(p), 2)]
+        bits = sum(self.bits) - round(math.log2(self.weight))
+        of = [bits] * (1 + others * p) + [bits + 1] * (len(indices) - 1 - others * p)
+        first = np.repeat(shares[1:] * (1 - shares[1:] / shares.sum()), p)
+        return climb_digits(agreements, indices, of, self.rows, first)
 
     def sums(self, rows: Rows) -> Sums:
         """Of one party's rows, in one pass."""

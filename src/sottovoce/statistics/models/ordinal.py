@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import ClassVar
 
 import numpy as np
@@ -17,8 +18,10 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Int64, Rows
 from ...errors import InvalidInput
+from ...pdmm.modular_mask import Integers
 from ...sums import Beyond, Whole, on_grid
 from ..agreements import Agreements
+from ..fewer_digits import ClimbDigits, Index, climb_digits
 from ..likelihood.columns import Columns, half, square
 from ..likelihood.maximise import Sums, maximise
 from ..statistic import Statistic
@@ -64,6 +67,7 @@ class Ordinal(LevelModel):
         ended = maximise(
             agreements, [self._sums(part, columns, bits) for part in rows], start, self.terms_of(columns),
             lambda total, theta: self._read(total, d, 2 * bits), size=self._size(d),
+            digits=self._digits(agreements, counts, d, 2 * bits),
             infinite=f": columns separate levels of {self.response!r}. Drop one, or merge levels.",
         )  # fmt: skip
         # cut - x'beta = (cut - centre'beta) - z'(deviation beta) for standardised columns z
@@ -76,6 +80,20 @@ class Ordinal(LevelModel):
         """How many integers are summed."""
         cuts = len(self.levels) - 1
         return 1 + d + cuts + d * (d + 1) // 2 + cuts * d + cuts + cuts - 1
+
+    def _digits(self, agreements: Agreements, counts: Integers, d: int, bits: int) -> ClimbDigits | None:
+        """How finely they are told."""
+        cuts = range(d, d + len(self.levels) - 1)
+        indices: list[Index] = [(), *((i,) for i in range(d + len(cuts)))]
+        slopes: list[Index] = list(combinations_with_replacement(range(d), 2))
+        rest = [*((cut, j) for cut in cuts for j in range(d)), *((cut, cut) for cut in cuts)]
+        beside = [(cut, cut + 1) for cut in cuts[:-1]]
+        of = [bits] * len(indices) + [bits + 1] * len(slopes) + [bits] * (len(rest) + len(beside))
+        N = counts.sum()
+        below = np.cumsum(counts)[:-1]
+        # Of a slope as a logistic regression on the middle has it, and of a cut as that of its two sides.
+        first = np.append(np.full(d, N / 4), np.maximum(below * (1 - below / N), 1.0))
+        return climb_digits(agreements, [*indices, *slopes, *rest, *beside], of, int(N), first)
 
     def _sums(self, rows: Rows, columns: Columns, bits: int) -> Sums:
         """Objective, score and information of one party's rows, in one pass."""
