@@ -154,6 +154,8 @@ def test_parameters_are_the_run_and_nothing_of_the_party(write):
             "type": "linear",
             "formula": "risk ~ age + bmi",
             "missing": "raise",
+            "empty_levels": "keep",
+            "digits": "full",
             "least_rows": 1,
         },
     }

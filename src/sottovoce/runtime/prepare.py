@@ -12,7 +12,7 @@ from concurrent.futures import thread  # noqa: F401  in which the statistic runs
 import numpy as np
 
 from ..data.cost_table import PartyCost
-from ..data.table_rows import TableRows
+from ..data.table_rows import FoldedRows, TableRows
 from .plan.node_file import NodeConfig
 from .plan.own_data import OwnData, OwnTable
 
@@ -24,10 +24,11 @@ def prepare(config: NodeConfig, own: OwnData) -> None:
         cost = own.cost
         cost.bind(np.ones(cost.count))(np.zeros((cost.count, cost.dim)))  # a step: kernels are loaded, or compiled, now
     if isinstance(own, OwnTable):
-        import scipy.special  # noqa: F401  for the p-values of the answer
-
-        rows = TableRows(lambda: iter([np.ones((1, 2))]), 2)  # the same for its sums
-        rows.totals(lambda block: block.astype(np.int64))
+        if own.asked.spec.has_tests:
+            import scipy.special  # noqa: F401
+        if isinstance(own.table.rows, FoldedRows):
+            rows = TableRows(lambda: iter([np.ones((1, 2))]), 2)  # the same for its sums
+            rows.totals(lambda block: block.astype(np.int64))
 
 
 def raise_file_limit() -> None:

@@ -37,6 +37,7 @@ class Analysis(ABC):
     type: ClassVar[str]  # as files and policies call it
     gives: ClassVar[builtins.type[Statistic]]  # the class of its answers
     counts_only: ClassVar[bool] = False  # whether all that it shows are counts
+    has_tests: ClassVar[bool] = True  # whether its answer may need SciPy, for p-values or quantiles
 
     @property
     @abstractmethod

@@ -37,7 +37,7 @@ Index = tuple[int, ...]  # of a climb's sum, see ``climb_steps``
 PART = 100  # of a standard error of a sum: how finely it is told
 MOST_LOOKS = 20  # at where columns lie
 STANDS_OUT = 4  # times what rounding may have done, a variance that is known
-TOLD_APART = 10  # times what rounding may have done, the share of a column that others must leave of it
+TOLD_APART = 5  # times what rounding may have done, the share of a column that others must leave of it
 LEAVING = 0.1  # of the largest, the share with which a column takes part in a combination
 SETTLED = Fraction(1, 3)  # of a step's square, by party and parameter: four times what rounding leaves of a decrement
 FULL = 'Take digits = "full", or leave terms out.'

@@ -113,6 +113,7 @@ class HistogramAnalysis(CountsAnalysis):
     bins: int | tuple[float, ...] | tuple[date, ...] | None = None
 
     type: ClassVar[str] = "histogram"
+    has_tests: ClassVar[bool] = False
     gives: ClassVar[builtins.type[Statistic]] = Histogram
 
     def __post_init__(self) -> None:

@@ -31,6 +31,8 @@ class ColumnsAnalysis(Analysis):
 
     columns: str | tuple[str, ...] = ()  # type: ignore[assignment]
 
+    has_tests: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         single = isinstance(self.columns, str)
         names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
