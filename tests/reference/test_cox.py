@@ -1,4 +1,4 @@
-"""Cox's model against statsmodels and lifelines on the pooled rows."""
+"""Cox's model against statsmodels and lifelines on the pooled rows. lifelines itself is off by 4e-7."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from statsmodels.duration.hazard_regression import PHReg
 import sottovoce as sv
 from sottovoce.statistics.models.cox_sums import Stratum
 
-# An agreement leaves 3e-10 open of a sum of size 1: the worst parameter here is off by 2e-10.
-CLOSE = {"rtol": 1e-7, "atol": 1e-9}
+# On a grid the terms of a row are multiples of 2^-40 of a bound, 1e-12: the worst parameter is off by 3e-12 of itself.
+CLOSE = {"rtol": 1e-11}
 YES_NO = {"type": "category", "levels": ["no", "yes"]}
 GRADE = {"type": "category", "levels": ["I", "II", "III"], "reference": "II"}
 
@@ -97,7 +97,7 @@ def case(request):
     }
     schema = sv.Schema({name: (columns | more)[name] for name in frame})
     tables = [frame[party == k].assign(event=lambda part: part["event"] > 0) for k in range(5)]
-    study = sv.Study(sv.Network.ring(5), tables, schema=schema, seed=3)
+    study = sv.Study(sv.Network.ring(5), tables, schema=schema)
     return study, frame, party, f"time, event ~ {terms}", grid
 
 
@@ -108,14 +108,14 @@ def test_stratified_by_party(case, ties):
     expected, scale = oracle(frame, ties, strata=party)
     np.testing.assert_allclose(fit.params * scale, expected.params, **CLOSE)
     np.testing.assert_allclose(fit.bse * scale, expected.bse, **CLOSE)
-    np.testing.assert_allclose(fit.pvalues, expected.pvalues, rtol=1e-6)
+    np.testing.assert_allclose(fit.pvalues, expected.pvalues, **CLOSE)
     np.testing.assert_allclose(fit.cov_params() * np.outer(scale, scale), expected.cov_params(), **CLOSE)
-    assert fit.llf == pytest.approx(expected.llf, rel=1e-9)
+    assert fit.llf == pytest.approx(expected.llf, rel=1e-13)
     at_zero = expected.model.loglike(np.zeros(len(scale)))
-    assert fit.llf_null == pytest.approx(at_zero, rel=1e-9)
+    assert fit.llf_null == pytest.approx(at_zero, rel=1e-13)
     assert (fit.nobs, fit.events) == (len(frame), frame["event"].sum())
     g, H = expected.model.score(np.zeros(len(scale))), -expected.model.hessian(np.zeros(len(scale)))
-    assert fit.score_statistic == pytest.approx(g @ np.linalg.solve(H, g), rel=1e-7)
+    assert fit.score_statistic == pytest.approx(g @ np.linalg.solve(H, g), rel=1e-11)
 
 
 @pytest.mark.parametrize("ties", ["efron", "breslow"])
@@ -126,12 +126,12 @@ def test_one_baseline_on_a_grid(case, ties):
     expected, scale = oracle(frame.assign(time=moved), ties)
     np.testing.assert_allclose(fit.params * scale, expected.params, **CLOSE)
     np.testing.assert_allclose(fit.bse * scale, expected.bse, **CLOSE)
-    assert fit.llf == pytest.approx(expected.llf, rel=1e-9)
+    assert fit.llf == pytest.approx(expected.llf, rel=1e-13)
     ((times, before, _),) = expected.baseline_cumulative_hazard
     np.testing.assert_array_equal(fit.times, times)
     if "start" not in frame:
         # theirs is the hazard before a time, for a row of zeros, which are the means here; ours for a row of means
-        np.testing.assert_allclose(fit.baseline_cumulative_hazard[:-1], before[1:], rtol=1e-7)
+        np.testing.assert_allclose(fit.baseline_cumulative_hazard[:-1], before[1:], **CLOSE)
 
 
 @pytest.mark.parametrize("case", ["rossi", "gbsg"], indirect=True)  # lifelines takes no offset
