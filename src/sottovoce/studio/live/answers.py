@@ -16,7 +16,14 @@ from ..words import listed
 SHOWN = 60  # numbers of an answer
 BESIDE = 12  # parties beside each other
 LARGEST = 2**25  # bytes of data that are pooled for a comparison
-SKIPPED = ("edges", "scale", "sizes", "inverse_information", "ddof")  # settings, and steps on the way
+SKIPPED = ("edges", "ddof", "gram", "tested_df", "sum_sq")  # settings, and steps on the way
+WORDS = {
+    "params": "coefficient",
+    "bse": "standard error",
+    "zvalues": "z value",
+    "pvalues": "p-value",
+    "counts": "count",
+}
 UNITS = "In the units of the data."
 APART = "The largest distance between the answers of any two parties, in the units of the data."
 POOLED = "of all rows in one place, which only a trial can compute"
@@ -70,7 +77,7 @@ def numbers(answer: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     named = [list(map(str, of)) for of in lists if isinstance(of, list)]
     for key, value in answer.items():
         if key not in SKIPPED:
-            yield from _named(key.replace("_", " "), value, named)
+            yield from _named(WORDS.get(key, key.replace("_", " ")), value, named)
 
 
 def _named(called: str, value: Any, lists: list[list[str]]) -> Iterator[tuple[str, float]]:
@@ -81,9 +88,8 @@ def _named(called: str, value: Any, lists: list[list[str]]) -> Iterator[tuple[st
             yield from _named(f"{called} {key}", inner, lists)
     elif isinstance(value, list):
         names = next((of for of in lists if len(of) == len(value)), [str(k + 1) for k in range(len(value))])
-        singular = called[:-1] if called in ("coefficients", "standard errors", "counts") else called
         for name, inner in zip(names, value, strict=True):
-            yield from _named(f"{singular} of {name}" if " of " not in called else f"{called}, {name}", inner, lists)
+            yield from _named(f"{called}, {name}" if " of " in called else f"{called} of {name}", inner, lists)
 
 
 def answer_of(results: Mapping[str, Mapping[str, Any]], parties: int, exact: Pooled) -> Answer:
