@@ -12,13 +12,14 @@ import sottovoce as sv
 Part = dict[str, Any]  # a table: by column its values
 
 
-def dealt(table: Mapping[str, Any], ways: int, seed: int = 0) -> Iterator[list[Part]]:
-    """The rows of a table at 2 to 12 parties, in so many ways: first all of them at one party, then in runs of any
-    length, then each row at a random party in a random order. Parties without rows are among them in every way."""
+def dealt(table: Mapping[str, Any], ways: int, seed: int = 0, most: int = 12) -> Iterator[list[Part]]:
+    """The rows of a table at 2 to ``most`` parties, at few more often than at many, in so many ways: first all of them
+    at one party, then in runs of any length, then each row at a random party in a random order. Parties without rows
+    are among them in every way."""
     columns = {name: np.asarray(values) for name, values in table.items()}
     rows, rng = len(next(iter(columns.values()))), np.random.default_rng(seed)
     for way in range(ways):
-        parties = 2 if way == 0 else int(rng.integers(3, 13))
+        parties = 2 if way == 0 else int(3 * (most / 3 + 0.01) ** (rng.random() ** 2))
         holds = np.flatnonzero(rng.random(parties) < 0.7)[: parties - 1]  # one at least has nothing
         holds = holds if way and len(holds) else np.array([0])
         order = np.arange(rows) if way % 2 == 0 else rng.permutation(rows)

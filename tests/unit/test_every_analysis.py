@@ -23,7 +23,7 @@ from sottovoce.runtime.plan.question import read_question
 from sottovoce.statistics.agreements import SimulatedAgreements
 from sottovoce.statistics.analyses import ANALYSES
 from sottovoce.statistics.asked_table import read_asked
-from sottovoce.statistics.of_tables import Asked, run_on_tables
+from sottovoce.statistics.of_tables import Asked, ask_analysis, run_on_tables
 from sottovoce.statistics.statistic import Statistic
 from sottovoce.statistics.tables import restored, table
 
@@ -73,7 +73,13 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 SIZES = (40, 0, 150, 90)
 OF_PARTIES = {"mantel_haenszel", "meta_analysis", "mixed", "cox"}  # whose answers depend on who has which rows
-CHEAP = {"mean", "variance", "covariance", "histogram", "linear", "crosstab", "t_test", "anova", "describe"}
+ANYWHERE = {kind: (kind, options) for kind, options in EXAMPLES.items() if kind not in OF_PARTIES} | {
+    "cox of one baseline": ("cox", {"formula": "days, death ~ age + sex", "baseline": "grid", "grid": (20, 40)}),
+    "linear with weights": ("linear", {"formula": "weight ~ age * sex + drug", "weights": "cost", "robust": "HC1"}),
+    "glm with weights": ("glm", {"formula": "visits ~ age + drug", "family": "poisson", "weights": "cost"}),
+    "gamma": ("glm", {"formula": "cost ~ age + offset(log(days))", "family": "gamma", "link": "log"}),
+    "multinomial with weights": ("multinomial", {"formula": "drug ~ age + sex", "weights": "cost", "ridge": 1.0}),
+}
 
 
 def shards() -> list[dict[str, Any]]:
@@ -156,11 +162,13 @@ def test_every_party_comes_to_the_answer_of_the_simulator(kind, asked):
     assert np.nanmax(expected.audit_total(corrupt={1}).excess) == 0
 
 
-@pytest.mark.parametrize("kind", sorted(EXAMPLES.keys() - OF_PARTIES))
-def test_any_partition_has_the_same_bits(kind, asked):
-    """20 ways to deal the rows out, parties without any among them."""
+@pytest.mark.parametrize("case", ANYWHERE)
+def test_any_partition_has_the_same_bits(case):
+    """20 ways to deal the rows out to up to 50 parties, some without any."""
+    kind, options = ANYWHERE[case]
     table = {name: [value for shard in SHARDS for value in shard[name]] for name in SHARDS[0]}
-    answers = {repr(simulated(asked, part).to_dict()) for part in dealt(table, 20 if kind in CHEAP else 6)}
+    asked = ask_analysis(ANALYSES[kind], SCHEMA, **options)
+    answers = {repr(simulated(asked, parts).to_dict()) for parts in dealt(table, 20, most=50)}
     assert len(answers) == 1
 
 
