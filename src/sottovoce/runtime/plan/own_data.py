@@ -17,13 +17,15 @@ import numpy.typing as npt
 
 from ...costs.base import Array
 from ...data.cost_table import PartyCost
+from ...data.decimal_unit import beyond, unit_text
 from ...data.number_columns import NumberColumns
 from ...data.sources import Source, open_source
 from ...data.sources.opening import SUFFIXES
-from ...errors import InvalidFile
+from ...errors import InvalidFile, InvalidInput
 from ...files.toml_table import Table
 from ...numerics.unquoted import kind_of
 from ...pdmm.masks import GaussianMask
+from ...statistics.agreements import UNIT
 from ...statistics.of_tables import Asked, checked_table
 from .data_limits import Limits
 from .question import Question
@@ -87,6 +89,14 @@ def number_columns(question: Question, file: Path, delimiter: str) -> NumberColu
     """The columns of numbers that a question reads of a CSV file."""
     assert question.asked is not None
     rows = question.rows(file, delimiter)
+    if not question.asked.spec.counts_only:
+        far = np.flatnonzero((np.abs(rows) >= beyond(UNIT)).any(axis=0))  # which others would see: an objection
+        if len(far):
+            name = question.asked.selection.needs[far[0]]
+            raise InvalidInput(
+                f"column {name!r}: too large for its unit in some rows (numbers are less than 2^62 units of "
+                f"{unit_text(UNIT)}). Correct these cells, or agree on a plan whose [schema] gives it another unit."
+            )
     return NumberColumns(dict(zip(question.asked.selection.needs, np.ascontiguousarray(rows.T), strict=True)))
 
 
