@@ -3,6 +3,7 @@ misfortune, and real parties that are killed."""
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from dataclasses import replace
@@ -12,6 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from runtime.leavers import Stage
+from runtime.trial import ACCURACY, edit
 
 import sottovoce as sv
 from sottovoce.errors import InvalidFile, InvalidInput, JournalError, Unsupported
@@ -30,6 +33,7 @@ HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)
 NAMES = ["ann", "bob", "cat", "dan", "eve"]
 PLACE = {(int(i), int(j)): h for h, (i, j) in enumerate(HOUSE.half_edges)}
 C, MASK = 0.4, sv.GaussianMask(9.0)
+COST = {"type": "averaging", "mask": {"variance": MASK.variance}}
 # The auditor's two methods agree to about 1e-14 on these networks; the rest is for the rounding of longer runs.
 CLOSE = 1e-9
 
@@ -46,7 +50,7 @@ class Story:
             shards = [(self.rng.normal(size=(rows, d)), self.rng.integers(0, 2, rows)) for rows in (1, 2, 5, 8, 20)]
             self.problem = sv.logistic(HOUSE, shards)
         self.z0, self.theta = MASK.draw((2 * HOUSE.m, d), seed), theta
-        self.run = {"name": "story", "parties": NAMES, "channels": channels, "theta": theta, "statistic": {}} | self.how
+        self.run = {"name": "story", "parties": NAMES, "channels": channels, "theta": theta, "cost": COST} | self.how
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.recorders = [self.recorder(i) for i in range(5)]
@@ -291,6 +295,17 @@ def test_with_noise_the_transcript_tells_of_the_data_behind_it(tmp_path, channel
     ).all()
 
 
+def test_with_a_unit_the_transcript_tells_of_the_data_in_theirs(tmp_path, monkeypatch):
+    """What travels is counted in steps, here of 2, and so are the pads of the trace; prior and posterior are not."""
+    monkeypatch.setattr(Story, "how", {"c": C, "cost": COST | {"mask": {"variance": 4 * MASK.variance}}})
+    story = Story(tmp_path, 1).play(300)
+    expected = audit(sv.averaging(HOUSE, np.zeros(5)), sv.GaussianMask(4 * MASK.variance), corrupt={0}, prior=8.0)
+    same(audit_trace(story.traces, stage=0, corrupt={0}, prior=8.0), expected)
+    found = estimate(story.traces, {0: story.holding(0)}, stage=0, prior=8.0)
+    np.testing.assert_allclose(found.std[1:], expected.posterior_std[1:, 0], rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(found.mean[0], 2 * story.problem.cost(0).s[0], rtol=0, atol=CLOSE)
+
+
 @pytest.fixture
 def _no_escrow(monkeypatch) -> None:
     """What guardians keep is no part of what the model sends."""
@@ -377,23 +392,24 @@ def test_what_cannot_be_audited_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="one of corrupt and against"):
         audit_trace(story.traces, stage=0, corrupt={1}, against=Coalition({1}))
     traces = [read_trace(path) for path in story.traces]
-    costs = [replace(trace, run={k: v for k, v in trace.run.items() if k != "statistic"}) for trace in traces]
-    with pytest.raises(Unsupported, match="where it is of a statistic"):
-        audit_trace(costs, stage=0)
+    others = [replace(trace, run=trace.run | {"cost": COST | {"type": "huber"}}) for trace in traces]
+    with pytest.raises(Unsupported, match="where it is of averaging"):
+        audit_trace(others, stage=0)
 
 
 # Real parties
 
-COLUMNS = 200
+COLUMNS, UNIT = 200, 0.003
 RING = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
 
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory) -> Path:
-    """Four processes that agree on a mean over open channels, some of them killed on the way."""
+    """Four processes that average under Gaussian pads over open channels, some of them killed on the way."""
     base = tmp_path_factory.mktemp("killed")
     names = [f"p{i}" for i in range(4)]
-    data = np.random.default_rng(8).normal(size=(4, COLUMNS))  # one row each: the contribution is the row
+    # One row each, of whole multiples of a unit: numbers travel in other steps.
+    data = UNIT * np.rint(np.random.default_rng(8).normal(size=(4, COLUMNS)) / UNIT)
     columns = [f"c{k}" for k in range(COLUMNS)]
     parties = ""
     for name, port, row in zip(names, free_ports(4), data, strict=True):
@@ -402,21 +418,21 @@ def killed(tmp_path_factory) -> Path:
     (base / "plan.toml").write_text(
         f'[run]\nname = "killed"\nchannels = "open"\nc = 0.4\nwake = 40\noverlay = "all"\n'
         f"[network]\nedges = {[list(e) for e in RING]}\n"
-        f'[statistic]\ntype = "mean"\ncolumns = {json.dumps(columns)}\n[mask]\nvariance = 4.0\n{parties}'
+        f'[cost]\ntype = "averaging"\ncolumns = {json.dumps(columns)}\nunit = {UNIT}\n[mask]\nvariance = 4.0\n{parties}'
     )
     write_plan(read_plan(base / "plan.toml"), base / "run", generate_keys=True)
     for path in base.glob("run/*/node.toml"):
         path.write_text(path.read_text().replace("[party]\n", '[party]\nrecord = "trace.jsonl"\n'))
 
-    def lines(name, stage):
+    def lines(name):
         path = base / "run" / name / "trace.jsonl"
-        return path.read_bytes().count(b'{"stage":%d' % stage) if path.exists() else 0
+        return path.read_bytes().count(b"\n") if path.exists() else 0
 
     with Cluster(base / "run") as cluster:
         cluster.start()
         deadline = time.monotonic() + 60
-        for name, stage, least in (("p1", 0, 30), ("p3", 1, 30), ("p0", 1, 60)):  # of about 200
-            while lines(name, stage) < least and time.monotonic() < deadline:
+        for name, least in (("p1", 30), ("p3", 60), ("p0", 90)):  # of about 200
+            while lines(name) < least and time.monotonic() < deadline:
                 time.sleep(0.005)
             cluster.kill(name)
             cluster.start([name])
@@ -428,7 +444,7 @@ def killed(tmp_path_factory) -> Path:
 def test_parties_that_were_killed_replay_to_the_bit(killed):
     done = replay_folders(killed)
     assert done.equal
-    assert done.stages == 2
+    assert done.stages == 1
     assert done.restarts == 3
 
 
@@ -440,10 +456,43 @@ def test_real_parties_leak_what_was_predicted(killed, corrupt):
     route = configs[0].route
     run = {"c": route.penalty, "overlay": route.edges, "theta": route.theta}
     expected = audit(sv.averaging(network, np.zeros(4)), mask=sv.GaussianMask(4.0), corrupt=corrupt, **run)
-    same(audit_trace(traces, stage=1, corrupt=corrupt), expected)
-    found = estimate(traces, {i: holdings(configs[i])[1] for i in corrupt}, stage=1)
+    same(audit_trace(traces, stage=0, corrupt=corrupt), expected)
+    found = estimate(traces, {i: holdings(configs[i])[0] for i in corrupt}, stage=0)
     honest = [i for i in range(4) if i not in corrupt]
     np.testing.assert_allclose(found.std[honest], expected.posterior_std[honest, 0], rtol=0, atol=CLOSE)
-    truth = np.array([config.rows()[0] for config in configs])
-    squares = ((truth - found.mean[:, :COLUMNS])[honest] / found.std[honest, None]) ** 2
-    assert abs(squares.mean() - 1) < 4 * np.sqrt(2 / COLUMNS)  # the last number is public, and rides along
+    truth = np.array([config.cost().cost.s[0] for config in configs])
+    squares = ((truth - found.mean)[honest] / found.std[honest, None]) ** 2
+    assert abs(squares.mean() - 1) < 4 * np.sqrt(2 / COLUMNS)
+
+
+def test_exact_sums_replay_to_the_bit_after_restarts(tmp_path):
+    """Words under uniform pads, which are the same when a party comes back."""
+    stage = Stage(tmp_path, sv.Network.ring(4), channels="open")
+    for path in stage.trial.folder.glob("*/node.toml"):
+        edit(path, "[party]\n", '[party]\nrecord = "trace.jsonl"\n')
+    stage.configs = Cluster(stage.trial.folder).configs
+
+    async def plot(stage: Stage) -> None:
+        stage.start()
+        for name, k in (("p1", 0), ("p3", 1)):
+            await stage.until(lambda name=name, k=k: at_work(stage, name, k))
+            stage.agents[name].recorder.file = io.BytesIO()  # a crash writes nothing more
+            await stage.kill(name)
+            stage.start(name)
+
+    results = stage.play(plot)
+    assert sorted(results) == sorted(stage.configs)
+    for result in results.values():
+        np.testing.assert_allclose(result["answer"]["mean"], stage.mean(), rtol=0, atol=ACCURACY)
+    done = replay_folders(stage.trial.folder)
+    assert done.equal, done.difference
+    assert (done.stages, done.restarts) == (2, 2)
+    traces = recorded(stage.configs.values())
+    with pytest.raises(InvalidInput, match="stage 1 has no Gaussian pads; those that have are: none"):
+        audit_trace(traces, stage=1)
+
+
+def at_work(stage: Stage, name: str, k: int) -> bool:
+    """Whether a party has sent some values of stage ``k``, and heard others."""
+    party = stage.agents[name].party if name in stage.agents else None
+    return party is not None and party.stage == k and party.agreement is not None and party.agreement.wakes > 2

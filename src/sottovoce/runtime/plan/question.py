@@ -160,7 +160,8 @@ class Question:
         return read_one_per_party([data], list(self.asked.selection.needs), None, delimiter).rows[0]
 
     def party_cost(self, data: Path | None = None, delimiter: str = ",") -> PartyCost:
-        """A party's own cost; without data that of one row of ones, which tells all that is public."""
+        """A party's own cost; without data that of one row of ones, which tells all that is public, or of zeros, which
+        are whole multiples of every unit."""
         assert self.cost is not None
         values = dict(self.cost.values)
         if data is not None:
@@ -168,7 +169,7 @@ class Question:
         else:
             names = values.get("columns") or values.get("features")
             width = (len(names) if isinstance(names, list) else 1) + ("target" in values)
-            values["rows"] = [[1.0] * width]
+            values["rows"] = [[0.0 if "unit" in values else 1.0] * width]
         return read_party_cost(Table(self.cost.file, self.cost.name, values), Path(), parties=self.parties)
 
 

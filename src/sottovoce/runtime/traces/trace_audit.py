@@ -1,7 +1,7 @@
 """What a recorded run gave away: the auditor on the events that happened, and on the numbers that travelled.
 
-The agreements of a statistic are averaging, the same for every entry of a contribution, so a node cannot tell a vector
-of numbers from one of coefficients. Played on nodes whose data and pads are unit vectors, a trace gives each message as
+Averaging is the same for every entry of a contribution, so a node cannot tell a vector of numbers from one of
+coefficients. Played on nodes whose data and pads are unit vectors, a trace gives each message as
 its functional of ``(q, z(0))``, whatever the order, the losses and the restarts were; the rest is as for schedules, by
 ``Elimination``, or over encrypted channels by ``decided``. Of an open run the trace also has the value of every
 functional, and with the values goes the posterior.
@@ -9,6 +9,7 @@ functional, and with the values goes the posterior.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,7 +53,8 @@ def audit_trace(
     against: Adversary | None = None,
     prior: npt.ArrayLike = 1.0,
 ) -> Report:
-    """Exact leakage, in nats, of one number of every party's contribution to this stage, from the traces of all.
+    """Exact leakage, in nats, of one number of every party's contribution to this stage, from the traces of all, of a
+    run on the cost averaging with one row a party.
 
     Who listens is said as in ``privacy.audit``. A tap sees all that a wake had to say, also where a newer message
     overtook it on the way out.
@@ -110,10 +112,11 @@ def estimate(
             for i, own in coalition.items():
                 form = own.cost.quadratic
                 assert form is not None
-                point[i] = form.q[0]
+                point[i] = view.step * form.q[0]
                 for j, link in own.links.items():
-                    point[n + view.place[i, j]], point[n + view.place[j, i]] = link.held, link.written
-        point += np.outer(known.told(functional), value - functional @ point)
+                    held, written = view.step * link.held, view.step * link.written
+                    point[n + view.place[i, j]], point[n + view.place[j, i]] = held, written
+        point += np.outer(known.told(functional), view.step * value - functional @ point)
     if point is None:
         raise InvalidInput(f"nobody said anything in stage {stage}.")
     K, sigma = known.secrets.covariance(), float(np.sqrt(view.variance))
@@ -129,9 +132,11 @@ class _View:
     ) -> None:
         self.traces, self.stage = together(traces), stage
         run, n = self.traces[0].run, len(self.traces)
-        if "statistic" not in run:
-            raise Unsupported("a recorded run is audited where it is of a statistic; of other costs see privacy.audit.")
-        self.variance = _variance(self.traces, stage)
+        in_steps = _variance(self.traces, stage)
+        if run.get("cost", {}).get("type") != "averaging":
+            raise Unsupported("a recorded run is audited where it is of averaging; of other costs see privacy.audit.")
+        self.variance = float(run["cost"]["mask"]["variance"])
+        self.step = math.sqrt(self.variance / in_steps)  # in which numbers travel that have a unit (``pdmm.unit``)
         pairs = [(trace.index, j) for trace in self.traces for j in trace.neighbours.values() if trace.index < j]
         network = Network.from_edges(n, pairs, labels=[trace.party for trace in self.traces])
         self.adversary = adversary = adversary.on(network)
@@ -143,7 +148,7 @@ class _View:
         if secrets.width > 1:
             raise InvalidInput("prior must be that of one number per party.")
         self.noise = LocalNoise(float(run["noise"]["variance"])) if "noise" in run else None
-        if self.noise is not None:  # on what parties bring to the last agreement, the one of a mean with Gaussian pads
+        if self.noise is not None:
             secrets = secrets.with_noise(self.noise.variance)
         # Pads lie on all edges, messages go over those of the run's overlay, each with its penalty.
         overlay = settled_overlay(network, run.get("overlay", "all"))
@@ -248,7 +253,7 @@ def _variance(traces: list[Trace], stage: int) -> float:
     if stage not in masked:
         those = ", ".join(str(k) for k in sorted(masked)) or "none"
         raise InvalidInput(
-            f"stage {stage} has no Gaussian pads; those that have are: {those}. (Counts hide behind uniform pads, "
-            "which leave no excess at all.)"
+            f"stage {stage} has no Gaussian pads; those that have are: {those}. (The sums of statistics hide behind "
+            "uniform pads, which leave no excess at all.)"
         )
     return masked[stage]
