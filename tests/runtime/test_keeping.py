@@ -17,6 +17,7 @@ from runtime.trial import Trial, edit, journal_of, prepare
 
 import sottovoce as sv
 from sottovoce.errors import JournalError
+from sottovoce.pdmm.modular_mask import joined, limb_width
 from sottovoce.runtime import retention
 from sottovoce.runtime.agent import Agent
 from sottovoce.runtime.journal import Journal
@@ -25,10 +26,12 @@ from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.process import serve
 from sottovoce.runtime.protocol.link import digest
 from sottovoce.runtime.transport.in_memory import Hub
+from sottovoce.statistics.agreements import NUMBERS, UNIT
+from sottovoce.sums import whole
 
 PAIR = sv.Network.from_edges(2, [(0, 1)])
 KEY = bytes(range(32))
-MASKED = 1  # the stage of the sums
+MASKED = 1  # the stage of the sums; of a cost it is the only one
 
 
 def config_of(trial: Trial, name: str = "p0") -> NodeConfig:
@@ -44,24 +47,27 @@ def rows_in(path: Path) -> dict[str, bytes]:
         database.close()
 
 
-def uncovered(path: Path) -> np.ndarray | None:
+def uncovered(path: Path, masked: int = MASKED) -> list[int] | np.ndarray | None:
     """The sums of p0, from its journal alone; None where that does not hold what it takes."""
     rows = rows_in(path)
-    if f"stage/{MASKED}/epoch.x" not in rows or "edge/p1/chain" not in rows:
+    if f"stage/{masked}/epoch.x" not in rows or "edge/p1/chain" not in rows:
         return None
     run = json.loads(rows["parameters"])
     edge = EdgeSecrets(digest(rows["parameters"].decode()), "p0", "p1")
     edge._theirs, chain = rows["edge/p1/theirs"], rows["edge/p1/chain"]
     edge._stage, edge._chain = int.from_bytes(chain[:4], "little"), chain[4:]
-    if edge._stage > MASKED:
+    if edge._stage > masked:
         return None
-    x, D = (np.frombuffer(rows[f"stage/{MASKED}/epoch.{name}"]) for name in ("x", "D.1"))
+    x, D = (np.frombuffer(rows[f"stage/{masked}/epoch.{name}"]) for name in ("x", "D.1"))
     w = -(2 + run["c"]) * x + D  # A = -1 at the party of index 0
-    pads = edge.pads(MASKED, "p0", len(x), sv.GaussianMask(run["statistic"]["mask"]["variance"]))
-    contribution = (-pads - w) / 2
-    rounded = np.rint(2 * np.frombuffer(rows["answer/0/x"]))
-    count = int(rounded[0]) + (int(rounded[1]) << 23)
-    return np.asarray(contribution[:-1] * (count % 2**46) / 2)
+    if "cost" in run:
+        pads = edge.pads(masked, "p0", len(x), sv.GaussianMask(run["cost"]["mask"]["variance"]))
+        return np.asarray((-pads - w) / 2)
+    width = limb_width(64, 2)
+    limbs = np.rint(-w / 2).astype(np.uint64)
+    words = joined(limbs, len(limbs) // -(-64 // width), width).reshape(-1, NUMBERS.width)
+    pad = edge.words(masked, words.size, 64).reshape(words.shape)
+    return NUMBERS.integers(NUMBERS.subtract(words, pad)).tolist()
 
 
 class Watched:
@@ -123,21 +129,24 @@ def play(trial: Trial, until: Any = None, faults: Any = None) -> None:
 
 
 @pytest.fixture
-def sums(tmp_path) -> tuple[Trial, np.ndarray]:
-    trial = prepare(tmp_path, PAIR)
-    return trial, trial.shards[0].sum(axis=0)
+def trial(tmp_path) -> Trial:
+    return prepare(tmp_path, PAIR)
 
 
-def test_a_journal_that_keeps_its_keys_tells_the_sums(sums, monkeypatch, caplog):
-    """The control, and why all this is done: to all digits, from the file alone. A recorded party keeps them."""
-    caplog.set_level(logging.INFO)
-    trial, expected = sums
+def record(trial: Trial) -> None:
     for name in ("p0", "p1"):
         edit(trial.folder / name / "node.toml", "[party]\n", '[party]\nrecord = "trace.jsonl"\n')
+
+
+def test_a_journal_that_keeps_its_keys_tells_the_sums(trial, monkeypatch, caplog):
+    """The control, and why all this is done: to the last digit, from the file alone. A recorded party keeps them."""
+    caplog.set_level(logging.INFO)
+    record(trial)
     watched = Watched(monkeypatch)
     play(trial)
-    path = config_of(trial).journal
-    np.testing.assert_allclose(uncovered(path), expected, rtol=0, atol=1e-9)  # rounding at the size of the pads
+    path, rows = config_of(trial).journal, trial.shards[0]
+    sums = whole(rows, [UNIT] * rows.shape[1]).sum(axis=0)
+    assert uncovered(path) == [len(rows), *sums.tolist(), 0]  # the last one says that it did not object
     raw = path.read_bytes()
     assert watched.chains[0] in raw
     assert any(state in raw for state in watched.states)
@@ -147,9 +156,8 @@ def test_a_journal_that_keeps_its_keys_tells_the_sums(sums, monkeypatch, caplog)
         assert journal.get(retention.OVER) is None
 
 
-def test_a_finished_journal_tells_nothing(sums, monkeypatch, caplog):
+def test_a_finished_journal_tells_nothing(trial, monkeypatch, caplog):
     caplog.set_level(logging.INFO)
-    trial, _ = sums
     watched = Watched(monkeypatch)
     play(trial)
     path = config_of(trial).journal
@@ -166,9 +174,22 @@ def test_a_finished_journal_tells_nothing(sums, monkeypatch, caplog):
     assert caplog.text.count("all neighbours know the end; the keys of this run are deleted") == 2
 
 
-def test_between_stages_only_what_is_over_is_gone(sums, monkeypatch):
+@pytest.mark.parametrize("recorded", [True, False])
+def test_real_numbers_under_gaussian_pads(tmp_path, recorded):
+    """Of a cost a journal tells as much while it has its keys, and nothing afterwards."""
+    trial = prepare(tmp_path, PAIR, "averaging", rows=1)
+    if recorded:
+        record(trial)
+    play(trial)
+    found = uncovered(config_of(trial).journal, masked=0)
+    if recorded:
+        np.testing.assert_allclose(found, trial.shards[0][0], rtol=0, atol=1e-9)  # rounding at the size of the pads
+    else:
+        assert found is None
+
+
+def test_between_stages_only_what_is_over_is_gone(trial, monkeypatch):
     """Killed in the stage of the sums: the keys and the state of the stage before are gone, and the run goes on."""
-    trial, _ = sums
     watched = Watched(monkeypatch)
     play(trial, until=lambda: watched.saves)
     path = config_of(trial).journal
@@ -185,9 +206,8 @@ def test_between_stages_only_what_is_over_is_gone(sums, monkeypatch):
         np.testing.assert_allclose(result["answer"]["mean"], trial.answer, rtol=0, atol=1e-9)
 
 
-def test_a_neighbour_that_has_not_heard_is_told_without_the_keys_of_stages(sums, monkeypatch):
+def test_a_neighbour_that_has_not_heard_is_told_without_the_keys_of_stages(trial, monkeypatch):
     """After the result only the key for MACs is left, and the party can be started again for its neighbour."""
-    trial, _ = sums
     watched = Watched(monkeypatch)
     monkeypatch.setattr(
         "sottovoce.runtime.protocol.party.Party._ends", lambda *_: None
@@ -220,9 +240,8 @@ class Silent:
         raise AssertionError(f"{name}: a party whose run is over has opened a port")
 
 
-def test_another_start_says_that_it_is_over(sums, caplog):
+def test_another_start_says_that_it_is_over(trial, caplog):
     caplog.set_level(logging.INFO)
-    trial, _ = sums
     play(trial)
     config = config_of(trial)
     before = config.result.read_bytes()
@@ -238,7 +257,7 @@ def test_another_start_says_that_it_is_over(sums, caplog):
     text = config.data.read_text()
     config.data.write_text(text.replace("2.", "3.", 1))
     with pytest.raises(JournalError, match="the data changed since this run began"):
-        again(config)
+        again(config_of(trial))
 
 
 # The file
