@@ -25,6 +25,8 @@ STATISTICS = {
     # Two agreements: on rows with missing values, of which CSV files of numbers have none, and on the sums.
     "mean": {"type": "mean", "columns": COLUMNS, "missing": "drop"},
     "linear": {"type": "linear", "features": ["a", "b"], "target": "y", "missing": "drop"},
+    # And another one, on what robust standard errors are made of.
+    "robust": {"type": "linear", "features": ["a", "b"], "target": "y", "missing": "drop", "robust": "HC1"},
     "histogram": {"type": "histogram", "columns": ["a"], "bins": [0.0, 2.0, 4.0]},
 }
 COSTS = {
@@ -60,7 +62,7 @@ class Trial:
 
     def check(self, cluster: Cluster) -> None:
         """Every party has written the right answer down."""
-        key = {"mean": "mean", "linear": "params"}[self.kind]
+        key = {"mean": "mean", "linear": "params", "robust": "params"}[self.kind]
         results = cluster.results()
         assert sorted(results) == sorted(cluster.names)
         for name, result in results.items():
