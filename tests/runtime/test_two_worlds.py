@@ -177,7 +177,7 @@ def test_somebody_objects(people, tmp_path, rng, monkeypatch, who):
     """Its numbers are beyond what integers hold. All end with the same sentence, and nobody learns whose they are, also
     where it was killed in the middle."""
     rows = rows_of(rng, "mean", (3, 1, 12, 5, 2))
-    rows[who] = rows[who] + 1e10
+    rows[who] = rows[who] + 1e9
     objection = NetworkAgreements.objection
     first = World(scene(people, "mean", events=MISFORTUNE, ends=Objected), "A", tmp_path / "a", rows).play()
     own = first.brought[f"p{who}", 0][0]
