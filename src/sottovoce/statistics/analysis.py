@@ -19,8 +19,10 @@ import numpy as np
 from ..data.rows import Rows
 from ..data.schema import Schema
 from ..data.selection import Selection
-from ..errors import Undetermined
+from ..errors import PeerError, Undetermined
+from ..numerics.exact_algebra import is_semidefinite
 from ..pdmm.modular_mask import Integers
+from ..sums import Whole
 from .agreements import Agreements
 from .statistic import Statistic, plain
 
@@ -126,3 +128,9 @@ def check_rows(counts: Integers | int) -> None:
     """Of all parties: an answer needs some."""
     if not np.any(counts):
         raise Undetermined("no party has any rows.")
+
+
+def check_squares(gram: Whole) -> None:
+    """Refuse sums of products of columns, of all parties, that no rows have."""
+    if not is_semidefinite(gram):
+        raise PeerError("sums of squares of all parties are impossible: a party has not kept to the protocol.")

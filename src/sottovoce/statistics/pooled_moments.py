@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,10 +15,10 @@ import numpy as np
 from ..data.rows import Array as Block
 from ..data.rows import Int64, Rows
 from ..data.selection import PlainColumns
-from ..errors import InvalidInput, Undetermined
+from ..errors import InvalidInput, PeerError, Undetermined
 from ..sums import Whole, join_squares, square_parts, whole
 from .agreements import Agreements, unless_beyond
-from .analysis import Analysis, check_rows
+from .analysis import Analysis, check_rows, check_squares
 from .fewer_digits import Rounding, agreed_rounding
 from .pooled import PooledCovariance, PooledMean, PooledVariance, shaped
 from .statistic import Statistic
@@ -76,6 +77,17 @@ class ColumnsAnalysis(Analysis):
     def revealed(self) -> list[str]:
         return ["the number of rows", f"values of {', '.join(self.columns)}"]
 
+    def check_means(self, N: int, sums: Whole, units: Sequence[Fraction], rounding: Rounding | None) -> None:
+        """Refuse sums of all parties that no rows have within the ranges of the columns."""
+        for j, (name, unit, (low, high)) in enumerate(zip(self.columns, units, self.ends, strict=True)):
+            off = 0 if rounding is None else rounding.off(j, 1, 0)
+            below = math.isfinite(low) and unit * (sums[j] + off) < N * Fraction(low)
+            if below or (math.isfinite(high) and unit * (sums[j] - off) > N * Fraction(high)):
+                raise PeerError(
+                    f"the mean of {name!r} of all parties is outside of its range: a party has not kept to the "
+                    "protocol. Agree on a new run."
+                )
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeanAnalysis(ColumnsAnalysis):
@@ -97,6 +109,7 @@ class MeanAnalysis(ColumnsAnalysis):
 
         own = [unless_beyond(told, part) for part in rows]
         N, sums = _counted(agreements.sum(own, of="rows and values", counts=1, size=self.numbers))
+        self.check_means(N, sums, units, rounding)
         mean = np.array([float(unit * Fraction(int(total), N)) for unit, total in zip(units, sums, strict=True)])
         return PooledMean(*agreements.made, N, shaped(mean, self.shape), self.names)
 
@@ -133,8 +146,11 @@ class VarianceAnalysis(ColumnsAnalysis):
         shares = [unless_beyond(own, part) for part in rows]
         N, sums = _counted(agreements.sum(shares, of="rows, values and squares", counts=1, size=self.numbers))
         check_degrees(N, self.ddof)
+        self.check_means(N, sums[:d], units, rounding)
         mean, variance = np.empty(d), np.empty(d)
         for j, unit in enumerate(units):
+            gram = np.array([[N, sums[j]], [sums[j], sums[d + j]]], object)
+            check_squares(gram if rounding is None else rounding.widened(gram, [j]))
             mean[j] = float(unit * Fraction(int(sums[j]), N))
             variance[j] = float(max(_moment(N, sums[j], sums[j], sums[d + j], self.ddof), Fraction(0)) * unit**2)
         values = shaped(mean, self.shape), self.names, int(self.ddof), shaped(variance, self.shape)
@@ -188,6 +204,8 @@ class CovarianceAnalysis(VarianceAnalysis):
         check_degrees(N, self.ddof)
         gram = np.empty((d + 1, d + 1), object)
         gram[half] = gram.T[half] = total
+        self.check_means(N, gram[0, 1:], units, rounding)
+        check_squares(gram if rounding is None else rounding.widened(gram, range(d)))
         mean, covariance = np.empty(d), np.empty((d, d))
         for j, unit in enumerate(units):
             mean[j] = float(unit * Fraction(int(gram[0, j + 1]), N))
