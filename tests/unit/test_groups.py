@@ -28,8 +28,9 @@ from sottovoce.statistics.groups.group_moments import (
     own_sums,
 )
 from sottovoce.statistics.groups.search import Grid
-from sottovoce.statistics.groups.t_test import common_unit, own_sums_of_pairs
+from sottovoce.statistics.groups.t_test import own_sums_of_pairs
 from sottovoce.statistics.tables import _unplain
+from sottovoce.sums import common_unit
 
 ARM = {"type": "category", "levels": ["a", "b", "c"]}
 SCHEMA = {

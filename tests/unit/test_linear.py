@@ -18,9 +18,10 @@ from sottovoce.data.rows import ArrayRows
 from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput, PeerError, Undetermined
 from sottovoce.statistics.agreements import PooledAgreements
+from sottovoce.statistics.analysis import check_squares
 from sottovoce.statistics.linear import robust
 from sottovoce.statistics.linear.equation import Equation
-from sottovoce.statistics.linear.gram import _check_rows_have, _symmetric
+from sottovoce.statistics.linear.gram import _symmetric
 from sottovoce.statistics.linear.linear_model import LinearModel
 from sottovoce.statistics.linear.linear_program import linear_program
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
@@ -375,8 +376,8 @@ def test_too_few_rows():
 
 def test_totals_that_no_rows_have_are_refused():
     with pytest.raises(PeerError, match="a party has not kept to the protocol"):
-        _check_rows_have(_symmetric(np.array([4, 3, 2], object), 2))
-    _check_rows_have(_symmetric(np.array([4, 3, 3], object), 2))
+        check_squares(_symmetric(np.array([4, 3, 2], object), 2))
+    check_squares(_symmetric(np.array([4, 3, 3], object), 2))
 
 
 def test_numbers_beyond_the_units():

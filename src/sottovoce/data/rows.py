@@ -19,7 +19,8 @@ Int64 = npt.NDArray[np.int64]
 # Of a block (rows, d), the whole numbers that are summed: (rows, k), or (1, k) summed already.
 WholeTerms = Callable[[Array], Int64]
 # Of a block, the factors of a sum of products of whole numbers: left, right, and a weight (rows,) where there is one.
-WholeSides = Callable[[Array], tuple[Int64, Int64] | tuple[Int64, Int64, Int64]]
+WholeColumns = Int64 | Whole  # Python's integers, where 64 bits are too few
+WholeSides = Callable[[Array], tuple[WholeColumns, WholeColumns] | tuple[WholeColumns, WholeColumns, Int64]]
 
 
 class Rows(ABC):

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from ..errors import InvalidInput
 from .batch import Array
 from .formula import Design
+from .formula.exact_columns import MOST_REST
 from .formula.measure import Largest, Measure, minus, of_column
 from .schema import Schema
 
@@ -128,10 +130,12 @@ OFFSET = "(offset)"  # no name of a column
 @dataclass(frozen=True)
 class ModelColumns(Selection):
     """What a model takes of a row: the columns of a design but the intercept, its responses as they are (a category as
-    the place of its level), the offset where the formula has one, and further columns of the table as they are."""
+    the place of its level), the offset where the formula has one, and further columns of the table as they are;
+    ``with_rests``: also what columns of the design lack that float64 rounds."""
 
     design: Design
     more: tuple[str, ...] = ()
+    with_rests: bool = False
 
     def __post_init__(self) -> None:
         if INTERCEPT in self.needs:
@@ -157,8 +161,22 @@ class ModelColumns(Selection):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Slopes, responses, ``(offset)``, further ones."""
-        return (*self.slopes, *self.design.response, *([OFFSET] if self.design.has_offset else []), *self.more)
+        """Slopes, responses, ``(offset)``, further ones, rests."""
+        rests = (f"(rest of {self.slopes[place]})" for place in self.rests)
+        return (*self.slopes, *self.design.response, *([OFFSET] if self.design.has_offset else []), *self.more, *rests)
+
+    @property
+    def multiplied(self) -> tuple[str, ...]:
+        """Columns but the rests, which are parts of others."""
+        return self.columns[: len(self.columns) - len(self.rests)]
+
+    @cached_property
+    def rests(self) -> dict[int, int]:
+        """By place of a column in a row, where its rest is."""
+        if not self.with_rests:
+            return {}
+        first = int(self.response.stop) + self.design.has_offset + len(self.more)
+        return {self._slopes.index(place): first + j for j, place in enumerate(self.design.rounded)}
 
     @property
     def response(self) -> slice:
@@ -176,16 +194,21 @@ class ModelColumns(Selection):
 
     def block(self, values: Mapping[str, Array], numbers: Numbers) -> Array:
         """The numbers of ``columns``."""
-        x = self.design.matrix(values, numbers)[:, self._slopes]
+        matrix = self.design.matrix(values, numbers)
         offset = [self.design.offset(values, numbers)] if self.design.has_offset else []
-        return np.column_stack([x, self.design.target(values, numbers), *offset, *(values[name] for name in self.more)])
+        rests = [self.design.rests(values, matrix)] if self.rests else []
+        further = (values[name] for name in self.more)
+        return np.column_stack(
+            [matrix[:, self._slopes], self.design.target(values, numbers), *offset, *further, *rests]
+        )
 
     def measures(self, schema: Schema, largest: Largest = NONE) -> list[Measure]:
         """Those of ``columns``, in their order."""
         columns, responses = (of(schema, largest) for of in (self.design.measures, self.design.target_measures))
         offset = [self.design.offset_measure(schema, largest)] if self.design.has_offset else []
         more = (of_column(schema[name], largest) for name in self.more)
-        return [*(columns[k] for k in self._slopes), *responses, *offset, *more]
+        rests = [Measure(Fraction(1), -MOST_REST, MOST_REST, is_column=True)] * len(self.rests)
+        return [*(columns[k] for k in self._slopes), *responses, *offset, *more, *rests]
 
     @property
     def _slopes(self) -> list[int]:

@@ -19,7 +19,7 @@ SPLITTER = 134217729.0  # 2^27 + 1
 
 
 class WideColumns:
-    """Columns ``(rows, k)`` of integers below ``2^62``, of which combinations are made.
+    """Columns ``(rows, k)`` of integers below ``2^62``, or of Python's below ``2^106``, of which combinations are made.
 
     Examples
     --------
@@ -30,9 +30,10 @@ class WideColumns:
     [0.333333333333, 0.666666666667]
     """
 
-    def __init__(self, integers: npt.NDArray[np.int64]) -> None:
+    def __init__(self, integers: npt.NDArray[np.int64] | npt.NDArray[np.object_]) -> None:
         self.high = np.ascontiguousarray(integers.T).astype(np.float64)
-        self.low = (integers.T - self.high.astype(np.int64)).astype(np.float64)
+        whole = np.vectorize(int, [object])(self.high) if integers.dtype == object else self.high.astype(np.int64)
+        self.low = np.asarray(integers.T - whole).astype(np.float64)
         self.first, self.second = _halves(self.high)
 
     def combined(self, coefficients: Sequence[Fraction]) -> Array:

@@ -9,7 +9,7 @@ from .integer_sums import IntegerSums, Whole, join_squares, square_parts
 from .party import Party
 from .play import Traffic, summed
 from .ring import Ring
-from .units import GRID, Beyond, NeededUnits, needed_unit, on_grid, whole
+from .units import GRID, Beyond, NeededUnits, common_unit, needed_unit, on_grid, whole
 
 __all__ = [
     "GRID",
@@ -20,6 +20,7 @@ __all__ = [
     "Ring",
     "Traffic",
     "Whole",
+    "common_unit",
     "join_squares",
     "needed_unit",
     "on_grid",

@@ -7,6 +7,7 @@ grid before anything is added.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -53,6 +54,16 @@ def whole(values: Array, units: Sequence[Fraction]) -> Int64:
     for place, unit in enumerate(units):
         multiples[:, place] = _column(values[:, place], unit)
     return multiples
+
+
+def common_unit(one: Fraction, other: Fraction) -> Fraction:
+    """The greatest common divisor of two units: the largest of which both are whole multiples.
+
+    >>> common_unit(Fraction(1, 4), Fraction(1, 10))
+    Fraction(1, 20)
+    """
+    above = math.gcd(one.numerator * other.denominator, other.numerator * one.denominator)
+    return Fraction(above, one.denominator * other.denominator)
 
 
 def _column(values: Array, unit: Fraction) -> Int64:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from fractions import Fraction
+from functools import cached_property, reduce
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..batch import Array
 from ..schema import Schema
 from .arithmetic import First, in_rows
 from .coding import Part
+from .exact_columns import has_rest, rest_of
 from .factors import Coded, Computed, Factor, Named
 from .measure import ONE, Largest, Measure, of_factor, plus, times
 from .tokens import shown
@@ -74,7 +76,7 @@ class Design:
         read = {name for k in used for name in factors[k].factor.names}
         read |= {name for factor in (*responses, *offsets) for name in factor.names}
         self.needs: tuple[str, ...] = tuple(name for name in schema if name in read)
-        self._used = used
+        self._used, self._schema = used, schema
         self._levels = {name: len(schema[name].levels) for name in self.needs if schema[name].levels}
 
     def __repr__(self) -> str:
@@ -118,6 +120,20 @@ class Design:
             place = int(np.flatnonzero(~finite.all(axis=0))[0])
             raise in_rows(shown(self.columns[place]), "a product that is too large", ~finite[:, place], first)
         return matrix
+
+    @cached_property
+    def rounded(self) -> dict[int, Fraction]:
+        """By place of a column that float64 rounds, though it is a polynomial of columns with units: its grid."""
+        measures = enumerate(self.measures(self._schema, {}))
+        return {place: measure.grid for place, measure in measures if has_rest(measure) and measure.grid}
+
+    def rests(self, values: Mapping[str, Array], matrix: Array) -> Array:
+        """What ``rounded`` columns of the matrix lack, ``(rows, len(rounded))``: whole numbers, see ``rest_of``."""
+        rests = np.empty((len(matrix), len(self.rounded)))
+        for j, (place, grid) in enumerate(self.rounded.items()):
+            factors = [(self._factors[k], which) for k, which in self._products[place]]
+            rests[:, j] = rest_of(matrix[:, place], grid, factors, values, self._schema)
+        return rests
 
     def target(self, values: Mapping[str, Array], first: First = 0) -> Array:
         """The response for some rows, ``(rows, len(response))``; arguments and errors as of ``matrix``."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from ...sums import common_unit
 from ..column import Column
 from ..decimal_unit import exactly, fifteen_digits
 from ..schema import Schema
@@ -147,8 +148,7 @@ def plus(a: Measure, b: Measure) -> Measure:
     """``a + b``, whose unit is the greatest common divisor of both."""
     unit = None
     if a.unit is not None and b.unit is not None:
-        above = math.gcd(a.unit.numerator * b.unit.denominator, b.unit.numerator * a.unit.denominator)
-        unit = _short(Fraction(above, a.unit.denominator * b.unit.denominator))
+        unit = _short(common_unit(a.unit, b.unit))
     constant = None if a.constant is None or b.constant is None else _short(a.constant + b.constant)
     return _computed(unit, a.low + b.low, a.high + b.high, a.error + b.error, constant, a, b)
 

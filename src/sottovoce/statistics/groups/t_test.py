@@ -16,7 +16,7 @@ from ...data.rows import Int64, Rows
 from ...data.selection import PlainColumns
 from ...errors import InvalidInput, Undetermined, is_number
 from ...pdmm.modular_mask import Integers
-from ...sums import Whole, whole
+from ...sums import Whole, common_unit, whole
 from ..agreements import Agreements
 from ..statistic import Value, check_alpha
 from .columns import bounds_of, level_column, levels_of, number_column
@@ -214,12 +214,6 @@ def squared_errors(n: Integers, variance: Array, equal_var: bool) -> Array:
     if equal_var and len(n) == 2:
         variance = np.full(2, ((n - 1) * variance).sum() / (n.sum() - 2))
     return np.asarray(variance / n)
-
-
-def common_unit(one: Fraction, other: Fraction) -> Fraction:
-    """The largest of which both are whole multiples."""
-    above = math.gcd(one.numerator * other.denominator, other.numerator * one.denominator)
-    return Fraction(above, one.denominator * other.denominator)
 
 
 def own_sums_of_pairs(rows: Rows, units: Units) -> Whole:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from ...costs.base import Array
-from ...data.rows import Int64, Rows
+from ...data.formula.exact_columns import FINER
+from ...data.rows import Rows, WholeColumns
 from ...errors import InvalidInput
-from ...sums import whole
+from ...sums import Whole, whole
 
 INTERCEPT = "Intercept"
 
@@ -20,23 +20,36 @@ INTERCEPT = "Intercept"
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Columns of rows of which products are summed, the same at all parties: the first ones of a row; ``offset``, the
-    place of a column that is subtracted from the last of them; ``weight``, that of the rows' weights. ``declared``:
-    units of all columns of a row, as far as they are public beforehand."""
+    place of a column that is subtracted from the last of them; ``weight``, that of the rows' weights; ``rests``, by
+    place of a column that float64 rounds, that of what it lacks. ``declared``: units of all columns of a row, as far as
+    they are public beforehand."""
 
     names: tuple[str, ...]
     declared: tuple[Fraction | None, ...]
     offset: int | None = None
     weight: int | None = None
+    rests: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def places(self) -> list[int]:
         """In a row, of what is multiplied: the columns, and last the offset."""
         return [*range(len(self.names)), *([] if self.offset is None else [self.offset])]
 
-    def integers(self, block: Array, units: Sequence[Fraction]) -> Int64:
-        """Of some rows ``(rows, 1 + places)``: 1, and these columns; ``units`` are those of all columns of a row."""
-        numbers = whole(block[:, self.places], [units[place] for place in self.places])
-        return np.column_stack([np.ones(len(block), np.int64), numbers])
+    def exact_units(self, units: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Those of all columns of a row, where the rests are added."""
+        return tuple(unit / FINER if place in self.rests else unit for place, unit in enumerate(units))
+
+    def integers(self, block: Array, units: Sequence[Fraction]) -> WholeColumns:
+        """Of some rows ``(rows, 1 + places)``: 1, and these columns; ``units``: ``exact_units``. They are Python's
+        integers where there are rests."""
+        steps = [units[place] * (FINER if place in self.rests else 1) for place in self.places]
+        integers = np.column_stack([np.ones(len(block), np.int64), whole(block[:, self.places], steps)])
+        if not self.rests:
+            return integers
+        exact: Whole = integers.astype(object)
+        for place, rest in self.rests.items():
+            exact[:, 1 + place] = exact[:, 1 + place] * FINER + block[:, rest].astype(np.int64).astype(object)
+        return exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +72,6 @@ class Equation(Columns):
     def terms(self) -> tuple[str, ...]:
         """The columns of the design."""
         return (INTERCEPT, *self.slopes) if self.intercept else self.slopes
-
-
-def common_unit(one: Fraction, other: Fraction) -> Fraction:
-    """The greatest common divisor of two units, of which all differences of their multiples are multiples.
-
-    >>> common_unit(Fraction(1, 4), Fraction(1, 10))
-    Fraction(1, 20)
-    """
-    below = math.lcm(one.denominator, other.denominator)
-    return Fraction(math.gcd(int(one * below), int(other * below)), below)
 
 
 def check_weights(rows: Rows, place: int, name: str) -> None:

@@ -9,20 +9,20 @@ With folds, G of each of them: that of a training set is then a difference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from ...costs.base import Array
-from ...data.rows import Int64, Rows
+from ...data.rows import Int64, Rows, WholeColumns
 from ...errors import InvalidInput, PeerError, Undetermined
 from ...numerics.exact_algebra import is_semidefinite
-from ...sums import Whole, on_grid, whole
+from ...sums import Whole, common_unit, on_grid, whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import check_rows
 from ..fewer_digits import PART, Rounding, agreed_rounding, rounded
-from .equation import Columns, common_unit
+from .equation import Columns
 from .folds import fold_of
 
 ROUNDING = 46  # powers of two between a column and what is left of it, from which on that is rounding of float64
@@ -82,6 +82,10 @@ def agreed_gram(
 ) -> Gram:
     """Of all rows of all parties."""
     of_rows = agreements.units(rows, columns.declared)
+    if agreements.ends is None:
+        of_rows = columns.exact_units(of_rows)
+    elif columns.rests:  # fewer digits have no use for more
+        columns = replace(columns, rests={})
     q = len(columns.places) + 1
     weights = [] if columns.weight is None else [columns.weight]
     rounding = agreed_rounding(agreements, rows, [*columns.places, *weights], of_rows)
@@ -140,7 +144,7 @@ def _logarithms(weights: Array) -> Int64:
 
 def _sides(
     block: Array, columns: Columns, units: Sequence[Fraction], folds: int, seed: int
-) -> tuple[Int64, Int64] | tuple[Int64, Int64, Int64]:
+) -> tuple[WholeColumns, WholeColumns] | tuple[WholeColumns, WholeColumns, Int64]:
     a = columns.integers(block, units)
     if columns.weight is not None:
         return a, a, whole(block[:, columns.weight, None], [units[columns.weight]])[:, 0]

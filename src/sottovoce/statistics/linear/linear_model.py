@@ -37,7 +37,8 @@ def model_columns(formula: str, schema: Schema, weights: str | None = None) -> M
         if weights in design.needs:
             raise InvalidInput(f"weights must be a column that the formula does not use; got {weights!r}.")
     check_size(len(design.columns))
-    return ModelColumns(design, () if weights is None else (weights,))
+    more = () if weights is None else (weights,)
+    return ModelColumns(design, more, with_rests=not more)  # beside weights there is no room for longer numbers
 
 
 def equation_of(selection: ModelColumns, analysis: Analysis) -> Equation:
@@ -47,6 +48,7 @@ def equation_of(selection: ModelColumns, analysis: Analysis) -> Equation:
         declared=analysis.units,
         offset=selection.offset,
         weight=selection.place(selection.more[0]) if selection.more else None,
+        rests=selection.rests,
         intercept=selection.intercept,
     )
 
@@ -91,7 +93,7 @@ class LinearModel(Analysis):
 
     @property
     def revealed(self) -> list[str]:
-        names, by = ", ".join(self.columns), f", weighted by {self.weights}," if self.weights else ""
+        names, by = ", ".join(self.selection.multiplied), f", weighted by {self.weights}," if self.weights else ""
         terms = ", ".join(self.selection.design.columns)
         robust = [f"squared residuals times products of {terms}, pair by pair"] if self.robust else []
         weights = [f"{self.weights} and its logarithm"] if self.weights else []

@@ -60,7 +60,7 @@ class RidgeModel(Analysis):
 
     @property
     def revealed(self) -> list[str]:
-        names, by = ", ".join(self.columns), ", by fold" if self.penalty.cut > 1 else ""
+        names, by = ", ".join(self.selection.multiplied), ", by fold" if self.penalty.cut > 1 else ""
         return [f"the number of rows{by}", f"values and products, pair by pair, of {names}{by}"]
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
-from ...data.rows import Int64, Rows
+from ...data.rows import Int64, Rows, WholeColumns
 from ...errors import Undetermined
 from ...numerics.double_double import WideColumns
 from ...numerics.exact_algebra import inverse_of, nearest
@@ -91,7 +91,7 @@ class Factors:
         """Of ``f``, times units of the columns."""
         return Fraction(4) ** self.half_exponent
 
-    def sides(self, block: Array, bits: int) -> tuple[Int64, Int64, Int64]:
+    def sides(self, block: Array, bits: int) -> tuple[WholeColumns, WholeColumns, Int64]:
         """Of some rows, columns twice and ``f``. Leverages have a column more, with 1 in rows that are fitted by
         themselves; all else of these is 0."""
         fit, gram = self.fit, self.fit.gram
@@ -102,7 +102,7 @@ class Factors:
         f, alone = self._of_rows(WideColumns(a), w.astype(np.float64))
         factor, x = on_grid(np.where(alone, 0.0, f), bits), a[:, : len(self.kept)]
         if self.power:
-            x = np.column_stack([alone, np.where(alone[:, None], 0, x)]).astype(np.int64)
+            x = np.column_stack([alone.astype(np.int64), np.where(alone[:, None], 0, x)])
             factor = np.where(alone, 1, factor)
         return x, x, factor
 
