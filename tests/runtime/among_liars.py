@@ -74,7 +74,7 @@ class Company:
 
     def errors(self) -> dict[str, float]:
         """Of the results that were written, how far they are from the truth."""
-        key = {"mean": "mean", "linear": "params"}.get(self.trial.kind)
+        key = {"mean": "mean", "linear": "params", "robust": "params"}.get(self.trial.kind)
         found = {}
         for name, config in self.configs.items():
             if config.result.exists():

@@ -189,7 +189,7 @@ def test_a_goodbye_that_is_lost_is_said_again(tmp_path):
 @pytest.mark.parametrize(("copied", "back"), [((1, 6), (2, 3)), ((0, 2), (2, 3))], ids=["one stage", "two stages"])
 def test_a_journal_restored_from_an_older_copy(tmp_path, copied, back, caplog):
     """The party says what happened and what to do, and so do its neighbours; nobody has an answer."""
-    trial = prepare(tmp_path, sv.Network.ring(4), "linear")
+    trial = prepare(tmp_path, sv.Network.ring(4), "robust")
     with company(trial) as made:
         ends = run(roll_back(made, tmp_path / "copy", in_stage(*copied), in_stage(*back)))
     assert made.errors() == {}
@@ -254,7 +254,7 @@ def test_a_state_that_is_not_finite_is_never_written(tmp_path, monkeypatch):
 
 def test_a_rollback_of_a_process(tmp_path):
     """Real processes: status 2 and one sentence at the party itself; nobody has a result."""
-    trial: Trial = prepare(tmp_path, sv.Network.complete(3), "linear", wake=25.0)
+    trial: Trial = prepare(tmp_path, sv.Network.complete(3), "robust", wake=25.0)
     own, copy = trial.folder / "p0", tmp_path / "copy"
     with trial.cluster() as cluster:
         cluster.start()
