@@ -34,8 +34,9 @@ COSTS = {
     "huber": {"type": "huber", "columns": ["a"]},
     "lasso": {"type": "lasso", "features": ["a"], "target": "y", "l1": 30.0},
 }
-# The variance is 1e8: the floor of floats (theory: Collapsed arithmetic) is about eps sigma = 2e-12, and the stopping
-# rule accepts 16 roundings of messages of some sigma, 2e-10.
+# Of a cost the variance is 1e8: the floor of floats (theory: Collapsed arithmetic) is about eps sigma = 2e-12, and the
+# stopping rule accepts 16 roundings of messages of some sigma, 2e-10. Of a statistic each number is rounded to a
+# multiple of 1e-9, and sums are exact: a mean is off by half of that at most, usually by much less.
 ACCURACY = 1e-9
 
 
