@@ -317,8 +317,8 @@ def broken(link: Link, chance: random.Random) -> dict[str, Case]:
 
 
 def tag_of_counts(link: Link) -> bytes:
-    """Of the pads of stage 0: another one would end the run."""
-    return encode(Pads(0, link.secrets.check(0, link.secrets.words(0, 1, 46).tobytes())))
+    """Of the pads of stage 0, on rows, three columns and an objection: another one would end the run."""
+    return encode(Pads(0, link.secrets.check(0, link.secrets.words(0, 5, 64).astype("<u8").tobytes())))
 
 
 def test_a_neighbour_that_breaks_the_protocol(tmp_path):
