@@ -35,7 +35,7 @@ type = "number"
 range = [0, 60]
 """
 FORMULA = "days ~ age + sex * log(crp) + drug + seen"
-FIT = f'type = "linear"\nformula = "{FORMULA}"\nmissing = "drop"\n'
+FIT = f'type = "linear"\nformula = "{FORMULA}"\nmissing = "drop"\ndigits = "full"\n'
 COLUMNS = ["age", "sex", "drug", "seen", "crp", "days"]
 
 

@@ -84,7 +84,7 @@ def test_killed_at_several_stages(tmp_path):
     import statsmodels.formula.api as smf
     from statsmodels.genmod.families import Binomial
 
-    asked = {"type": "glm", "formula": "death ~ age + sex + dose", "family": "binomial"}
+    asked = {"type": "glm", "formula": "death ~ age + sex + dose", "family": "binomial", "digits": "full"}
     whole = pd.concat([pd.DataFrame(table) for table in SHARDS]).astype({"age": float, "dose": float})
     fit = smf.glm("death ~ age + sex + dose", whole.assign(death=whole.death.astype(float)), family=Binomial()).fit()
     with Cluster(planned(tmp_path, asked, SHARDS, pace=0.1)) as cluster:
@@ -144,7 +144,8 @@ def test_refused_by_all_with_one_sentence(table, asked, sentence, tmp_path):
     ids=["empty level", "collinear", "constant column"],
 )
 def test_columns_that_follow_from_others_are_left_out_by_all(table, asked, aliased, tmp_path):
-    parties = Cluster(planned(tmp_path, asked, [table(shard) for shard in SHARDS], pace=0.01))
+    tables = [table(shard) for shard in SHARDS]
+    parties = Cluster(planned(tmp_path, asked | {"digits": "full"}, tables, pace=0.01))
     assert virtual_time.run(_played(parties)) == [0] * len(NAMES)
     answers = [result["answer"] for result in parties.results().values()]
     assert all(answer == answers[0] for answer in answers)

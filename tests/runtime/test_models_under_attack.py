@@ -28,7 +28,7 @@ def ends(folder: Path, patch: pytest.MonkeyPatch, at: int, value: int) -> tuple[
         return told(self, own, *more)
 
     patch.setattr(NetworkAgreements, "add_up", add_up)
-    parties = Cluster(planned(folder, GLM, SHARDS, pace=0.01))
+    parties = Cluster(planned(folder, GLM | {"digits": "full"}, SHARDS, pace=0.01))
     return parties, virtual_time.run(_played(parties))
 
 
@@ -57,7 +57,7 @@ def test_rows_that_somebody_makes_up(tmp_path, monkeypatch):
     assert len({str(end) for end in ended}) == 1
 
 
-OFFSET = {"type": "glm", "formula": "visits ~ age + offset(dose)", "family": "poisson"}
+OFFSET = {"type": "glm", "formula": "visits ~ age + offset(dose)", "family": "poisson", "digits": "full"}
 
 
 def outlier(at: int = 2) -> list[dict[str, Any]]:

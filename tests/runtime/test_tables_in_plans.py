@@ -166,7 +166,7 @@ def visits(folder: Path, about: str, more: str = "", shards: list[str] = SHARDS)
 
 
 def test_means_of_numbers_booleans_and_dates(tmp_path: Path) -> None:
-    about = 'type = "variance"\ncolumns = ["age", "smoker", "seen"]\nmissing = "drop"\nddof = 0'
+    about = 'type = "variance"\ncolumns = ["age", "smoker", "seen"]\nmissing = "drop"\nddof = 0\ndigits = "full"'
     for result in visits(tmp_path, about):
         rows = np.array([[61, 1, 19116], [58, 0, 19388], [40, 1, 19024], [30, 0, 18993]], float)
         answer = result["answer"]
@@ -247,7 +247,7 @@ def test_a_plan_has_no_passwords(tmp_path: Path, data: str) -> None:
 
 
 def test_rows_left_out_are_counted_first(tmp_path: Path) -> None:
-    plan(tmp_path, ["p0", "p1", "p2"], 'type = "mean"\ncolumns = ["age", "smoker"]\nmissing = "drop"\n', VISITS)
+    plan(tmp_path, ["p0", "p1", "p2"], 'type = "mean"\ncolumns = ["age", "smoker"]\nmissing = "drop"\ndigits = "full"\n', VISITS)
     question = read_plan(tmp_path / "plan.toml").prospect.question
     assert (question.stages, question.counts, question.numbers) == (2, 3 + 3, 0)
     assert question.revealed[-1].startswith("the rows left out for missing values")

@@ -142,7 +142,8 @@ def test_the_models_of_death_are_those_of_the_pooled_rows(pooled: pd.DataFrame) 
 def test_the_plan_asks_the_same() -> None:
     plan, file = read_plan(COHORT / "plan.toml"), read_statistic_file(COHORT / "problem.toml")
     assert plan.question.asked is not None
-    assert plan.question.asked.to_dict() == file.asked.to_dict()
+    # Between machines sums have fewer digits, unless a plan says otherwise.
+    assert plan.question.asked.to_dict() == file.asked.to_dict() | {"digits": "statistical"}
     assert plan.question.schema == file.asked.schema
     assert [party.name for party in plan.parties] == file.parties
     assert np.array_equal(plan.network.edges, file.network.edges)
