@@ -247,7 +247,8 @@ def test_a_plan_has_no_passwords(tmp_path: Path, data: str) -> None:
 
 
 def test_rows_left_out_are_counted_first(tmp_path: Path) -> None:
-    plan(tmp_path, ["p0", "p1", "p2"], 'type = "mean"\ncolumns = ["age", "smoker"]\nmissing = "drop"\ndigits = "full"\n', VISITS)
+    about = 'type = "mean"\ncolumns = ["age", "smoker"]\nmissing = "drop"\ndigits = "full"\n'
+    plan(tmp_path, ["p0", "p1", "p2"], about, VISITS)
     question = read_plan(tmp_path / "plan.toml").prospect.question
     assert (question.stages, question.counts, question.numbers) == (2, 3 + 3, 0)
     assert question.revealed[-1].startswith("the rows left out for missing values")
