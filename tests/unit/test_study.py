@@ -13,7 +13,7 @@ from picture_faults import faults
 
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
-from sottovoce.errors import InvalidInput
+from sottovoce.errors import InvalidInput, PrecisionLost
 from sottovoce.statistics.tables import restored
 
 SCHEMA = sv.Schema(
@@ -369,3 +369,14 @@ def test_a_category_with_one_level_does_nothing():
     assert own.histogram("centre").counts.tolist() == [4]
     with pytest.raises(InvalidInput, match="needs two levels or more; 'centre' has one"):
         own.multinomial("centre ~ x")
+
+
+def test_a_column_that_loses_digits_by_its_unit_is_never_silent(recwarn):
+    """Its owner hears of it; decimals that float64 has nearly are no loss."""
+    network, schema = sv.Network.ring(3), {"x": {"type": "number", "range": (0, 10), "unit": 0.1}}
+    whole = {"x": [0.1 + 0.2, 0.3, 1.7]}
+    assert sv.Study(network, [whole] * 3, schema=schema).mean("x").mean == pytest.approx(2.3 / 3, rel=1e-15)
+    assert not recwarn
+    with pytest.warns(PrecisionLost, match=r"column 'x': 2 of 3 numbers are no multiple of its unit, 0\.1, and"):
+        finer = sv.Study(network, [whole, {"x": [1.04, 2.26, 3.0]}, whole], schema=schema).mean("x")
+    assert finer.mean == pytest.approx((2 * 2.3 + 1 + 2.3 + 3) / 9, rel=1e-15)

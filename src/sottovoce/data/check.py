@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..errors import InvalidInput
 from ..numerics.unquoted import kind_of
 from .arrow import cells_of, in_units
-from .batch import Array
+from .batch import Array, UnitRounding
 from .checked import Checked
 from .formula import Design, Formula
 from .formula.arithmetic import InRows
@@ -107,7 +107,7 @@ def check(
         bad=look.bad,
         gaps=look.gaps,
         problems=tuple(merged(look.problems)),
-        rounded={name: count for name, count in look.rounded.items() if count},
+        rounded={name: off.count for name, off in look.rounding.items() if off.count},
         absent=absent,
         unused=tuple(name for name in schema if name not in names and name not in needs),
         unknown=() if schema.keys().isdisjoint(names) else tuple(name for name in names if name not in schema),
@@ -156,7 +156,7 @@ class _Look:
         self.needs, self.design = list(needs), design
         self.read = self.used = self.dropped = self.bad = 0
         self.gaps = {name: Gaps() for name in needs}
-        self.rounded: dict[str, int] = {}
+        self.rounding = {name: UnitRounding() for name in needs}
         self.problems: list[Problem] = []
         self.own = OwnDesign(needs if design is None else design.columns, triangle=design is not None)
         self._counts = {name: np.zeros(len(schema[name].levels), np.int64) for name in needs if schema[name].levels}
@@ -179,7 +179,7 @@ class _Look:
             array = record_batch.column(name)
             cells, faults = cells_of(column, array)
             values[name], off = in_units(column, array, cells)
-            self.rounded[name] = self.rounded.get(name, 0) + off
+            self.rounding[name].add(off)
             self.problems += problems_of(column, array, faults, first)
             gap = faults == Fault.MISSING
             self.gaps[name].add(gap, numbers)

@@ -6,16 +6,18 @@ never by content.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidInput
-from .batch import Array, Batch
+from ..errors import InvalidInput, PrecisionLost
+from .batch import Array, Batch, UnitRounding
 from .dask_source import DaskSource
+from .decimal_unit import unit_text
 from .rows import Rows
 from .schema import Schema
 from .selection import Numbers, Selection
@@ -55,11 +57,14 @@ class Survey:
         By column in use, where it is missing.
     read, used : int
         Rows of the table, and those without a missing value in the columns in use.
+    rounding : dict
+        By column in use, how far its numbers are from multiples of its unit.
     """
 
     gaps: dict[str, Gaps]
     read: int = 0
     used: int = 0
+    rounding: dict[str, UnitRounding] = field(default_factory=dict)
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -72,6 +77,11 @@ class Survey:
         for name, gap in other.gaps.items():
             self.gaps[name].count += gap.count
             self.gaps[name].first += gap.first[: SHOWN - len(self.gaps[name].first)]
+        self._add_rounding(other.rounding)
+
+    def _add_rounding(self, rounding: Mapping[str, UnitRounding]) -> None:
+        for name, off in rounding.items():
+            self.rounding.setdefault(name, UnitRounding()).add(off)
 
     def complete(self, batch: Batch) -> npt.NDArray[np.bool_]:
         """Which rows of a batch have all values; they are added to what was found."""
@@ -83,6 +93,7 @@ class Survey:
                 complete &= ~missing
         self.read += batch.rows
         self.used += int(complete.sum())
+        self._add_rounding(batch.rounding)
         return complete
 
 
@@ -119,6 +130,7 @@ class Table:
             self._rows = source.on.rows(source.partitions, len(selection.columns), self._taken.blocks_of)
         else:
             self._rows = TableRows(self._blocks, len(selection.columns))
+        self._has_warned = False
         self._survey: Survey | None = None  # of the last pass; where the next one differs, its rows are refused
 
     @property
@@ -137,7 +149,25 @@ class Table:
         elif self._survey is None:
             len(self._rows)
         assert self._survey is not None
+        self._warn_of_rounding(self._survey)
         return self._survey
+
+    def _warn_of_rounding(self, survey: Survey) -> None:
+        """Tell the owner, once, of columns that lose digits by their unit. Nobody else hears of it."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        for name, off in survey.rounding.items():
+            if off.is_heavy:
+                unit = self.schema[name].unit
+                assert unit is not None
+                warnings.warn(
+                    f"{self.source.describe()}: column {name!r}: {off.count:,} of {survey.read:,} numbers are no "
+                    f"multiple of its unit, {unit_text(unit)}, and are rounded to it. Agree on a smaller unit if they "
+                    "were measured more finely.",
+                    PrecisionLost,
+                    stacklevel=2,
+                )
 
     @property
     def rows(self) -> Rows:

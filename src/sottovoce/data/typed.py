@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InvalidInput
 from ..files.toml_table import nearest
 from .arrow import Faults, cells_of, in_units
-from .batch import Array, Batch
+from .batch import Array, Batch, UnitRounding
 from .column import Column
 from .decimal_unit import unit_text
 from .problems import FIRST, Fault, Problem, looks, told
@@ -59,14 +59,15 @@ def typed_or_not(
     """The same, with the problems beside it, and ``nan`` where a cell has one: for those who want to know of all."""
     columns = schema if wanted is None else schema.restricted(wanted)
     values: dict[str, Array] = {}
+    rounding: dict[str, UnitRounding] = {}
     problems: list[Problem] = []
     names = record_batch.schema.names
     for column in columns.values():
         array = record_batch.column(_place(column.name, names))
         cells, fault = cells_of(column, array)
-        values[column.name] = in_units(column, array, cells)[0]
+        values[column.name], rounding[column.name] = in_units(column, array, cells)
         problems += problems_of(column, array, fault, first)
-    return Batch(values, first, record_batch.num_rows), problems
+    return Batch(values, first, record_batch.num_rows, rounding), problems
 
 
 def _place(name: str, names: list[str]) -> int:

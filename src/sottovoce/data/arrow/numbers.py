@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..batch import Array
+from ..batch import Array, UnitRounding
 from ..column import WHOLE, Column
 from ..decimal_unit import beyond, rounded_to
 from ..problems import Fault
@@ -39,14 +39,16 @@ def numbers(column: Column, array: Any) -> Cells:
     return values, fault
 
 
-def in_units(column: Column, array: Any, values: Array) -> tuple[Array, int]:
-    """The numbers of an array brought to the unit of their column, and how many were no multiple of it. An array with
+def in_units(column: Column, array: Any, values: Array) -> tuple[Array, UnitRounding]:
+    """Numbers of an array brought to the unit of their column, and how far they were from its multiples. An array with
     fewer digits than float64 has multiples as near as it can."""
     if column.unit is None:
-        return values, 0
+        return values, UnitRounding()
     rounded = rounded_to(column.unit, values)
     nearest = _as_of(getattr(array.type, "value_type", array.type), rounded)  # of a dictionary
-    return rounded, int(np.count_nonzero((nearest != values) & ~np.isnan(values)))
+    off = (nearest != values) & ~np.isnan(values)
+    lost = np.abs(rounded[off] - values[off]).sum()
+    return rounded, UnitRounding(int(np.count_nonzero(off)), float(lost), float(np.nansum(np.abs(values))))
 
 
 def any_numbers(column: Column, array: Any) -> Cells:
