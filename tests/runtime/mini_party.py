@@ -1,6 +1,7 @@
 """A second implementation of docs/reference/protocol.md, written from that page, with nothing of the package: the
-dialling end of one edge, for the statistic ``mean``. It has one neighbour, on the route, knows no restarts, keeps no
-pace, and nobody may leave its runs for good, or adds noise in them. Other links may stay dead.
+dialling end of one edge, for the statistic ``mean`` and the cost ``averaging``. It has one neighbour, on the route,
+knows no restarts, keeps no pace, and nobody may leave its runs for good, or adds noise in them. Other links may stay
+dead.
 """
 
 from __future__ import annotations
@@ -380,32 +381,40 @@ class MiniParty:
             if kind in (VALUE, 0):
                 wake()
 
-    def check(self, rows: list[float], scale: float) -> None:
-        """Before the first hello: whether what the audit counts on holds for these rows."""
-        asked = self.run["statistic"]
-        assert len(rows) >= asked["least_rows"]
-        assert math.fsum((row / scale) ** 2 for row in rows) <= len(rows) * asked["size"] ** 2
-
-    def mean(self, rows: list[float], scale: float) -> float:
-        """The statistic ``mean`` of one column: the number of rows, then their sum."""
-        n, tol, asked = len(self.run["parties"]), self.run["tol"], self.run["statistic"]
+    def mean(self, cells: list[str]) -> float:
+        """The statistic ``mean`` of one column: its rows, and the sum of their multiples of 10^-9, in one stage."""
         assert "noise" not in self.run
-        variance, size, least = asked["mask"]["variance"], asked["size"], asked["least_rows"]
-        pad = self.secrets.word(0, 46)
-        hidden = (len(rows) + (pad if self.index < self.peer_index else -pad)) % 2**46
-        own, width = limbs(hidden, 46, n)
-        pads = struct.pack("<Q", pad)
-        sums = [n * v for v in self.agree(0, own, None, min(tol, 0.1 / (3 * 2**28)), 2.0**width, pads)]
-        assert all(abs(v - round(v)) < 0.1 for v in sums)
-        N = sum(round(v) << width * k for k, v in enumerate(sums)) % 2**46
-        assert len(rows) + (n - 1) * least <= N
-        share = n / N * sum(rows) / scale
-        room = 1 + 1e-9 + 30 * n * tol
-        assert abs(share) <= room * n * size
-        rider = 12 * grid(variance) / (3 * tol)
-        mean = self.agree(1, [share, rider], variance, tol, max(1.0, rider))[0]
-        assert abs(mean) <= room * size + 12 * grid(variance)
-        return mean * scale
+        assert len(cells) >= self.run["statistic"]["least_rows"]
+        n, bits = len(self.run["parties"]), 256
+        integers = [len(cells), sum(round(Fraction(cell) * 10**9) for cell in cells), 0]
+        assert all(abs(integer) <= (2 ** (bits - 1) - 1) // n for integer in integers)
+        stream = self.secrets.stream(bits // 8 * len(integers), 0, "modular")
+        pads = [int.from_bytes(stream[k : k + bits // 8], "little") for k in range(0, len(stream), bits // 8)]
+        sign = 1 if self.index < self.peer_index else -1
+        hidden = [(own + sign * pad) % 2**bits for own, pad in zip(integers, pads, strict=True)]
+        words = [covered >> 64 * k & 2**64 - 1 for covered in hidden for k in range(bits // 64)]
+        own, width = [limb for word in words for limb in limbs(word, 64, n)[0]], limbs(0, 64, n)[1]
+        tol = min(self.run["tol"], 0.1 / (3 * 2**28))
+        told = [n * v for v in self.agree(0, own, None, tol, 2.0**width, stream)]
+        assert all(abs(v - round(v)) < 0.1 for v in told)
+        totals = []
+        for first in range(0, len(told), len(told) // len(integers)):
+            number = told[first : first + len(told) // len(integers)]
+            each = len(number) // (bits // 64)
+            total = sum(round(v) << 64 * (k // each) + width * (k % each) for k, v in enumerate(number)) % 2**bits
+            totals.append(total - 2**bits if total >> bits - 1 else total)
+        rows, multiples, objection = totals
+        assert rows >= len(cells)
+        assert objection == 0
+        return float(Fraction(multiples, rows * 10**9))
+
+    def averaging(self, rows: list[float]) -> float:
+        """The cost ``averaging`` of one row: one stage behind Gaussian pads."""
+        asked, tol = self.run["cost"], self.run["tol"]
+        variance = asked["mask"]["variance"]
+        assert len(rows) == 1
+        assert 2 * abs(rows[0]) <= 2 * asked["size"]
+        return self.agree(0, rows, variance, tol, max(1.0, 12 * grid(variance) / (3 * tol)))[0]
 
     def leave(self) -> None:
         self._send(GOODBYE, {1: b"finished"})

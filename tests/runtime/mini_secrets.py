@@ -70,8 +70,8 @@ class Secrets:
             pads.append(2**20 * g * round(high / (2**20 * g)) + g * (v % 2**20 - 2**19))
         return pads
 
-    def word(self, stage: int, bits: int) -> int:
-        return struct.unpack("<Q", self.stream(8, stage, "modular"))[0] % 2**bits
+    def word(self, stage: int) -> int:
+        return int(struct.unpack("<Q", self.stream(8, stage, "modular"))[0])
 
     def tag(self, stage: int, pads: bytes) -> bytes:
         key = self.key(stage, "check")

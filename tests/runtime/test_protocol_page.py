@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -190,11 +191,11 @@ def test_what_is_derived(vectors: dict[str, Any], secrets: Secrets, nonces: tupl
     assert [chain.hex() for chain in secrets.chains[:2]] == [vectors["chain_0"], vectors["chain_1"]]
     assert secrets.pads(1, "ann", 2, 1e6) == vectors["pads_ann"]
     assert secrets.pads(1, "bob", 2, 1e6) == vectors["pads_bob"]
-    assert secrets.word(0, 46) == vectors["word"]
+    assert secrets.word(0) == vectors["word"]
     assert secrets.tag(0, struct.pack("<Q", vectors["word"])).hex() == vectors["tag_0"]
     assert secrets.tag(1, struct.pack("<4d", *vectors["pads_ann"], *vectors["pads_bob"])).hex() == vectors["tag_1"]
     for name, hidden in (("ann", 5 + vectors["word"]), ("bob", 3 - vectors["word"])):
-        assert mini_party.limbs(hidden % 2**46, 46, 2) == (vectors[f"limbs_{name}"], 23)
+        assert mini_party.limbs(hidden % 2**64, 64, 2) == (vectors[f"limbs_{name}"], 22)
 
 
 def test_what_is_computed(vectors: dict[str, Any]) -> None:
@@ -271,14 +272,16 @@ class RealParty:
 
 
 @contextmanager
-def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -> Iterator[RealParty]:
+def real_party(
+    folder: Path, me: Identity, neighbour: Identity, channels: str, asked: str, rows: list[float]
+) -> Iterator[RealParty]:
     """Bob, once he listens."""
     (port,) = free_ports(1)
     (folder / "identity").mkdir(mode=0o700)
     for name, text in (("key.pem", me.key), ("certificate.pem", me.certificate)):
         (folder / "identity" / name).touch(mode=0o600)
         (folder / "identity" / name).write_text(text)
-    (folder / "data.csv").write_text("\n".join(["dose", *map(str, ROWS["bob"])]) + "\n")
+    (folder / "data.csv").write_text("\n".join(["dose", *map(str, rows)]) + "\n")
     (folder / "node.toml").write_text(f'''
         [party]
         name = "bob"
@@ -293,11 +296,7 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
         theta = 0.8
         tol = 1e-10
         edges = [["ann", "bob"]]
-        [run.statistic]
-        type = "mean"
-        columns = ["dose"]
-        scale = {{ dose = 10 }}
-        mask = {{ variance = 1e6 }}
+        {asked}
         [[neighbour]]
         name = "ann"
         address = "127.0.0.1:1"
@@ -318,6 +317,16 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
         bob.process.wait(timeout=20)
 
 
+MEAN = """[run.statistic]
+        type = "mean"
+        columns = ["dose"]"""
+AVERAGING = """[run.cost]
+        type = "averaging"
+        columns = ["dose"]
+        size = 40.0
+        mask = { variance = 1e6 }"""
+
+
 def ann(vectors: dict[str, Any], identities: dict[str, Identity], channels: str) -> MiniParty:
     me, bob = identities["ann"], identities["bob"]
     keys = [public_key(party.certificate) for party in (me, bob)]
@@ -328,18 +337,30 @@ def ann(vectors: dict[str, Any], identities: dict[str, Identity], channels: str)
 @pytest.mark.parametrize("channels", ["encrypted", "open"])
 def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[str, Identity], tmp_path: Path) -> None:
     mini = ann(vectors, identities, channels)
-    mini.check(ROWS["ann"], scale=10.0)
-    with real_party(tmp_path, identities["bob"], identities["ann"], channels) as bob:
+    with real_party(tmp_path, identities["bob"], identities["ann"], channels, MEAN, ROWS["bob"]) as bob:
         mini.connect(bob.config.listen)
-        mine = mini.mean(ROWS["ann"], scale=10.0)
+        mine = mini.mean([str(row) for row in ROWS["ann"]])
         mini.leave()
         theirs = bob.result()["answer"]
-    pooled = math.fsum(ROWS["ann"] + ROWS["bob"]) / 8
-    # 3 tol times the largest contribution, 2/8 of Ann's sum (statistics.agreements.Agreements).
-    error = 3e-10 * 2 / 8 * sum(ROWS["ann"])
-    assert mine == pytest.approx(pooled, rel=0, abs=error)
-    assert theirs["mean"] == pytest.approx([pooled], rel=0, abs=error)
+    assert theirs["mean"] == [mine] == [math.fsum(ROWS["ann"] + ROWS["bob"]) / 8]  # to the bit
     assert theirs["observations"] == 8
+
+
+def test_the_two_agree_on_real_numbers(
+    vectors: dict[str, Any], identities: dict[str, Identity], tmp_path: Path
+) -> None:
+    mini = ann(vectors, identities, "open")
+    cost = {"type": "averaging", "columns": ["dose"], "target": None, "scale": None}
+    mini.run = {key: value for key, value in mini.run.items() if key != "statistic"}
+    mini.run |= {"cost": cost | {"mask": {"variance": 1e6}, "size": 40.0}}
+    mini.__post_init__()
+    with real_party(tmp_path, identities["bob"], identities["ann"], "open", AVERAGING, [8.5]) as bob:
+        mini.connect(bob.config.listen)
+        mine = mini.averaging([30.0])
+        mini.leave()
+        theirs = bob.result()["answer"]
+    assert mine == pytest.approx(19.25, rel=0, abs=1e-8)
+    assert theirs == {"dose": pytest.approx(19.25, rel=0, abs=1e-8)}
 
 
 PLAN = """
@@ -352,9 +373,6 @@ edges = [[0, 1], [1, 2], [1, 3], [2, 3]]
 [statistic]
 type = "mean"
 columns = ["dose"]
-scale = { dose = 10 }
-[mask]
-variance = 1e6
 """
 
 
@@ -385,19 +403,18 @@ def test_a_link_of_others_stays_dead(tmp_path: Path) -> None:
             wait_for(lambda: status(cluster, "cat").get("stage") == 0, what="the first stage")
             proxy.refusing = True
             proxy.hang_up()
-            mine = mini.mean(rows["ann"], scale=10.0)
+            mine = mini.mean([str(row) for row in rows["ann"]])
             mini.leave()
             results = [party.result() for party in real]
         finally:
             for party in real:
                 party.process.terminate()
                 party.process.wait(timeout=20)
-    pooled = math.fsum(v for own in rows.values() for v in own) / 7
-    error = 3e-10 * 4 / 7 * sum(rows["ann"])
     assert mini.route()[3] != b""
-    assert mine == pytest.approx(pooled, rel=0, abs=error)
+    pooled = Fraction(sum(Fraction(v) for own in rows.values() for v in own), 7)
+    assert mine == float(pooled)  # to the bit
     for result in results:
-        assert result["answer"]["mean"] == pytest.approx([pooled], rel=0, abs=error)
+        assert result["answer"]["mean"] == [mine]
         assert result["fallback"] == {"stage": 0, "dead": [["bob", "cat"]]}
 
 
@@ -422,7 +439,7 @@ def test_a_wrong_hello_is_refused(
     tmp_path: Path,
 ) -> None:
     mini = ann(vectors, identities, "encrypted")
-    with real_party(tmp_path, identities["bob"], identities["ann"], "encrypted") as bob:
+    with real_party(tmp_path, identities["bob"], identities["ann"], "encrypted", MEAN, ROWS["bob"]) as bob:
         with pytest.raises(grpc.RpcError) as refusal:
             mini.talk(bob.config.listen, version, changed)
         mini.outbox.put(None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-import time
+
+from helpers import counted
 
 import sottovoce as sv
 from sottovoce.data.schema import Schema
@@ -236,19 +237,16 @@ def answer(text: str) -> str:
 def test_a_thousand_hostile_formulas_get_a_sentence():
     hostile = formulas()
     assert len(hostile) > 1_000
-    taken, slowest, begun = [], 0.0, time.perf_counter()
+    taken, most = [], 0
     for text in hostile:
-        before = time.perf_counter()
-        sentence = answer(text)
-        slowest = max(slowest, time.perf_counter() - before)
+        sentence, calls = counted(lambda text=text: answer(text))
+        most = max(most, calls)
         if not sentence:
             taken.append(text)
         assert len(sentence) < 500, text[:80]
         assert all(line.isprintable() for line in sentence.split("\n")), text[:80]
     assert taken == []
-    # they take 0.2 s together where this was written
-    assert slowest < 1
-    assert time.perf_counter() - begun < 5
+    assert most < 1_000_000  # none of them makes the reader go round and round
 
 
 def test_noise_is_a_formula_or_gets_a_sentence():
