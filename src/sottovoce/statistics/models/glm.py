@@ -18,8 +18,7 @@ from ..agreements import Agreements
 from ..analysis import Analysis
 from ..new_rows import schema_text
 from ..statistic import Statistic
-from .families import FAMILIES
-from .family import Family
+from .families import FAMILIES, Family
 from .glm_fit import GLMFit
 from .glm_model import GLMModel
 from .glm_program import agreements_of, glm_program, numbers_sent

@@ -10,7 +10,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Int64, Rows
 from ...errors import InvalidInput
-from .family import Family
+from .families import Family
 from .links import Link
 
 

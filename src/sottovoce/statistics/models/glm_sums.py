@@ -23,7 +23,7 @@ from ..agreements import Agreements
 from ..fewer_digits import ClimbDigits, Index, climb_digits
 from ..likelihood.columns import half, square
 from ..likelihood.fixed_point import LOW, join, pair, value
-from .family import Pieces
+from .families import Pieces
 from .glm_start import Known
 
 FARTHEST = 2.0**61  # what a squared residual counts as that is too large to be added up

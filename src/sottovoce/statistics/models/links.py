@@ -83,29 +83,25 @@ class Identity(Link):
 class Inverse(Link):
     """``mu^power``, for positive means."""
 
-    name, power = "inverse", -1
+    name = "inverse"
+    power: ClassVar[int] = -1
 
     def of(self, mean: Array) -> Array:
-        return np.asarray(mean**self._power)
+        return np.asarray(mean ** float(self.power))
 
     def mean(self, eta: Array) -> Array:
-        return np.asarray(eta ** (1 / self._power))
+        return np.asarray(eta ** (1 / self.power))
 
     def slope(self, eta: Array) -> Array:
-        q = 1 / self._power
+        q = 1 / self.power
         return np.asarray(q * eta ** (q - 1))
 
     def curve(self, eta: Array) -> Array:
-        q = 1 / self._power
+        q = 1 / self.power
         return np.asarray(q * (q - 1) * eta ** (q - 2))
 
     def inside(self, eta: Array) -> npt.NDArray[np.bool_]:
         return np.asarray((eta > 1e-60) & (eta < 1e60))
-
-    @property
-    def _power(self) -> float:
-        assert self.power is not None
-        return float(self.power)
 
 
 class InverseSquared(Inverse):
