@@ -15,8 +15,7 @@ from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.statistics.models import variance_ratio
 from sottovoce.statistics.models.mixed import Mixed
-from sottovoce.statistics.models.ratio_point import visit
-from sottovoce.statistics.models.variance_ratio import best_ratio
+from sottovoce.statistics.models.variance_ratio import best_ratio, visit
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
 from sottovoce.statistics.tables import restored
 

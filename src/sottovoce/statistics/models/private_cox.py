@@ -21,7 +21,7 @@ from ..gone import refuse_options
 from ..shards import Shards, column_names, of_party, one_per_party
 from ..study import Study
 from ..survival.grid import check_times
-from .cox_fit import CoxFit
+from .cox import CoxFit
 
 RESPONSE = ("time", "event")
 

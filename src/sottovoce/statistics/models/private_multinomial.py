@@ -11,7 +11,7 @@ from ...network import Network
 from ..arrays import regression_study
 from ..gone import refuse_options
 from ..shards import Shards
-from .multinomial_fit import MultinomialFit
+from .multinomial import MultinomialFit
 
 
 def private_multinomial(

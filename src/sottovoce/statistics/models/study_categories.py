@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import cast
 
 from ..asking import Asking
-from .mixed import Mixed
-from .mixed_fit import MixedFit
-from .multinomial import Multinomial
-from .multinomial_fit import MultinomialFit
-from .ordinal import Ordinal
-from .ordinal_fit import OrdinalFit
+from .mixed import Mixed, MixedFit
+from .multinomial import Multinomial, MultinomialFit
+from .ordinal import Ordinal, OrdinalFit
 
 
 class Categories(Asking):

@@ -1,4 +1,23 @@
-"""The ratio of the variances between and within parties at which the profile likelihood is highest.
+"""The ratio ``theta`` of the variances between and within parties at which the profile likelihood is highest.
+
+A party of ``n`` rows ``t = (x, y)``, whose sums are ``k`` and whose sums of products are ``K``, has
+
+    T' V^-1 T = K - theta/(1 + n theta) k k',   log det V = log(1 + n theta),   c = n / (1 + n theta)
+
+With ``sigma^2 = rss / df`` and ``df = N``, or ``N - p`` for REML, the profile likelihood is
+
+    l(theta) = -(df log(rss) + sum log(1 + n theta) [+ log det A]) / 2,   A = X' V^-1 X
+
+and with the mean residual ``r`` of a party and the means ``x`` of its columns its slope in ``log theta`` is half of
+``theta (sum s - sum c)``, and the expected information there half of ``theta^2 sum c^2``, where
+
+    s = c^2 (r^2 df / rss [+ x' A^-1 x])
+
+At one ratio the parties add up ``T' V^-1 T``, ``log det V``, ``c`` and ``c^2``, solve for ``beta``, and then add up
+``s``, which is one number. Each is a fraction, which a party rounds to a multiple of 2^-160, with columns counted in
+powers of two about their root mean squares. ``T' V^-1 T`` is ``N`` at most in these units, and ``s`` and ``c^2`` are
+``N^2``: with 2^39 rows there is room for 2^16 parties. Where columns, or the response, hang so much on others that
+2^-100 of their squares is left, 18 digits of that remain.
 
 There may be several maxima where parties are of very different sizes. So the parties first look at a public grid of
 ratios, by four numbers each: the intercept is the best there, and the slopes are those of all rows alike, or those
@@ -10,14 +29,22 @@ are whole numbers: all parties go the same way.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from ...errors import Undetermined
+from ...numerics.exact_sweeps import WORK, Rational, sweeps_of
 from ...numerics.logarithm import logarithm
 from ...sums import Whole
-from .ratio_point import GRID, ONE, Party, Point, Task, contrast, on_grid, point_of, pulls, terms_at, visit
-from .ratio_point import numbers as numbers_of_visit
+from ..agreements import Agreements
+from ..likelihood.columns import half, products_of, square
 
+GRID = 160
+ONE = 1 << GRID
+NOTHING = 90  # bits: what is less of the squares of the response is rounding of what it was computed from
 HARDLY_ANY = 13  # bits: what 1/N is more than the first ratio above 0 that is looked at
 LARGEST = 30  # bits: of the last
 MOST = HARDLY_ANY + 40 + LARGEST + 2  # ratios, 0 among them, with 2^40 rows
@@ -31,15 +58,78 @@ NONE = 2.0**-20  # of 1/N, a ratio that counts as 0
 ENDLESS = 2.0**60  # a ratio that is infinite: nothing is left within parties
 VISITS = LOOKS + STEPS
 STAGES = 2 * VISITS
+SAY = "what residuals say of the ratio of variances"
+LOOK = f"{SAY}; and weights, residuals and their squares, and log det V, on a public grid of ratios"
+
+
+@dataclass(frozen=True, eq=False)
+class Party:
+    """What the likelihood needs of a party's rows: their number, sums ``k`` and sums of products ``K``, in units of the
+    columns."""
+
+    n: int
+    sums: Whole
+    products: Whole
+
+    def weight(self, theta: Fraction) -> Fraction:
+        """``c``, the information on the party's mean."""
+        return self.n / (1 + self.n * theta)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """What is known of a ratio. Columns, and the response, are counted in powers of two of their units."""
+
+    theta: float
+    beta: Rational
+    inverse: Rational  # of A
+    rss: Fraction
+    height: int  # twice the profile likelihood, in multiples of 2^-GRID
+    weight: Fraction  # sum c
+    squares: Fraction  # sum c^2
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The local parties at work: ``parties`` are their rows, of ``observations`` in all. ``powers``: of each column, by
+    which power of two it is counted."""
+
+    agreements: Agreements
+    parties: Sequence[Party]
+    powers: tuple[int, ...]
+    observations: int
+    names: tuple[str, ...]
+    response: str
+    reml: bool
+
+    @property
+    def df(self) -> int:
+        """``N``, or ``N - p``."""
+        return self.observations - len(self.names) * self.reml
+
+    @property
+    def intercept(self) -> bool:
+        """Whether there is one; it is the first term."""
+        return self.names[:1] == ("Intercept",)
+
+    def point(self, theta: float, products: Whole, log_det: int, weight: Fraction, squares: Fraction) -> Point | None:
+        """The point of ``T'V^-1T`` in multiples of ``2^-GRID``; None where nothing is left of the response."""
+        p, smallest = len(self.names), products[-1, -1] >> NOTHING
+        sweeps = sweeps_of(products, WORK)
+        sweeps.move(range(p))
+        left = sweeps.values([p], [p])[0, 0]
+        if left <= smallest:
+            return None
+        rss, inverse = Fraction(left) / ONE, -sweeps.values(range(p), range(p)) * ONE
+        height = -self.df * logarithm(rss, GRID) - log_det
+        if self.reml:
+            height -= logarithm(Fraction(_determinant(products[:p, :p]), ONE**p), GRID)
+        return Point(theta, sweeps.values(range(p), [p])[:, 0], inverse, rss, height, weight, squares)
 
 
 def numbers(p: int) -> int:
-    """How many numbers travel, at most."""
-    return VISITS * numbers_of_visit(p) + (1 + LOOKS) * (2 + 4 * MOST)
-
-
-SAY = "what residuals say of the ratio of variances"
-LOOK = f"{SAY}; and weights, residuals and their squares, and log det V, on a public grid of ratios"
+    """How many numbers travel for ``p`` terms, at most: at every ratio that is visited, and at the grid."""
+    return VISITS * (products_of(p) + 4) + (1 + LOOKS) * (2 + 4 * MOST)
 
 
 def grid(observations: int) -> list[Fraction]:
@@ -58,7 +148,7 @@ def best_ratio(task: Task, pooled: Point) -> Point:
     if not at:
         return pooled
     for _ in range(LOOKS - 1):
-        point = _visited(task, _about(task, heights, at))
+        point = visit(task, _about(task, heights, at))
         slope, heights = _look(task, point)
         before, at = at, _maximum(heights) or at
         if abs(at - before) <= 1:
@@ -89,7 +179,7 @@ def _first_look(task: Task, pooled: Point) -> tuple[float, list[int], Point]:
     of = f"{LOOK}; and X'V^-1X, X'V^-1y and y'V^-1y within parties"
     total = task.agreements.sum([[*a, *b] for a, b in zip(terms, more, strict=True)], of=of, iterate=True)
     split = len(total) - len(more[0])
-    return *_read_look(task, pooled, total[:split]), _there(task, point_of(task, WITHIN, total[split:]))
+    return *_read_look(task, pooled, total[:split]), point_of(task, WITHIN, total[split:])
 
 
 def _look(task: Task, point: Point) -> tuple[float, list[int]]:
@@ -129,19 +219,6 @@ def _slope(point: Point, pull: int) -> float:
     return float((Fraction(point.theta) or 2) * (Fraction(pull, ONE) - point.weight) / 2)
 
 
-def _visited(task: Task, theta: float, *, is_last: bool = False) -> Point:
-    return _there(task, None if theta > ENDLESS else visit(task, theta, is_last=is_last))
-
-
-def _there(task: Task, point: Point | None) -> Point:
-    if point is None:
-        raise Undetermined(
-            f"within the parties nothing is left of {task.response!r} beside the columns: it is constant there, or "
-            "made of them. There are no variances to tell apart."
-        )
-    return point
-
-
 def _climb(task: Task, good: Point, slope: float) -> Point | None:
     """Uphill in ``log theta`` from a point; None where that leads to 0."""
     step, last = min(max(slope / _information(good), -STRIDE), STRIDE), STRIDE
@@ -149,7 +226,7 @@ def _climb(task: Task, good: Point, slope: float) -> Point | None:
         is_last, theta = abs(step * last) <= CLOSE, stretched(good.theta, step)
         if theta * task.observations < NONE:
             return None
-        point = _visited(task, theta, is_last=is_last)
+        point = visit(task, theta, is_last=is_last)
         if is_last:
             return point
         if point.height < good.height:
@@ -174,3 +251,94 @@ def _information(point: Point) -> float:
 def stretched(theta: float, step: float) -> float:
     """About ``theta exp(step)`` for small steps, by ``+ - * /`` alone (the approximation of Pade)."""
     return theta * ((12.0 + step * (6.0 + step)) / (12.0 - step * (6.0 - step)))
+
+
+def visit(task: Task, theta: float, *, is_last: bool = False) -> Point:
+    """The point at a ratio. ``is_last``: it is the answer."""
+    if theta > ENDLESS:
+        raise _nothing_within(task)
+    of = f"X'V^-1X, X'V^-1y and y'V^-1y of {len(task.names)} terms, and log det V"
+    return point_of(task, theta, task.agreements.sum(terms_at(task, theta), of=of, iterate=not is_last))
+
+
+def terms_at(task: Task, theta: float) -> list[list[int]]:
+    """What the local parties add to the point at a ratio."""
+    at, terms = Fraction(theta), []
+    for party in task.parties:
+        c = party.weight(at)
+        counted = [logarithm(1 + party.n * at, GRID), on_grid(c), on_grid(c * c)]
+        terms.append([*half(_weighted(party, at, task.powers)), *counted])
+    return terms
+
+
+def point_of(task: Task, theta: float, total: Whole) -> Point:
+    """The point, from the totals; refused where nothing is left of the response."""
+    log_det, weight, squares = total[-3:].tolist()
+    products = square(total[:-3], len(task.powers))
+    point = task.point(theta, products, log_det, Fraction(weight, ONE), Fraction(squares, ONE))
+    if point is None:
+        raise _nothing_within(task)
+    return point
+
+
+def _nothing_within(task: Task) -> Undetermined:
+    return Undetermined(
+        f"within the parties nothing is left of {task.response!r} beside the columns: it is constant there, or made of "
+        "them. There are no variances to tell apart."
+    )
+
+
+def pulls(task: Task, point: Point) -> list[int]:
+    """``s`` of the local parties, on the grid."""
+    theta, e = Fraction(point.theta), max(task.powers)
+    v, per = contrast(task, point), Fraction(on_grid(task.df / point.rss), ONE)
+    inverse = np.array([[on_grid(entry) for entry in row] for row in point.inverse], object)
+    terms = []
+    for party in task.parties:
+        if not party.n:
+            terms.append(0)
+            continue
+        residual = Fraction(int(v @ party.sums), party.n << GRID + e)
+        s = residual**2 * per
+        if task.reml:
+            x = shifted(party.sums[:-1], [e - power for power in task.powers[:-1]])
+            s += Fraction(int(x @ inverse @ x), party.n**2 << GRID + 2 * e)
+        terms.append(on_grid(party.weight(theta) ** 2 * s))
+    return terms
+
+
+def contrast(task: Task, point: Point) -> Whole:
+    """``(-beta, 1)``, whose product with a row is its residual, in multiples of ``2^-(GRID + e)`` for the largest power
+    ``e`` of a column."""
+    e = max(task.powers)
+    steps = np.array([*(-on_grid(entry) for entry in point.beta), ONE], object)
+    return shifted(steps, [e - power for power in task.powers])
+
+
+def on_grid(number: Fraction | int) -> int:
+    """The nearest multiple of ``2^-GRID``."""
+    return round(number * ONE)
+
+
+def shifted(values: Whole, powers: Sequence[int]) -> Whole:
+    """Each times its power of two."""
+    return np.array([int(value) << power for value, power in zip(values, powers, strict=True)], object)
+
+
+def _weighted(party: Party, theta: Fraction, powers: tuple[int, ...]) -> Whole:
+    """``T'V^-1T`` of a party, on the grid."""
+    a, b = theta.numerator, theta.denominator
+    below = b + party.n * a
+    above = party.products * below - np.multiply.outer(party.sums, party.sums) * a
+    steps = GRID - np.add.outer(np.array(powers, object), np.array(powers, object))
+    return np.asarray((above * (2 << steps) + below) // (2 * below))
+
+
+def _determinant(A: Whole) -> int:
+    """Of positive definite integers, by divisions that leave no remainder (Bareiss 1968)."""
+    M, before = A.copy(), 1
+    for k in range(len(M) - 1):
+        column, pivot = M[k + 1 :, k].copy(), M[k, k]
+        M[k + 1 :, k + 1 :] = (pivot * M[k + 1 :, k + 1 :] - np.multiply.outer(column, column)) // before
+        before = pivot
+    return int(M[-1, -1])
