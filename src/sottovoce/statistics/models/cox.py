@@ -340,7 +340,7 @@ class CoxAnalysis(Analysis):
         units = agreements.units(rows, self.units)
         rounding = agreed_rounding(agreements, rows, self._measured, units)
         counts, gram = self._first_totals(agreements, held, units, rounding)
-        leaving = None if self.points is None else Leaving(*counts.reshape(-1, 2).T, self.ties == "efron")
+        leaving = None if self.points is None else Leaving(counts[::2], counts[1::2], self.ties == "efron")
         N, events = counts[:2].tolist() if leaving is None else (int(counts.sum()), int(leaving.events.sum()))
         self._refuse_counts(N, events, counts, leaving)
         # About their means, as if there were an intercept, which the baseline stands for.

@@ -18,51 +18,22 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Int64, Rows
 from ...numerics import fixed_order
+from ...numerics.symmetric import symmetric
 from ...sums import Whole, on_grid
 from ..agreements import Agreements
 from ..fewer_digits import ClimbDigits, Index, climb_digits
-from ..likelihood.columns import half, square
-from ..likelihood.fixed_point import LOW, join, pair, value
+from ..likelihood.columns import half
+from ..likelihood.fixed_point import LOW, join, pair, value, values
 from .families import Pieces
-from .glm_start import Known
+from .glm_model import GLMModel, Known
 
 FARTHEST = 2.0**61  # what a squared residual counts as that is too large to be added up
 OBSERVED = 0.1  # of the expected information, what the observed one must have for a step of Newton's method
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Where the totals are: deviance, squared residuals, deviance without columns; the score; the information,
-    expected, and observed where that is another. With offsets the intercept of the model that has nothing else is one
-    more parameter, the last: its score and information follow."""
-
-    k: int
-    both: bool
-    moved: bool
-
-    @classmethod
-    def of(cls, known: Known) -> Layout:
-        """That of a model."""
-        return cls(len(known.columns), not known.model.canonical, known.model.moved)
-
-    @property
-    def size(self) -> int:
-        """How many integers there are."""
-        k, both = self.k, 1 + self.both
-        return 3 + k + both * k * (k + 1) // 2 + self.moved * (1 + both)
-
-    @property
-    def indices(self) -> list[Index]:
-        """Of which parameters each is: see ``climb_steps``."""
-        pairs = list(combinations_with_replacement(range(self.k), 2))
-        null: list[Index] = [(self.k,), *[(self.k, self.k)] * (1 + self.both)]
-        scores: list[Index] = [(i,) for i in range(self.k)]
-        return [(), (-1,), (), *scores, *pairs * (1 + self.both), *null * self.moved]
-
-    def split(self, total: Whole) -> list[Whole]:
-        """Sums, score, expected and observed information, and those of the null model."""
-        k, h = self.k, self.k * (self.k + 1) // 2
-        return np.split(total, np.cumsum([3, k, h, h * self.both]))
+def climb_size(model: GLMModel, k: int) -> int:
+    """How many integers a party sums up at every point, of ``k`` parameters."""
+    return 3 + k + model.kinds * k * (k + 1) // 2 + model.moved * (1 + model.kinds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +45,7 @@ class Part:
 
     def __call__(self, theta: Array) -> Whole:
         """Integers at some parameters: for ``maximise``."""
-        known, k, both = self.known, len(self.known.columns), not self.known.model.canonical
+        known, k, both = self.known, len(self.known.columns), self.known.model.kinds > 1
 
         def sides(block: Array) -> tuple[Int64, Int64]:
             z, y, w = self._design(block)
@@ -102,7 +73,7 @@ class Part:
         pieces = family.pieces(link, eta, y)
         found = [pair(w * pieces.deviance, known.deviance_bits), pair(w * pieces.score, known.score_bits)]
         found.append(pair(w * pieces.information, known.root_bits))
-        if not known.model.canonical:
+        if known.model.kinds > 1:
             found.append(pair(w * self._curvature(eta, y, pieces), known.root_bits))
         return found
 
@@ -114,14 +85,14 @@ class Part:
         return pair(np.where(values < FARTHEST / self.known.N, values, FARTHEST), 0)
 
     def _told(self, gram: Whole, k: int, both: bool) -> Whole:
-        """What is sent of the products: see ``Layout``."""
+        """What is sent of the products: see ``Reading``."""
         information = [half(gram[1 + k : 1 + 2 * k, :k])]
         if both:
             information.append(half(gram[1 + 2 * k :, k : 2 * k]))
         q = k * (1 + both)  # where pairs begin
         score = [join(*row) for row in gram[1 : 1 + k, q : q + 2]]
         d, squares, null, *more = (join(*both_) for both_ in gram[0, q + 2 :].reshape(-1, 2))
-        return np.concatenate([_whole([d, squares, null, *score]), *information, _whole(more)])
+        return np.concatenate([np.array([d, squares, null, *score], object), *information, np.array(more, object)])
 
     def scores(self, theta: Array, bits: int) -> Whole:
         """``sum u^2 z z'`` for the scores ``u z`` of the rows: what stands in the middle of the sandwich."""
@@ -144,7 +115,7 @@ class Part:
             return np.hstack([pair(model.family.saturated(y, w, scale), 0) for scale in scales])
 
         high, low, high_2, low_2 = self.rows.totals(terms)
-        return _whole([join(high, low), join(high_2, low_2)])
+        return np.array([join(high, low), join(high_2, low_2)], object)
 
     def _design(self, block: Array) -> tuple[Array, Array, Array]:
         model = self.known.model
@@ -164,25 +135,42 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How totals are read: for ``maximise``."""
+    """How totals are read: for ``maximise``. They are deviance, squared residuals, deviance without columns; the score;
+    the information, expected, and observed where that is another. With offsets the intercept of the model that has
+    nothing else is one more parameter, the last: its score and information follow."""
 
     known: Known
 
     @property
-    def layout(self) -> Layout:
-        """Where they are."""
-        return Layout.of(self.known)
+    def k(self) -> int:
+        """How many parameters there are, without that."""
+        return len(self.known.columns)
+
+    @property
+    def indices(self) -> list[Index]:
+        """Of which parameters each is: see ``climb_steps``."""
+        kinds, scores = self.known.model.kinds, [(i,) for i in range(self.k)]
+        pairs = list(combinations_with_replacement(range(self.k), 2))
+        null = [(self.k,), *[(self.k, self.k)] * kinds]
+        return [(), (-1,), (), *scores, *pairs * kinds, *null * self.known.model.moved]
+
+    def split(self, total: Whole) -> list[Whole]:
+        """Sums, score, expected and observed information, and those of the null model."""
+        h = self.k * (self.k + 1) // 2
+        return np.split(total, np.cumsum([3, self.k, h, h * (self.known.model.kinds - 1)]))
 
     def digits(self, agreements: Agreements) -> ClimbDigits | None:
         """How finely the totals of a climb are told."""
-        known, layout = self.known, self.layout
-        pairs, squares = 2 * known.root_bits, known.deviance_bits + LOW if known.model.dispersed else LOW
+        known, model = self.known, self.known.model
+        squares = known.deviance_bits + LOW if model.dispersed else LOW
         sums = [known.deviance_bits + LOW, squares, known.deviance_bits + LOW]
-        scores = [known.z_bits + known.score_bits + LOW] * layout.k
-        null = [known.score_bits + LOW, *[known.root_bits + LOW] * (1 + layout.both)] * layout.moved
-        bits = [*sums, *scores, *[pairs] * (layout.size - len(sums) - len(scores) - len(null)), *null]
-        first = np.full(layout.k + layout.moved, known.N * float(known.weight) * known.information)
-        return climb_digits(agreements, layout.indices, bits, known.N, first, known.dispersion)
+        scores = [known.z_bits + known.score_bits + LOW] * self.k
+        pairs = [2 * known.root_bits] * (model.kinds * self.k * (self.k + 1) // 2)
+        null = [known.score_bits + LOW, *[known.root_bits + LOW] * model.kinds] * model.moved
+        first = np.full(self.k + model.moved, known.N * float(known.weight) * known.information)
+        return climb_digits(
+            agreements, self.indices, [*sums, *scores, *pairs, *null], known.N, first, known.dispersion
+        )  # fmt: skip
 
     @property
     def penalty(self) -> Array:
@@ -193,11 +181,11 @@ class Reading:
 
     def __call__(self, total: Whole, theta: Array) -> tuple[float, Array, Array]:
         """Half of the negative deviance with the penalty, its score, and the information for a step."""
-        k, P, known = self.layout.k, self.penalty, self.known
-        _, scores, _, _, more = self.layout.split(total)
+        k, P, known = self.k, self.penalty, self.known
+        _, scores, _, _, more = self.split(total)
         bits = known.z_bits + known.score_bits + LOW
         objective = -(self.deviance(total) + known.model.moved * self.null_deviance(total)) / 2
-        score = np.array([value(each, bits) for each in scores]) - P * theta[:k]
+        score = values(scores, bits) - P * theta[:k]
         H = np.zeros((len(theta), len(theta)))
         H[:k, :k] = self._for_step(total) + np.diag(P)
         if known.model.moved:
@@ -226,17 +214,17 @@ class Reading:
 
     def expected(self, total: Whole) -> Array:
         """The expected information."""
-        return self._information(self.layout.split(total)[2])
+        return self._information(self.split(total)[2])
 
     def observed(self, total: Whole) -> Array:
         """The observed information."""
-        _, _, expected, observed, _ = self.layout.split(total)
-        return self._information(observed if self.layout.both else expected)
+        _, _, expected, observed, _ = self.split(total)
+        return self._information(observed if self.known.model.kinds > 1 else expected)
 
     def _for_step(self, total: Whole) -> Array:
         """The observed information, where steps of Newton's method climb with it; else the expected one."""
         expected = self.expected(total)
-        if not self.layout.both:
+        if self.known.model.kinds == 1:
             return expected
         observed = self.observed(total)
         if self.known.model.family.is_concave(self.known.model.link):
@@ -247,9 +235,4 @@ class Reading:
         return observed if enough else expected
 
     def _information(self, part: Whole) -> Array:
-        bits = 2 * self.known.root_bits
-        return np.array([[value(each, bits) for each in row] for row in square(part, self.layout.k)])
-
-
-def _whole(values: list[int]) -> Whole:
-    return np.array([*values, None], object)[:-1]
+        return symmetric(values(part, 2 * self.known.root_bits), self.k)
