@@ -35,10 +35,8 @@ from ..likelihood.maximise import MOST, REACH, Maximum, covariance, maximise
 from ..new_rows import design_rows, log_exposure, schema_text
 from ..statistic import Statistic, Value
 from . import special
-from .families import FAMILIES, Family
-from .glm_model import GLMModel, known, numbers_of
-from .glm_sums import Part, Reading, climb_size
-from .links import LINKS, Link
+from .families import FAMILIES, LINKS, Family, Link
+from .glm_model import GLMModel, Known, Part, climb_size, first_agreement, numbers_of
 
 DISPERSIONS = ("fixed", "pearson")
 ROBUST = ("HC0", "HC1")
@@ -364,24 +362,24 @@ class GLM(Analysis):
         return self.model.k
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> GLMFit:
-        found, model = known(agreements, rows, self.model), self.model
-        parts, reading = [Part(part, found) for part in rows], Reading(found)
-        top = _top(agreements, parts, reading)
-        columns, N, df = found.columns, found.N, found.N - reading.k
-        deviance, null_deviance = reading.deviance(top.total), reading.null_deviance(top.total)
-        squares = reading.squares(top.total)
+        known, model = first_agreement(agreements, rows, self.model), self.model
+        parts = [Part(part, known) for part in rows]
+        top = _top(agreements, parts, known)
+        columns, N, df = known.columns, known.N, known.N - known.k
+        deviance, null_deviance = known.deviance(top.total), known.null_deviance(top.total)
+        squares = known.squares(top.total)
         scale = 1.0 if not model.dispersed else squares / df if df > 0 else float("nan")
         told = (1.0, 1.0)  # dispersions of the log-likelihoods, of the model and of that without columns
         if model.family.estimated:
             told = model.family.likelihood_scale(deviance, N, scale), scale
-        meat, perfect = _further_sums(agreements, parts, reading, top, scale, told)
+        meat, perfect = _further_sums(agreements, parts, known, top, scale, told)
         with np.errstate(divide="ignore", invalid="ignore"):
             llf, llnull = np.array(perfect) - np.array([deviance, null_deviance]) / (2 * np.array(told))
-        errors = _covariance(reading, top, scale, meat)
+        errors = _covariance(known, top, scale, meat)
         if self.robust == "HC1":
             errors *= N / df if df > 0 else np.nan
-        params = columns.params(top.theta[: reading.k])
-        params[:1] += found.centre * model.intercept
+        params = columns.params(top.theta[: known.k])
+        params[:1] += known.centre * model.intercept
         return GLMFit(
             *agreements.made, terms=columns.terms, params=params, covariance=columns.covariance(errors), nobs=N,
             aliased=columns.aliased, all_terms=model.terms, response=model.response, family=self.family,
@@ -392,48 +390,48 @@ class GLM(Analysis):
         )  # fmt: skip
 
 
-def _top(agreements: Agreements, parts: Sequence[Part], reading: Reading) -> Maximum:
-    found, model = reading.known, reading.known.model
-    start, ahead = found.start()
-    names, named = found.columns.terms, np.eye(len(start) + model.moved)
-    named[: len(start), : len(start)] = found.columns.unmixed.T
+def _top(agreements: Agreements, parts: Sequence[Part], known: Known) -> Maximum:
+    model = known.model
+    start, ahead = known.start()
+    names, named = known.columns.terms, np.eye(len(start) + model.moved)
+    named[: len(start), : len(start)] = known.columns.unmixed.T
     if model.moved:  # the model of an intercept alone is climbed beside
-        start, names = np.append(start, found.start_of_null), (*names, NULL)
+        start, names = np.append(start, known.start_of_null), (*names, NULL)
     return maximise(
-        agreements, parts, start, names, reading, size=climb_size(model, reading.k), ahead=ahead,
+        agreements, parts, start, names, known.read, size=climb_size(model, known.k), ahead=ahead,
         infinite=f": {model.family.infinite(model.response)}. Drop it, or merge the level.",
-        reach=REACH if model.link.power is None else np.inf, rows=found.N if model.family.estimated else None,
-        before=None if ahead is None else reading.before, named=named, digits=reading.digits(agreements),
+        reach=REACH if model.link.power is None else np.inf, rows=known.N if model.family.estimated else None,
+        before=None if ahead is None else known.before, named=named, digits=known.digits(agreements),
     )  # fmt: skip
 
 
 def _further_sums(
-    agreements: Agreements, parts: Sequence[Part], reading: Reading, top: Maximum, scale: float,
+    agreements: Agreements, parts: Sequence[Part], known: Known, top: Maximum, scale: float,
     told: tuple[float, float],
 ) -> tuple[Array | None, tuple[float, float]]:  # fmt: skip
     """The products of the scores of rows, where errors are from the sandwich; and the log-likelihoods of a perfect fit
     at two dispersions."""
-    model, N, perfect = reading.known.model, reading.known.N, (np.nan, np.nan)
+    model, N, perfect = known.model, known.N, (np.nan, np.nan)
     if model.separable:  # what another dispersion changes is the same for all rows
         one = np.ones(1)
         with np.errstate(divide="ignore", invalid="ignore"):
             at_1, *at = (float(model.family.saturated(one, one, phi)[0]) for phi in (1.0, *told))
-        perfect = reading.known.saturated + N * (at[0] - at_1), reading.known.saturated + N * (at[1] - at_1)
+        perfect = known.saturated + N * (at[0] - at_1), known.saturated + N * (at[1] - at_1)
     elif all(0 < phi < np.inf for phi in told):
         try:
-            return _scores(agreements, parts, reading, top, scale, told)
+            return _scores(agreements, parts, known, top, scale, told)
         except Objected:  # a density that is not finite, most likely: there are estimates without it
             pass
-    return _scores(agreements, parts, reading, top, scale, None)[0] if model.robust else None, perfect
+    return _scores(agreements, parts, known, top, scale, None)[0] if model.robust else None, perfect
 
 
 def _scores(
-    agreements: Agreements, parts: Sequence[Part], reading: Reading, top: Maximum, scale: float,
+    agreements: Agreements, parts: Sequence[Part], known: Known, top: Maximum, scale: float,
     told: tuple[float, float] | None,
 ) -> tuple[Array | None, tuple[float, float]]:  # fmt: skip
     """One agreement on both, as far as they are asked for."""
-    robust, bits = reading.known.model.robust is not None, _bits(reading, scale)
-    pairs: list[Index] = list(combinations_with_replacement(range(reading.k), 2)) if robust else []
+    robust, bits = known.model.robust is not None, _bits(known, scale)
+    pairs: list[Index] = list(combinations_with_replacement(range(known.k), 2)) if robust else []
     sums: list[Index] = [] if told is None else [(), ()]
 
     def own(part: Part) -> Whole:
@@ -443,9 +441,9 @@ def _scores(
     of = [*(["products of the scores of rows"] if robust else []), *([] if told is None else ["a perfect fit"])]
     shares = [unless_beyond(own, part) for part in parts]
     if agreements.ends is not None:
-        information = np.diag(reading.expected(top.total)) * scale
+        information = np.diag(known.expected(top.total)) * scale
         bits_of = [*[2 * bits] * len(pairs), *[LOW] * len(sums)]
-        steps = climb_steps([*pairs, *sums], bits_of, reading.known.N, information)
+        steps = climb_steps([*pairs, *sums], bits_of, known.N, information)
         shares = [rounded(share, steps) for share in shares]
     total = agreements.sum(shares, of=" and ".join(of), size=len(pairs) + len(sums))
     perfect = (np.nan, np.nan)
@@ -453,35 +451,34 @@ def _scores(
         perfect = value(total[-2], LOW), value(total[-1], LOW)
     if not robust:
         return None, perfect
-    return symmetric(values(total[: len(pairs)], 2 * bits), reading.k), perfect
+    return symmetric(values(total[: len(pairs)], 2 * bits), known.k), perfect
 
 
-def _bits(reading: Reading, scale: float) -> int:
+def _bits(known: Known, scale: float) -> int:
     """Of the scores of rows: sums of their squares are about the information times the dispersion, and no row has more
     than all of them."""
-    found = reading.known
-    size = max(scale, found.dispersion) if scale == scale else found.dispersion
-    square = exponent(float(found.weight) * found.information * size)
-    return 60 - (min(24, found.wide + 8) + found.wide + square + 1) // 2
+    size = max(scale, known.dispersion) if scale == scale else known.dispersion
+    square = exponent(float(known.weight) * known.information * size)
+    return 60 - (min(24, known.wide + 8) + known.wide + square + 1) // 2
 
 
-def _covariance(reading: Reading, top: Maximum, scale: float, meat: Array | None) -> Array:
+def _covariance(known: Known, top: Maximum, scale: float, meat: Array | None) -> Array:
     """Of the parameters of standardised columns; robust ``H^-1 (sum u u') H^-1`` for the scores ``u`` of the rows and
     the observed information (White, 1982)."""
-    if reading.known.model.ridge:  # estimates are biased on purpose: no information tells an error of them
-        return np.full((reading.k, reading.k), np.nan)
+    if known.model.ridge:  # estimates are biased on purpose: no information tells an error of them
+        return np.full((known.k, known.k), np.nan)
     if meat is None:
-        return scale * covariance(reading.expected(top.total))
-    L, place = fixed_order.cholesky(reading.observed(top.total))
+        return scale * covariance(known.expected(top.total))
+    L, place = fixed_order.cholesky(known.observed(top.total))
     if place is not None:
         raise Undetermined("the observed information does not tell the errors of all parameters. Leave robust out.")
     bread = fixed_order.inverse(L)
-    T = fixed_order.product(reading.known.columns.back, bread)
+    T = fixed_order.product(known.columns.back, bread)
     variances = fixed_order.quadratic(meat, T)
     sizes = fixed_order.quadratic(np.abs(meat), np.abs(T))
     lost = variances <= NOTHING * sizes
     if lost.any():
-        those = ", ".join(repr(t) for t, flag in zip(reading.known.columns.terms, lost, strict=True) if flag)
+        those = ", ".join(repr(t) for t, flag in zip(known.columns.terms, lost, strict=True) if flag)
         raise Undetermined(
             f"the robust variance of {those} is 0: as for a level that one row has, nothing is left of the rows that "
             "tell it. Merge the level with another, or leave robust out."

@@ -1,5 +1,14 @@
-"""What a generalised linear model is made of, and the first agreement on it: counts, sums and products of columns, of
-which everybody knows the columns that stay, how large all further numbers are, and the first step of the climb.
+"""What a generalised linear model is made of, and what one party sums up over its rows for it.
+
+In the first agreement these are counts, sums and products of columns, of which everybody knows the columns that stay,
+how large all further numbers are, and the first step of the climb.
+
+With ``z`` the standardised columns, ``C = sqrt(w s^2) z``, ``u = w s r``, and ``D = sqrt|w c| z`` for the curvature
+``c``, all rounded to public grids, one pass over the rows makes the products
+
+    C'C  (information)    D' sign(c) D  (observed information)    z'u  (score)    1'(w d), 1'(w r^2)
+
+of whole numbers. The first has no negative eigenvalue, however it was rounded.
 """
 
 from __future__ import annotations
@@ -18,16 +27,18 @@ from ...data.rows import Int64, Rows
 from ...errors import InvalidInput, PeerError, Undetermined
 from ...numerics import fixed_order
 from ...numerics.exact_algebra import nearest
-from ...sums import Whole
+from ...numerics.symmetric import symmetric
+from ...sums import Whole, on_grid
 from ..agreements import Agreements, Objected, unless_beyond
 from ..analysis import check_rows
-from ..fewer_digits import PART, Rounding, agreed_rounding, rounded
-from ..likelihood.columns import Columns, columns_of, own_products, square
-from ..likelihood.fixed_point import LOW, about, exponent, join, pair, value
-from .families import Family
+from ..fewer_digits import PART, ClimbDigits, Index, Rounding, agreed_rounding, climb_digits, rounded
+from ..likelihood.columns import Columns, columns_of, half, own_products, square
+from ..likelihood.fixed_point import LOW, about, exponent, join, pair, value, values
+from .families import Family, Link, Pieces
 from .levels import check_enough
-from .links import Link
 
+FARTHEST = 2.0**61  # what a squared residual counts as that is too large to be added up
+OBSERVED = 0.1  # of the expected information, what the observed one must have for a step of Newton's method
 BEYOND = (
     "columns, responses or weights of some party are larger than exact sums hold: 2^62 of their units. Give them units "
     "in the schema that are not as small, or bring them to sizes about 1."
@@ -289,8 +300,101 @@ class Known:
         L, place = fixed_order.cholesky(products[:-1, :-1] + np.diag(np.broadcast_to(penalty, k)))
         return np.zeros(k) if place is not None else fixed_order.solve(L, products[:-1, -1])
 
+    # How totals are read: deviance, squared residuals, deviance without columns; the score; the information, expected,
+    # and observed where that is another. With offsets the intercept of the model that has nothing else is one more
+    # parameter, the last: its score and information follow.
 
-def known(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -> Known:
+    @property
+    def k(self) -> int:
+        """How many parameters there are."""
+        return len(self.columns)
+
+    @property
+    def indices(self) -> list[Index]:
+        """Of which parameters each is: see ``climb_steps``."""
+        kinds, scores = self.model.kinds, [(i,) for i in range(self.k)]
+        pairs = list(combinations_with_replacement(range(self.k), 2))
+        null = [(self.k,), *[(self.k, self.k)] * kinds]
+        return [(), (-1,), (), *scores, *pairs * kinds, *null * self.model.moved]
+
+    def split(self, total: Whole) -> list[Whole]:
+        """Sums, score, expected and observed information, and those of the null model."""
+        h = self.k * (self.k + 1) // 2
+        return np.split(total, np.cumsum([3, self.k, h, h * (self.model.kinds - 1)]))
+
+    def digits(self, agreements: Agreements) -> ClimbDigits | None:
+        """How finely the totals of a climb are told."""
+        model = self.model
+        squares = self.deviance_bits + LOW if model.dispersed else LOW
+        sums = [self.deviance_bits + LOW, squares, self.deviance_bits + LOW]
+        scores = [self.z_bits + self.score_bits + LOW] * self.k
+        pairs = [2 * self.root_bits] * (model.kinds * self.k * (self.k + 1) // 2)
+        null = [self.score_bits + LOW, *[self.root_bits + LOW] * model.kinds] * model.moved
+        first = np.full(self.k + model.moved, self.N * float(self.weight) * self.information)
+        return climb_digits(
+            agreements, self.indices, [*sums, *scores, *pairs, *null], self.N, first, self.dispersion
+        )  # fmt: skip
+
+    def read(self, total: Whole, theta: Array) -> tuple[float, Array, Array]:
+        """For ``maximise``: half of the negative deviance with the penalty, its score, the information for a step."""
+        k, P = self.k, np.append(np.zeros(int(self.columns.intercept)), self.model.ridge / self.columns.deviation**2)
+        _, scores, _, _, more = self.split(total)
+        bits = self.z_bits + self.score_bits + LOW
+        objective = -(self.deviance(total) + self.model.moved * self.null_deviance(total)) / 2
+        score = values(scores, bits) - P * theta[:k]
+        H = np.zeros((len(theta), len(theta)))
+        H[:k, :k] = self._for_step(total) + np.diag(P)
+        if self.model.moved:
+            score = np.append(score, value(more[0], self.score_bits + LOW))
+            expected, observed = value(more[1], self.root_bits + LOW), value(more[-1], self.root_bits + LOW)
+            H[k, k] = observed if observed > OBSERVED * expected else expected
+        return objective - float(fixed_order.total(P * theta[:k] ** 2)) / 2, score, H
+
+    def before(self, total: Whole) -> float:
+        """The objective of the model of an intercept alone."""
+        return -self.null_deviance(total) / 2
+
+    def deviance(self, total: Whole) -> float:
+        """Of the model."""
+        return value(total[0], self.deviance_bits + LOW)
+
+    def null_deviance(self, total: Whole) -> float:
+        """Of an intercept alone."""
+        return value(total[2], self.deviance_bits + LOW)
+
+    def squares(self, total: Whole) -> float:
+        """Of Pearson residuals; NaN where some are too large."""
+        if self.model.dispersed:
+            return value(total[1], self.deviance_bits + LOW)
+        return value(total[1], LOW) if total[1] < int(FARTHEST) << LOW else float("nan")
+
+    def expected(self, total: Whole) -> Array:
+        """The expected information."""
+        return self._information(self.split(total)[2])
+
+    def observed(self, total: Whole) -> Array:
+        """The observed information."""
+        _, _, expected, observed, _ = self.split(total)
+        return self._information(observed if self.model.kinds > 1 else expected)
+
+    def _for_step(self, total: Whole) -> Array:
+        """The observed information, where steps of Newton's method climb with it; else the expected one."""
+        expected = self.expected(total)
+        if self.model.kinds == 1:
+            return expected
+        observed = self.observed(total)
+        if self.model.family.is_concave(self.model.link):
+            return observed
+        L, place = fixed_order.cholesky(observed)
+        L_expected, _ = fixed_order.cholesky(expected)
+        enough = place is None and bool((np.diag(L) ** 2 >= OBSERVED * np.diag(L_expected) ** 2).all())
+        return observed if enough else expected
+
+    def _information(self, part: Whole) -> Array:
+        return symmetric(values(part, 2 * self.root_bits), self.k)
+
+
+def first_agreement(agreements: Agreements, rows: Sequence[Rows], model: GLMModel) -> Known:
     """The first agreement; refused with no rows, fewer than parameters, or responses that have nothing to explain."""
     units = agreements.units(rows, model.units)
     weights = () if model.weights is None else (model.weights,)
@@ -371,3 +475,105 @@ def _places(model: GLMModel) -> tuple[list[int], list[int]]:
 def numbers_of(model: GLMModel) -> int:
     """How many integers a party sums up."""
     return len(model.counted) + len(_places(model)[0]) + 2
+
+
+def climb_size(model: GLMModel, k: int) -> int:
+    """How many integers a party sums up at every point, of ``k`` parameters."""
+    return 3 + k + model.kinds * k * (k + 1) // 2 + model.moved * (1 + model.kinds)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The rows of one party."""
+
+    rows: Rows
+    known: Known
+
+    def __call__(self, theta: Array) -> Whole:
+        """Integers at some parameters: for ``maximise``."""
+        known, k, both = self.known, self.known.k, self.known.model.kinds > 1
+
+        def sides(block: Array) -> tuple[Int64, Int64]:
+            z, y, w = self._design(block)
+            eta, o = self._eta(block, z, theta[:k])
+            pieces = known.model.family.pieces(known.model.link, eta, y)
+            C = on_grid(np.sqrt(w * pieces.information)[:, None] * z, known.root_bits)
+            left, right = [np.ones((len(z), 1), np.int64), on_grid(z, known.z_bits), C], [C]
+            if both:
+                c = w * self._curvature(eta, y, pieces)
+                D = on_grid(np.sqrt(np.abs(c))[:, None] * z, known.root_bits)
+                left, right = [*left, D], [*right, D * np.sign(c).astype(np.int64)[:, None]]
+            right += [pair(w * pieces.score, known.score_bits), pair(w * pieces.deviance, known.deviance_bits)]
+            right += [self._squares(w * pieces.square), *self._null(theta[k:], y, w, o)]
+            return np.hstack(left), np.hstack(right)
+
+        return self._told(self.rows.grams(sides), k, both)
+
+    def _null(self, theta: Array, y: Array, w: Array, o: Array) -> list[Int64]:
+        """Of the model with an intercept alone; its parameter is known unless there are offsets."""
+        known, family, link = self.known, self.known.model.family, self.known.model.link
+        if not known.model.moved:
+            mean = link.mean(np.full(len(y), known.null))
+            return [pair(w * family.deviance(y, mean), known.deviance_bits)]
+        eta = theta[0] + o
+        pieces = family.pieces(link, eta, y)
+        found = [pair(w * pieces.deviance, known.deviance_bits), pair(w * pieces.score, known.score_bits)]
+        found.append(pair(w * pieces.information, known.root_bits))
+        if known.model.kinds > 1:
+            found.append(pair(w * self._curvature(eta, y, pieces), known.root_bits))
+        return found
+
+    def _squares(self, values: Array) -> Int64:
+        """Squared residuals. Where the dispersion is known nothing hangs on them: one that is too large makes a total
+        that everybody sees to be none."""
+        if self.known.model.dispersed:
+            return pair(values, self.known.deviance_bits)
+        return pair(np.where(values < FARTHEST / self.known.N, values, FARTHEST), 0)
+
+    def _told(self, gram: Whole, k: int, both: bool) -> Whole:
+        """What is sent of the products: see ``Known``."""
+        information = [half(gram[1 + k : 1 + 2 * k, :k])]
+        if both:
+            information.append(half(gram[1 + 2 * k :, k : 2 * k]))
+        q = k * (1 + both)  # where pairs begin
+        score = [join(*row) for row in gram[1 : 1 + k, q : q + 2]]
+        d, squares, null, *more = (join(*both_) for both_ in gram[0, q + 2 :].reshape(-1, 2))
+        return np.concatenate([np.array([d, squares, null, *score], object), *information, np.array(more, object)])
+
+    def scores(self, theta: Array, bits: int) -> Whole:
+        """``sum u^2 z z'`` for the scores ``u z`` of the rows: what stands in the middle of the sandwich."""
+        known = self.known
+
+        def sides(block: Array) -> tuple[Int64, Int64]:
+            z, y, w = self._design(block)
+            eta, _ = self._eta(block, z, theta[: known.k])
+            u = on_grid((w * known.model.family.pieces(known.model.link, eta, y).score)[:, None] * z, bits)
+            return u, u
+
+        return half(self.rows.grams(sides))
+
+    def saturated(self, scales: tuple[float, float]) -> Whole:
+        """The log-likelihood of a perfect fit at two dispersions."""
+        model = self.known.model
+
+        def terms(block: Array) -> Int64:
+            y, w = model.y(block), model.w(block)
+            return np.hstack([pair(model.family.saturated(y, w, scale), 0) for scale in scales])
+
+        high, low, high_2, low_2 = self.rows.totals(terms)
+        return np.array([join(high, low), join(high_2, low_2)], object)
+
+    def _design(self, block: Array) -> tuple[Array, Array, Array]:
+        model = self.known.model
+        return self.known.columns.matrix(block), model.y(block) - self.known.centre, model.w(block)
+
+    def _eta(self, block: Array, z: Array, theta: Array) -> tuple[Array, Array]:
+        """The linear predictor, and what of it is not estimated."""
+        o = self.known.model.o(block)
+        return self.rows.linear(z, theta) + o, o
+
+    def _curvature(self, eta: Array, y: Array, pieces: Pieces) -> Array:
+        """NaN where there is no mean."""
+        family, link = self.known.model.family, self.known.model.link
+        inside = link.inside(eta)
+        return np.where(inside, family.curvature(link, np.where(inside, eta, 1.0), y), np.nan)
