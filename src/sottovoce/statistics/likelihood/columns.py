@@ -8,7 +8,7 @@ once, and are the same at every party.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,7 +19,9 @@ from ...data.rows import Int64, Rows
 from ...errors import Undetermined
 from ...numerics.exact_algebra import independent, nearest, solved
 from ...numerics.fixed_order import cholesky, forward, product, solve
+from ...pdmm.modular_mask import Integers
 from ...sums import Whole, whole
+from ..agreements import Agreements, unless_beyond
 from ..fewer_digits import Rounding
 
 NEARLY = 1e-12  # of a column's square, what others must leave of it so that float64 tells it apart
@@ -132,6 +134,20 @@ def own_products(
     if rounding is not None:
         gram = rounding.gram(gram, taken, times=None if weight is None else rounding.size(weight))
     return half(gram)
+
+
+def counted_products(
+    agreements: Agreements, rows: Sequence[Rows], count: Callable[[Rows], Integers], places: Sequence[int],
+    units: Sequence[Fraction], rounding: Rounding | None, *, counts: int, of: str,
+) -> tuple[Integers, Whole]:  # fmt: skip
+    """Of all parties the ``counts`` numbers that ``count`` makes of rows, and the matrix of ``own_products``."""
+
+    def own(part: Rows) -> Whole:
+        return np.concatenate([count(part).astype(object), own_products(part, places, units, rounding=rounding)])
+
+    shares = [unless_beyond(own, part) for part in rows]
+    total = agreements.sum(shares, of=of, counts=counts, size=counts + products_of(len(places)))
+    return total[:counts].astype(np.int64), square(total[counts:], 1 + len(places))
 
 
 def half(gram: Whole) -> Whole:

@@ -23,18 +23,17 @@ import numpy.typing as npt
 from ...costs.base import Array, as_floats
 from ...data.formula import Formula
 from ...data.rows import ArrayRows, Rows
-from ...data.schema import Column
 from ...data.selection import ModelColumns
 from ...errors import InvalidInput, Undetermined, Unsupported
 from ...numerics import fixed_order
 from ...numerics.symmetric import symmetric
 from ...pdmm.modular_mask import Integers
 from ...sums import Whole
-from ..agreements import Agreements, unless_beyond
+from ..agreements import Agreements
 from ..analysis import Analysis, check_rows
-from ..fewer_digits import Index, Rounding, agreed_rounding, climb_digits
+from ..fewer_digits import Index, agreed_rounding, climb_digits
 from ..fit import Fit
-from ..likelihood.columns import Columns, columns_of, own_products, products_of, square
+from ..likelihood.columns import Columns, columns_of, counted_products, products_of
 from ..likelihood.fixed_point import values
 from ..likelihood.maximise import MOST, Maximum, covariance, maximise
 from ..new_rows import linear_prediction, schema_text
@@ -270,11 +269,8 @@ class CoxAnalysis(Analysis):
     @cached_property
     def points(self) -> tuple[float, ...] | None:
         """Of the grid of one baseline for all parties."""
-        return read_grid(self._time, self.grid) if self.baseline == "grid" else None
-
-    @property
-    def _time(self) -> Column:
-        return self.schema[self.selection.design.response[0]]
+        time = self.schema[self.selection.design.response[0]]
+        return read_grid(time, self.grid) if self.baseline == "grid" else None
 
     @property
     def revealed(self) -> list[str]:
@@ -299,11 +295,11 @@ class CoxAnalysis(Analysis):
 
     @property
     def numbers(self) -> int:
-        p, first = self.parameters, products_of(len(self._measured))
+        p, first = self.parameters, self._first[0] + products_of(len(self._measured))
         if self.points is None:
-            return 3 + first + MOST * products_of(p)
+            return first + MOST * products_of(p)
         sets = (1 + (self.ties == "efron")) * len(self.points)
-        return 2 * len(self.points) + first + MOST * (p + 1 + sets * products_of(p))
+        return first + MOST * (p + 1 + sets * products_of(p))
 
     @property
     def counts(self) -> int:
@@ -330,6 +326,13 @@ class CoxAnalysis(Analysis):
         return np.array([len(time), event.sum(), (event * (time <= latest)).sum()]).astype(np.int64)
 
     @property
+    def _first(self) -> tuple[int, str]:
+        """How many counts these are, and what is agreed on first."""
+        if self.points is None:
+            return 3, "rows, events, and events among others; products of columns"
+        return 2 * len(self.points), "events and censorings by point in time; products of columns"
+
+    @property
     def _measured(self) -> tuple[int, ...]:
         """Places of the columns, and of the offset where there is one."""
         p = self.parameters
@@ -339,7 +342,10 @@ class CoxAnalysis(Analysis):
         p, held = self.parameters, [ArrayRows(in_memory(part)) for part in rows]
         units = agreements.units(rows, self.units)
         rounding = agreed_rounding(agreements, rows, self._measured, units)
-        counts, gram = self._first_totals(agreements, held, units, rounding)
+        width, of = self._first
+        counts, gram = counted_products(
+            agreements, held, self._counted, self._measured, units, rounding, counts=width, of=of
+        )  # fmt: skip
         leaving = None if self.points is None else Leaving(counts[::2], counts[1::2], self.ties == "efron")
         N, events = counts[:2].tolist() if leaving is None else (int(counts.sum()), int(leaving.events.sum()))
         self._refuse_counts(N, events, counts, leaving)
@@ -368,25 +374,6 @@ class CoxAnalysis(Analysis):
             llf_null=ended.first, score_statistic=float(fixed_order.total(score * score)), means=columns.centre,
             offset=offset, times=times, baseline_cumulative_hazard=hazard, steps=ended.steps,
         )  # fmt: skip
-
-    def _first_totals(
-        self, agreements: Agreements, rows: Sequence[Rows], units: Sequence[Fraction], rounding: Rounding | None
-    ) -> tuple[Integers, Whole]:
-        """Counts, and products of the columns."""
-
-        def own(part: Rows) -> Whole:
-            products = own_products(part, self._measured, units, rounding=rounding)
-            return np.concatenate([self._counted(part).astype(object), products])
-
-        width, measured = 3 if self.points is None else 2 * len(self.points), len(self._measured)
-        of = (
-            "rows, events, and events among others" if self.points is None else "events and censorings by point in time"
-        )
-        total = agreements.sum(
-            [unless_beyond(own, part) for part in rows], of=f"{of}; products of columns", counts=width,
-            size=width + products_of(measured),
-        )  # fmt: skip
-        return total[:width].astype(np.int64), square(total[width:], 1 + measured)
 
     def _refuse_counts(self, rows: int, events: int, counts: Integers, leaving: Leaving | None) -> None:
         name = self.selection.design.response[1]
@@ -429,9 +416,7 @@ class CoxAnalysis(Analysis):
             raise Undetermined(why + WITHIN if why.startswith(("column ", "the columns ")) else why) from None
 
 
-def _climb_on_grid(
-    agreements: Agreements, parts: Sequence[Binned], names: Sequence[str], grid: OnGrid
-) -> Maximum:  # fmt: skip
+def _climb_on_grid(agreements: Agreements, parts: Sequence[Binned], names: Sequence[str], grid: OnGrid) -> Maximum:
     """With one baseline for all: a party adds sums of those who leave at each point."""
     k = len(names)
     return maximise(

@@ -54,16 +54,12 @@ class GLMFit(Fit):
         Those of the parameters and those that are aliased, in the order of the design.
     response : str
         What is explained.
-    family, link : str
+    family, link, shape
         Of the model.
-    shape : float, optional
-        Of the negative binomial family: the variance is ``mu + shape mu^2``.
     dispersion : {"fixed", "pearson"}
         Whether ``scale`` is 1, or the estimate ``pearson_chi2 / df_resid``.
-    robust : str, optional
-        ``"HC0"`` or ``"HC1"`` where errors are from the sandwich.
-    ridge : float
-        Of the penalty ``ridge ||slopes||^2 / 2``; where it is not 0, errors are NaN: estimates are biased on purpose.
+    robust, ridge
+        As asked for. With a ridge penalty errors are NaN: estimates are biased on purpose.
     scale : float
         The dispersion.
     deviance, null_deviance : float
@@ -188,13 +184,9 @@ class GLMFit(Fit):
         return statistic, float(special.chdtrc(df, statistic)), df
 
     def predict(
-        self,
-        table: Any,
-        *,
-        offset: npt.ArrayLike | None = None,
-        exposure: npt.ArrayLike | None = None,
+        self, table: Any, *, offset: npt.ArrayLike | None = None, exposure: npt.ArrayLike | None = None,
         linear: bool = False,
-    ) -> Array:
+    ) -> Array:  # fmt: skip
         """The mean response of new rows; with ``linear`` the linear predictor. ``table``: with the columns that the
         formula and the exposure read, in any form that a party's table may have; or an array or a frame of the columns,
         where the model was made from arrays, with ``offset`` and ``exposure`` for each row, if it has some."""

@@ -196,9 +196,7 @@ class Known:
 
     @cached_property
     def spread(self) -> Fraction:
-        """The weighted variance of the responses, where the dispersion is estimated; else 1."""
-        if not self.model.family.estimated:
-            return Fraction(1)
+        """The weighted variance of the responses, known where the dispersion is estimated."""
         n, total, squares = (int(self.gram[at]) for at in ((0, 0), (0, self._y), (self._y, self._y)))
         return self.units[self._y - 1] ** 2 * Fraction(n * squares - total * total, n * n)
 

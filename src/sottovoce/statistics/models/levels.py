@@ -18,12 +18,11 @@ from ...data.selection import ModelColumns
 from ...errors import InvalidInput, Undetermined
 from ...numerics.fixed_order import product
 from ...pdmm.modular_mask import Integers
-from ...sums import Whole
-from ..agreements import Agreements, unless_beyond
+from ..agreements import Agreements
 from ..analysis import Analysis, check_rows
 from ..fewer_digits import agreed_rounding
 from ..fit import Fit
-from ..likelihood.columns import Columns, columns_of, own_products, products_of, sandwiched, square
+from ..likelihood.columns import Columns, columns_of, counted_products, products_of, sandwiched
 from ..likelihood.maximise import MOST, Maximum, covariance
 from ..new_rows import schema_text
 from ..statistic import Value
@@ -86,18 +85,12 @@ class LevelModel(Analysis):
         """How many rows of all parties have each level, refused where a level has none; and the columns, standardised.
         ``alias``: whether columns that depend on others are left out."""
         units, slopes = agreements.units(rows, self.units), self.selection.slopes
-        rounding = agreed_rounding(agreements, rows, range(len(slopes)), units)
-
-        def own(part: Rows) -> Whole:
-            products = own_products(part, range(len(slopes)), units, rounding=rounding)
-            return np.concatenate([self.cells(part).astype(object), products])
-
-        levels = len(self.in_order)
-        total = agreements.sum(
-            [unless_beyond(own, part) for part in rows], counts=levels, size=levels + products_of(len(slopes)),
+        places = range(len(slopes))
+        rounding = agreed_rounding(agreements, rows, places, units)
+        counts, gram = counted_products(
+            agreements, rows, self.cells, places, units, rounding, counts=len(self.in_order),
             of=f"rows at each level of {self.response}, and products of columns",
         )  # fmt: skip
-        counts, gram = total[:levels].astype(np.int64), square(total[levels:], 1 + len(slopes))
         N = int(counts.sum())
         check_rows(N)
         if empty := [repr(level) for level, count in zip(self.in_order, counts, strict=True) if not count]:

@@ -25,8 +25,8 @@ There may be several maxima where parties are of very different sizes. So the pa
 ratios, by four numbers each: the intercept is the best there, and the slopes are those of all rows alike, or those
 within parties. They climb from about the highest maximum above 0: by the expected information at first, and then by the
 secant of the last two slopes. Ratios are powers of two, or ``stretched`` from others by ``+ - * /``, and likelihoods
-are whole numbers: all parties go the same way.
-Everything is exact from the totals on, and rounded to float64 once, at the end.
+are whole numbers: all parties go the same way. Everything is exact from the totals on, and rounded to float64 once, at
+the end.
 """
 
 from __future__ import annotations

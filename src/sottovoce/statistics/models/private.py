@@ -28,23 +28,11 @@ RESPONSE = ("time", "event")  # of Cox's model
 
 
 def private_glm(
-    network: Network,
-    shards: Shards,
-    *,
-    family: str = "binomial",
-    link: str | None = None,
-    shape: float | None = None,
-    dispersion: str | None = None,
-    robust: str | None = None,
-    ridge: float = 0.0,
-    target: str | None = None,
-    weights: Shards | None = None,
-    offset: Shards | None = None,
-    exposure: Shards | None = None,
-    intercept: bool = True,
-    names: Sequence[str] | None = None,
-    **gone: Any,
-) -> GLMFit:
+    network: Network, shards: Shards, *, family: str = "binomial", link: str | None = None, shape: float | None = None,
+    dispersion: str | None = None, robust: str | None = None, ridge: float = 0.0, target: str | None = None,
+    weights: Shards | None = None, offset: Shards | None = None, exposure: Shards | None = None,
+    intercept: bool = True, names: Sequence[str] | None = None, **gone: Any,
+) -> GLMFit:  # fmt: skip
     """A generalised linear model of ``y`` on the columns of ``X``, over the pooled rows of shards ``(X_i, y_i)``.
 
     Revealed, of each honest component: its number of rows, events or counts, the sums of its columns, of their squares
@@ -121,16 +109,9 @@ def private_glm(
 
 
 def private_multinomial(
-    network: Network,
-    shards: Shards,
-    levels: Sequence[str],
-    *,
-    ridge: float = 0.0,
-    weights: Shards | None = None,
-    intercept: bool = True,
-    names: Sequence[str] | None = None,
-    **gone: Any,
-) -> MultinomialFit:
+    network: Network, shards: Shards, levels: Sequence[str], *, ridge: float = 0.0, weights: Shards | None = None,
+    intercept: bool = True, names: Sequence[str] | None = None, **gone: Any,
+) -> MultinomialFit:  # fmt: skip
     """Multinomial logistic regression of levels ``y`` on the columns of ``X``, over the pooled rows of shards
     ``(X_i, y_i)``.
 
@@ -139,10 +120,8 @@ def private_multinomial(
 
     Parameters
     ----------
-    network : Network
-        Who talks to whom; one node a party.
-    shards : sequence of pairs, or mapping
-        ``(X_i, y_i)`` of every party, with ``n_i`` rows; ``y_i`` are places among ``levels``, from 0.
+    network, shards
+        As for ``private_glm``; but ``y_i`` are places among ``levels``, from 0.
     levels : sequence of str
         Names of the levels, public; the first is the one that the others are compared with.
     ridge : float
@@ -151,12 +130,8 @@ def private_multinomial(
         then.
     weights : sequence, optional
         Per party a positive number per row: how often it counts.
-    intercept : bool
-        Whether to fit one.
-    names : sequence of str, optional
-        Of the columns of arrays; frames have them.
-    **gone
-        Options of older versions get a sentence.
+    intercept, names, **gone
+        As for ``private_glm``.
 
     Returns
     -------
@@ -189,16 +164,10 @@ def private_multinomial(
 
 
 def private_cox(
-    network: Network,
-    shards: Shards,
-    *,
-    ties: str = "efron",
-    baseline: str = "party",
-    grid: Sequence[float] | None = None,
-    min_departures: int | None = None,
-    names: Sequence[str] | None = None,
+    network: Network, shards: Shards, *, ties: str = "efron", baseline: str = "party",
+    grid: Sequence[float] | None = None, min_departures: int | None = None, names: Sequence[str] | None = None,
     **gone: Any,
-) -> CoxFit:
+) -> CoxFit:  # fmt: skip
     """Cox's proportional hazards of the pooled rows of shards ``(X_i, time_i, event_i)``.
 
     Revealed, of each honest component: its numbers of rows and events, its sums and squares of the columns, and at
@@ -212,18 +181,10 @@ def private_cox(
     shards : sequence of triples, or mapping
         ``(X_i, time_i, event_i)`` of every party, in the order of the nodes or by their names: columns, times from 0
         on, and 1 for an event or 0 for a censored time. The columns of frames are matched by name.
-    ties : {"efron", "breslow"}
-        What is made of events at the same time.
-    baseline : {"party", "grid"}
-        Whether every party has a baseline of its own, a stratified model, or all have one, on a public grid of times.
-    grid : sequence of float, optional
-        Its points. A time counts at the first that is not before it, and one beyond the last is censored there.
-    min_departures : int, optional
-        A grid is refused where sums over fewer rows could be told apart; 5 unless told.
-    names : sequence of str, optional
-        Of the columns of arrays.
-    **gone
-        Options of older versions get a sentence.
+    ties, baseline, grid, min_departures
+        As for ``Study.cox``; a grid is its points.
+    names, **gone
+        As for ``private_glm``.
 
     Returns
     -------

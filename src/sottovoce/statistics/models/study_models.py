@@ -12,21 +12,14 @@ from .ordinal import Ordinal, OrdinalFit
 
 
 class Models(Asking):
-    """Models of a response by a formula."""
+    """Models of a response by a formula. Columns that are constant, or combinations of others, are left out and named;
+    those that the rows do not tell, or that separate levels, are refused by name."""
 
     def glm(
-        self,
-        formula: str,
-        *,
-        family: str = "binomial",
-        link: str | None = None,
-        weights: str | None = None,
-        exposure: str | None = None,
-        shape: float | None = None,
-        dispersion: str | None = None,
-        robust: str | None = None,
-        ridge: float = 0.0,
-    ) -> GLMFit:
+        self, formula: str, *, family: str = "binomial", link: str | None = None, weights: str | None = None,
+        exposure: str | None = None, shape: float | None = None, dispersion: str | None = None,
+        robust: str | None = None, ridge: float = 0.0,
+    ) -> GLMFit:  # fmt: skip
         """The generalised linear model that a formula describes, as ``private_glm``.
 
         Parameters
@@ -77,27 +70,17 @@ class Models(Asking):
         weights : str, optional
             A column of positive numbers.
         ridge : float
-            Half of it times the squares of the slopes is subtracted from the log-likelihood, in units of the data.
+            As in ``private_multinomial``.
 
         Returns
         -------
         MultinomialFit
+            With an example.
 
         Raises
         ------
         InvalidInput
-            A level that no row has, columns that are constant or dependent, or that separate levels, by name.
-
-        Examples
-        --------
-        >>> import numpy as np, sottovoce as sv
-        >>> levels = ["bus", "car", "train"]
-        >>> schema = {"km": {"type": "number", "range": (0, 50)}, "way": {"type": "category", "levels": levels}}
-        >>> rng = np.random.default_rng(0)
-        >>> tables = [{"km": rng.uniform(0, 50, n), "way": rng.choice(levels, n)} for n in (50, 30, 80)]
-        >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).multinomial("way ~ km")
-        >>> fit.levels, fit.terms[-1], int(fit.counts.sum())
-        (('bus', 'car', 'train'), 'train: km', 160)
+            A level that no row has, or columns that separate levels, by name.
         """
         return cast(MultinomialFit, self._ask(Multinomial, formula=formula, weights=weights, ridge=ridge))
 
@@ -105,8 +88,7 @@ class Models(Asking):
         """The regression of a category whose levels have an order, with proportional odds: ``P(y <= j) = F(cut_j -
         x'slopes)``, equal to that of the pooled rows (statsmodels' ``OrderedModel``).
 
-        Revealed, of each honest component: its number of rows at each level, its sums of the columns and of their
-        squares, and its log-likelihood, score and information at every step, about six.
+        Revealed, of each honest component: what ``multinomial`` shows.
 
         Parameters
         ----------
@@ -118,22 +100,12 @@ class Models(Asking):
         Returns
         -------
         OrdinalFit
+            With an example.
 
         Raises
         ------
         InvalidInput
-            A level that no row has, columns that are constant or dependent, or that separate levels, by name.
-
-        Examples
-        --------
-        >>> import numpy as np, sottovoce as sv
-        >>> levels = ["none", "some", "much"]
-        >>> schema = {"dose": {"type": "number", "range": (0, 9)}, "pain": {"type": "category", "levels": levels}}
-        >>> rng = np.random.default_rng(0)
-        >>> tables = [{"dose": rng.uniform(0, 9, n), "pain": rng.choice(levels, n)} for n in (50, 30, 80)]
-        >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).ordinal("pain ~ dose", link="probit")
-        >>> fit.terms, fit.predict({"dose": [3.0]}).shape
-        (('dose', 'none/some', 'some/much'), (1, 3))
+            A level that no row has, or columns that separate levels, by name.
         """
         return cast(OrdinalFit, self._ask(Ordinal, formula=formula, link=link))
 
@@ -157,21 +129,11 @@ class Models(Asking):
         Returns
         -------
         MixedFit
+            With an example.
 
         Raises
         ------
         InvalidInput
-            Rows at fewer than two parties, columns that are constant or dependent, by name.
-
-        Examples
-        --------
-        >>> import numpy as np, sottovoce as sv
-        >>> schema = {"dose": {"type": "number", "range": (0, 9)}, "gain": {"type": "number", "range": (-20, 20)}}
-        >>> rng = np.random.default_rng(0)
-        >>> doses = [rng.uniform(0, 9, n) for n in (50, 30, 80)]
-        >>> tables = [{"dose": dose, "gain": dose - 3 * k + rng.normal(size=len(dose))} for k, dose in enumerate(doses)]
-        >>> fit = sv.Study(sv.Network.ring(3), tables, schema=schema).mixed("gain ~ dose")
-        >>> fit.groups, fit.tau2 > fit.scale
-        (3, True)
+            Rows at fewer than two parties, or nothing left of the response beside the columns.
         """
         return cast(MixedFit, self._ask(Mixed, formula=formula, method=method))
