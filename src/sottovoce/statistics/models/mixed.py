@@ -262,7 +262,7 @@ class Mixed(Analysis):
 
     @property
     def numbers(self) -> int:
-        return 1 + products_of(len(self.selection.slopes) + 1) + numbers(len(self._terms))
+        return 1 + products_of(len(self.selection.slopes) + 1) + numbers_at_ratios(len(self._terms))
 
     @property
     def counts(self) -> int:
@@ -372,7 +372,7 @@ class Task:
         return Point(theta, sweeps.values(range(p), [p])[:, 0], inverse, rss, height, weight, squares)
 
 
-def numbers(p: int) -> int:
+def numbers_at_ratios(p: int) -> int:
     """How many numbers travel for ``p`` terms, at most: at every ratio that is visited, and at the grid."""
     return VISITS * (products_of(p) + 4) + (1 + LOOKS) * (2 + 4 * MOST)
 

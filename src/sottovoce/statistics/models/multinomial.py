@@ -33,7 +33,7 @@ from ..agreements import Agreements, unless_beyond
 from ..fewer_digits import PART, ClimbDigits, Index, agreed_rounding, climb_digits, rounded
 from ..likelihood.columns import Columns, half, square
 from ..likelihood.fixed_point import values
-from ..likelihood.maximise import Read, Sums, maximise
+from ..likelihood.maximise import Sums, maximise
 from ..new_rows import design_rows
 from ..statistic import Statistic, Value
 from .levels import LevelFit, LevelModel, entropy, factor_bits
@@ -145,16 +145,22 @@ class Multinomial(LevelModel):
         start = np.zeros((others, p))
         if self.selection.intercept:
             start[:, 0] = np.log(shares[1:] / shares[0])
+        Q = self._penalty(columns)
+
+        def penalised(total: Whole, theta: Array) -> tuple[float, Array, Array]:
+            """A penalty is public, and everybody adds it to the totals."""
+            f, g, H = softmax.read(total, theta)
+            return f - float(quadratic(Q, theta)) / 2, g - product(Q, theta), H + Q
+
         ended = maximise(
             agreements, [softmax.sums(part) for part in rows], start.ravel(), self.terms_of(columns),
-            penalised(softmax.read, self._penalty(columns)) if self.ridge else softmax.read,
-            size=len(softmax.indices), digits=softmax.digits(agreements, shares),
+            penalised, size=len(softmax.indices), digits=softmax.digits(agreements, shares),
             infinite=f": columns separate levels of {self.response!r}. Drop one, merge some, or take a ridge penalty.",
         )  # fmt: skip
         back: Array = np.kron(np.eye(others), columns.back).astype(np.float64)
         found = self.fields_of(counts, ended, columns, back)
+        found["llf"] = softmax.read(ended.total, ended.theta)[0]
         if self.ridge:
-            found["llf"] = softmax.read(ended.total, ended.theta)[0]
             found["covariance"] = np.full((others * p,) * 2, np.nan)
         if self.weights is not None:
             found["llnull"] = entropy(shares)
@@ -188,16 +194,6 @@ class Multinomial(LevelModel):
     @property
     def numbers(self) -> int:
         return super().numbers + len(self.in_order) * (self.weights is not None)
-
-
-def penalised(read: Read, penalty: Array) -> Read:
-    """Objective, score and information with a public penalty, which everybody adds to the totals."""
-
-    def read_penalised(total: Whole, theta: Array) -> tuple[float, Array, Array]:
-        f, g, H = read(total, theta)
-        return f - float(quadratic(penalty, theta)) / 2, g - product(penalty, theta), H + penalty
-
-    return read_penalised
 
 
 @dataclass(frozen=True)
