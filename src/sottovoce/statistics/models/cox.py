@@ -302,10 +302,6 @@ class CoxAnalysis(Analysis):
         return first + MOST * (p + 1 + sets * products_of(p))
 
     @property
-    def counts(self) -> int:
-        return 0
-
-    @property
     def parameters(self) -> int:
         return len(self.selection.slopes)
 

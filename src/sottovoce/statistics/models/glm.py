@@ -346,10 +346,6 @@ class GLM(Analysis):
         return numbers_of(self.model) + MOST * climb_size(self.model, k) + further
 
     @property
-    def counts(self) -> int:
-        return 0
-
-    @property
     def parameters(self) -> int:
         return self.model.k
 

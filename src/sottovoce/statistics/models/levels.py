@@ -133,10 +133,6 @@ class LevelModel(Analysis):
     def numbers(self) -> int:
         return len(self.in_order) + products_of(len(self.selection.slopes)) + MOST * products_of(self.parameters)
 
-    @property
-    def counts(self) -> int:
-        return 0
-
     def cells(self, rows: Rows) -> Integers:
         place, levels = self.place, np.arange(len(self.in_order))
         return rows.totals(lambda block: (block[:, [place]] == levels).astype(np.int64)).astype(np.int64)

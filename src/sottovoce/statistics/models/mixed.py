@@ -265,10 +265,6 @@ class Mixed(Analysis):
         return 1 + products_of(len(self.selection.slopes) + 1) + numbers_at_ratios(len(self._terms))
 
     @property
-    def counts(self) -> int:
-        return 0
-
-    @property
     def parameters(self) -> int:
         return len(self._terms) + 2
 
