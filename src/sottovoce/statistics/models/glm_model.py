@@ -34,7 +34,7 @@ from ..analysis import check_rows
 from ..fewer_digits import PART, ClimbDigits, Index, Rounding, agreed_rounding, climb_digits, rounded
 from ..likelihood.columns import Columns, columns_of, half, own_products, square
 from ..likelihood.fixed_point import LOW, about, exponent, join, pair, value, values
-from .families import Family, Link, Pieces
+from .families import Family, Link
 from .levels import check_enough
 
 FARTHEST = 2.0**61  # what a squared residual counts as that is too large to be added up
@@ -47,7 +47,7 @@ BEYOND = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GLMModel:
-    """Rows have the columns of ``names`` first, then the ``response``, and further ones where the places say.
+    """A generalised linear model of rows, which have the columns of ``names`` first, then the ``response``.
 
     Attributes
     ----------
@@ -492,13 +492,12 @@ class Part:
         known, k, both = self.known, self.known.k, self.known.model.kinds > 1
 
         def sides(block: Array) -> tuple[Int64, Int64]:
-            z, y, w = self._design(block)
-            eta, o = self._eta(block, z, theta[:k])
+            z, y, w, eta, o = self._at(block, theta)
             pieces = known.model.family.pieces(known.model.link, eta, y)
             C = on_grid(np.sqrt(w * pieces.information)[:, None] * z, known.root_bits)
             left, right = [np.ones((len(z), 1), np.int64), on_grid(z, known.z_bits), C], [C]
             if both:
-                c = w * self._curvature(eta, y, pieces)
+                c = w * self._curvature(eta, y)
                 D = on_grid(np.sqrt(np.abs(c))[:, None] * z, known.root_bits)
                 left, right = [*left, D], [*right, D * np.sign(c).astype(np.int64)[:, None]]
             right += [pair(w * pieces.score, known.score_bits), pair(w * pieces.deviance, known.deviance_bits)]
@@ -518,7 +517,7 @@ class Part:
         found = [pair(w * pieces.deviance, known.deviance_bits), pair(w * pieces.score, known.score_bits)]
         found.append(pair(w * pieces.information, known.root_bits))
         if known.model.kinds > 1:
-            found.append(pair(w * self._curvature(eta, y, pieces), known.root_bits))
+            found.append(pair(w * self._curvature(eta, y), known.root_bits))
         return found
 
     def _squares(self, values: Array) -> Int64:
@@ -543,8 +542,7 @@ class Part:
         known = self.known
 
         def sides(block: Array) -> tuple[Int64, Int64]:
-            z, y, w = self._design(block)
-            eta, _ = self._eta(block, z, theta[: known.k])
+            z, y, w, eta, _ = self._at(block, theta)
             u = on_grid((w * known.model.family.pieces(known.model.link, eta, y).score)[:, None] * z, bits)
             return u, u
 
@@ -561,16 +559,13 @@ class Part:
         high, low, high_2, low_2 = self.rows.totals(terms)
         return np.array([join(high, low), join(high_2, low_2)], object)
 
-    def _design(self, block: Array) -> tuple[Array, Array, Array]:
-        model = self.known.model
-        return self.known.columns.matrix(block), model.y(block) - self.known.centre, model.w(block)
+    def _at(self, block: Array, theta: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Columns, responses, weights, linear predictors, and what of these is not estimated."""
+        known, model = self.known, self.known.model
+        z, o = known.columns.matrix(block), model.o(block)
+        return z, model.y(block) - known.centre, model.w(block), self.rows.linear(z, theta[: known.k]) + o, o
 
-    def _eta(self, block: Array, z: Array, theta: Array) -> tuple[Array, Array]:
-        """The linear predictor, and what of it is not estimated."""
-        o = self.known.model.o(block)
-        return self.rows.linear(z, theta) + o, o
-
-    def _curvature(self, eta: Array, y: Array, pieces: Pieces) -> Array:
+    def _curvature(self, eta: Array, y: Array) -> Array:
         """NaN where there is no mean."""
         family, link = self.known.model.family, self.known.model.link
         inside = link.inside(eta)
