@@ -20,7 +20,7 @@ from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.statistics.agreements import SimulatedAgreements
 from sottovoce.statistics.likelihood.fixed_point import values
 from sottovoce.statistics.models.cox import CoxAnalysis
-from sottovoce.statistics.models.cox_sums import Leaving, Stratum, in_memory, refuse_scarce
+from sottovoce.statistics.models.cox_sums import Departures, Stratum, in_memory, refuse_scarce
 from sottovoce.statistics.of_tables import ask_analysis
 from sottovoce.sums import GRID as GRID_BITS
 
@@ -186,7 +186,7 @@ def test_a_party_without_rows_and_one_without_events_add_nothing():
 
 def leaving(counts, efron=False):
     censored, events = np.array(counts).T
-    return Leaving(censored, events, efron)
+    return Departures(censored, events, efron)
 
 
 def test_sums_that_can_be_told_apart():
@@ -214,7 +214,7 @@ def test_a_coarser_grid_is_proposed_that_does(efron):
         begin = [0, *(point + 1 for point in kept[:-1])]
         upto = kept[-1] + 1
         assert not (found.events + found.censored)[upto:].any()
-        merged = Leaving(
+        merged = Departures(
             np.add.reduceat(found.censored[:upto], begin), np.add.reduceat(found.events[:upto], begin), efron
         )
         assert [entry for entry in merged.scarce(5) if entry[0] < len(kept) - 1] == []

@@ -65,7 +65,7 @@ class Columns:
         return ("Intercept",) * self.intercept + self.names
 
     def matrix(self, block: Array) -> Array:
-        """Of some rows, ones for the intercept and the standardised columns, ``(rows, len(self))``."""
+        """The matrix of some rows: ones for the intercept and the standardised columns, ``(rows, len(self))``."""
         matrix = np.empty((len(block), len(self)), order="F")
         if self.intercept:
             matrix[:, 0] = 1.0
@@ -103,7 +103,7 @@ class Columns:
         return product(self.back, theta)
 
     def covariance(self, of_theta: Array) -> Array:
-        """Of the parameters of the columns as they are."""
+        """The covariance of the parameters of the columns as they are."""
         return sandwiched(self.back, of_theta)
 
 
@@ -140,7 +140,7 @@ def counted_products(
     agreements: Agreements, rows: Sequence[Rows], count: Callable[[Rows], Integers], places: Sequence[int],
     units: Sequence[Fraction], rounding: Rounding | None, *, counts: int, of: str,
 ) -> tuple[Integers, Whole]:  # fmt: skip
-    """Of all parties the ``counts`` numbers that ``count`` makes of rows, and the matrix of ``own_products``."""
+    """Totals of the ``counts`` numbers that ``count`` makes of rows, and the matrix of ``own_products``."""
 
     def own(part: Rows) -> Whole:
         return np.concatenate([count(part).astype(object), own_products(part, places, units, rounding=rounding)])
@@ -151,7 +151,7 @@ def counted_products(
 
 
 def half(gram: Whole) -> Whole:
-    """Of a symmetric matrix what is on the diagonal and above, row by row."""
+    """What a symmetric matrix has on the diagonal and above, row by row."""
     return np.asarray(gram[np.triu_indices(len(gram))])
 
 
@@ -222,7 +222,7 @@ def _independent(gram: Whole, names: Sequence[str], *, intercept: bool) -> list[
 
 
 def _left(products: Whole, before: list[int], place: int) -> Fraction:
-    """Of the square of a column, the part that those before it leave."""
+    """The part of the square of a column that those before it leave."""
     mixed = products[before, place]
     explained = (mixed * solved(products[np.ix_(before, before)], mixed)).sum() if before else 0
     return 1 - Fraction(explained) / int(products[place, place])

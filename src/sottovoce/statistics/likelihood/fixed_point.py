@@ -37,12 +37,12 @@ def value(total: int, bits: int) -> float:
 
 
 def values(totals: Whole, bits: int) -> Array:
-    """The same of each total."""
+    """The float64 nearest to each of some totals."""
     return np.array([value(total, bits) for total in totals.ravel()]).reshape(totals.shape)
 
 
 def exponent(size: float) -> int:
-    """Of a public size the power of two that is nearest above, about. The factor is no size that is likely to be met:
+    """The power of two that is nearest above a public size, about. The factor is no size that is likely to be met:
     two machines that take another last digit of the size take one power all the same."""
     return math.frexp(1.37 * size)[1] if 0 < size < math.inf else 0
 

@@ -163,7 +163,7 @@ class Climb:
         self._halve()
 
     def hear(self, f: float, g: Array, H: Array) -> bool:
-        """What was agreed on at the point: whether the climb ends there, or else where to go."""
+        """Take in what was agreed on at the point: whether the climb ends there, or else where to go."""
         fell = not f >= self.height - FALL * abs(f) - NOTHING * self.size - (self.digits.fall if self.digits else 0.0)
         if self.begun and fell and self.halved < HALVINGS:
             self._halve()
@@ -208,7 +208,7 @@ class Climb:
         return rate >= 1.0 and (decrement <= ROUGH * unit or decrement <= NOTHING * self.size)
 
     def _lower(self, f: float, H: Array) -> Array:
-        """Its Cholesky factor; refused where it does not tell a parameter."""
+        """The Cholesky factor of the information; refused where that does not tell a parameter."""
         if self.first is None:
             L, place = fixed_order.cholesky(H, DEPENDENT)
             if place is not None:
@@ -223,7 +223,7 @@ class Climb:
         return L
 
     def _infinite(self, way: Array) -> Undetermined:
-        """Of the parameters that grow along a way without end."""
+        """The refusal of parameters that grow along a way without end."""
         share = np.abs(fixed_order.product(self.named, way))
         those = self._listed(share >= SHARE * share.max())
         subject = f"the estimates of {those} are" if "', '" in those else f"the estimate of {those} is"
@@ -248,6 +248,6 @@ class Climb:
         )
 
     def _listed(self, flags: npt.NDArray[np.bool_]) -> str:
-        """Names; the intercepts of centred columns go along with any of them."""
+        """Names of parameters; the intercepts of centred columns go along with any of them."""
         those = [name for name, flag in zip(self.names, flags, strict=True) if flag]
         return ", ".join(repr(name) for name in those if not is_intercept(name) or len(those) == 1)

@@ -40,7 +40,7 @@ from ..new_rows import linear_prediction, schema_text
 from ..statistic import Statistic, Value
 from ..survival.grid import check_times, departures, read_event, read_grid, read_time
 from . import special
-from .cox_sums import FINEST, TIES, Binned, Leaving, OnGrid, Stratum, in_memory, refuse_scarce
+from .cox_sums import FINEST, TIES, Binned, Departures, OnGrid, Stratum, in_memory, refuse_scarce
 
 BASELINES = ("party", "grid")
 FEWEST = 5  # departures at a point, unless told otherwise
@@ -132,22 +132,22 @@ class CoxFit(Fit):
 
     @property
     def llr_pvalue(self) -> float:
-        """Of that test."""
+        """The p-value of that test."""
         return self._p_value(self.llr)
 
     @property
     def wald_statistic(self) -> float:
-        """Of Wald's test of the same."""
+        """The statistic of Wald's test that all parameters are 0."""
         return float(self.params @ np.linalg.solve(self.covariance, self.params))
 
     @property
     def wald_pvalue(self) -> float:
-        """Of that test."""
+        """The p-value of that test."""
         return self._p_value(self.wald_statistic)
 
     @property
     def score_pvalue(self) -> float:
-        """Of the score test."""
+        """The p-value of the score test."""
         return self._p_value(self.score_statistic)
 
     def _p_value(self, statistic: float) -> float:
@@ -268,7 +268,7 @@ class CoxAnalysis(Analysis):
 
     @cached_property
     def points(self) -> tuple[float, ...] | None:
-        """Of the grid of one baseline for all parties."""
+        """The points of the grid of one baseline for all parties."""
         time = self.schema[self.selection.design.response[0]]
         return read_grid(time, self.grid) if self.baseline == "grid" else None
 
@@ -313,8 +313,8 @@ class CoxAnalysis(Analysis):
         return np.empty(0, np.int64) if self.points is None else self._counted(rows)
 
     def _counted(self, rows: Rows) -> Integers:
-        """Of one party rows, events, and events while somebody else is at risk; on a grid, censorings and events at
-        each point."""
+        """Counts of one party: rows, events, and events while somebody else is at risk; on a grid, censorings and
+        events at each point."""
         time, event = in_memory(rows)[:, self.parameters : self.parameters + 2].T
         if self.points is not None:
             return departures(ArrayRows(np.column_stack([time, event])), self.points).ravel()
@@ -342,7 +342,7 @@ class CoxAnalysis(Analysis):
         counts, gram = counted_products(
             agreements, held, self._counted, self._measured, units, rounding, counts=width, of=of
         )  # fmt: skip
-        leaving = None if self.points is None else Leaving(counts[::2], counts[1::2], self.ties == "efron")
+        leaving = None if self.points is None else Departures(counts[::2], counts[1::2], self.ties == "efron")
         N, events = counts[:2].tolist() if leaving is None else (int(counts.sum()), int(leaving.events.sum()))
         self._refuse_counts(N, events, counts, leaving)
         # About their means, as if there were an intercept, which the baseline stands for.
@@ -371,7 +371,7 @@ class CoxAnalysis(Analysis):
             offset=offset, times=times, baseline_cumulative_hazard=hazard, steps=ended.steps,
         )  # fmt: skip
 
-    def _refuse_counts(self, rows: int, events: int, counts: Integers, leaving: Leaving | None) -> None:
+    def _refuse_counts(self, rows: int, events: int, counts: Integers, leaving: Departures | None) -> None:
         name = self.selection.design.response[1]
         check_rows(rows)
         if not events:
@@ -391,7 +391,7 @@ class CoxAnalysis(Analysis):
     def _climb_by_party(
         self, agreements: Agreements, parts: Sequence[Standard], names: Sequence[str], rows: int, events: int
     ) -> Maximum:
-        """With a baseline for each: a party adds log-likelihood, score and information of its stratum."""
+        """The maximum with a baseline for each: a party adds log-likelihood, score and information of its stratum."""
         # A stratum knows differences alone, and of a constant there are none.
         strata = [Stratum.of(x - x[:1] if len(x) else x, time, event, own) for x, time, event, own in parts]
         k = len(names)
@@ -413,7 +413,7 @@ class CoxAnalysis(Analysis):
 
 
 def _climb_on_grid(agreements: Agreements, parts: Sequence[Binned], names: Sequence[str], grid: OnGrid) -> Maximum:
-    """With one baseline for all: a party adds sums of those who leave at each point."""
+    """The maximum with one baseline for all: a party adds sums of those who leave at each point."""
     k = len(names)
     return maximise(
         agreements, [lambda beta, own=own: own.integers(beta, grid.shift(beta)) for own in parts],  # type: ignore[misc]

@@ -144,7 +144,7 @@ def in_memory(rows: Rows) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Leaving:
+class Departures:
     """How many rows of all parties leave at each point, and what follows for the sums that are shown.
 
     ``censored`` and ``events`` are ``(points,)``; ``efron``: whether the sums over events are shown as well.
@@ -161,7 +161,7 @@ class Leaving:
 
     @cached_property
     def apart(self) -> Places:
-        """Which of those have sums over their events beside the ones over the risk set."""
+        """Places among ``shown`` that have sums over their events beside the ones over the risk set."""
         return np.flatnonzero(self.events[self.shown] > 1) if self.efron else np.empty(0, np.intp)
 
     def width(self, p: int) -> int:
@@ -210,7 +210,7 @@ class Leaving:
         return d >= fewest and (c == 0 or c >= fewest) if self.efron else d >= 1 and d + c >= fewest
 
 
-def refuse_scarce(leaving: Leaving, points: Sequence[float], fewest: int) -> None:
+def refuse_scarce(leaving: Departures, points: Sequence[float], fewest: int) -> None:
     """Refuse sums over fewer than ``fewest`` rows, with a grid that has none, if there is one: by counts, before any
     real number is shown."""
     if not (found := leaving.scarce(fewest)):
@@ -234,10 +234,12 @@ class Binned:
     offset: Array
     event: npt.NDArray[np.bool_]
     reached: Places
-    leaving: Leaving
+    leaving: Departures
 
     @classmethod
-    def of(cls, x: Array, time: Array, event: Array, offset: Array, points: Sequence[float], all_: Leaving) -> Binned:
+    def of(
+        cls, x: Array, time: Array, event: Array, offset: Array, points: Sequence[float], all_: Departures
+    ) -> Binned:
         """Rows in any order; who is observed beyond the last point is censored there."""
         place = np.searchsorted(np.asarray(points), time, side="left")
         inside = (event > 0) & (place < len(points))
@@ -274,7 +276,7 @@ class OnGrid:
     are at most is a bound from below.
     """
 
-    leaving: Leaving
+    leaving: Departures
     ties: str
     tangents: list[tuple[Array, float, Array]] = field(default_factory=list)  # where, value, slope
     last_shift: float = 0.0

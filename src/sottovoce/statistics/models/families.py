@@ -79,7 +79,7 @@ class Log(Link):
     curve = mean
 
 
-class Identity(Link):
+class IdentityLink(Link):
     """``mu``."""
 
     name, power = "identity", 1
@@ -219,12 +219,12 @@ class CLogLog(OfProbability):
 
 
 LINKS: dict[str, Link] = {
-    link.name: link for link in (Logit(), Probit(), CLogLog(), Log(), Identity(), Inverse(), InverseSquared())
+    link.name: link for link in (Logit(), Probit(), CLogLog(), Log(), IdentityLink(), Inverse(), InverseSquared())
 }
 
 
 class Pieces(NamedTuple):
-    """Of some rows ``s r``, ``s^2``, ``r^2`` and ``d``; NaN where there is no mean."""
+    """Of some rows their ``s r``, ``s^2``, ``r^2`` and ``d``; NaN where there is no mean."""
 
     score: Array
     information: Array
@@ -272,7 +272,7 @@ class Family(ABC):
         or not."""
 
     def count(self, y: Array) -> Flags:
-        """Of some rows, what is ``counted`` before anything else, ``(rows, len(counted))``."""
+        """Whether some rows are what is ``counted`` before anything else, ``(rows, len(counted))``."""
         return np.zeros((len(y), 0), dtype=bool)
 
     def check(self, response: str, counts: tuple[int, ...], mean: float) -> None:  # noqa: B027  most have nothing to do
@@ -310,7 +310,7 @@ class Family(ABC):
         return scale
 
     def pieces(self, link: Link, eta: Array, y: Array) -> Pieces:
-        """What some rows add to the sums."""
+        """Deviances and residuals of some rows, with what they add to score and information."""
         inside = link.inside(eta)
         eta = np.where(inside, eta, 1.0)
         mean = link.mean(eta)
@@ -477,7 +477,7 @@ class NegativeBinomial(Poisson):
 
 @dataclass(frozen=True)
 class Positive(Family):
-    """Of positive responses, whose variance is ``mu^power``."""
+    """Families of positive responses, whose variance is ``phi mu^power``."""
 
     power: ClassVar[int]
     takes = "positive numbers"
@@ -495,7 +495,7 @@ class Positive(Family):
 
 @dataclass(frozen=True)
 class Gamma(Positive):
-    """Of variance ``phi mu^2``."""
+    """Positive numbers of variance ``phi mu^2``."""
 
     name, links, canonical, power, concave = "gamma", ("log", "inverse"), "inverse", 2, True
 
@@ -517,7 +517,7 @@ class Gamma(Positive):
 
 @dataclass(frozen=True)
 class InverseGaussian(Positive):
-    """Of variance ``phi mu^3``."""
+    """Positive numbers of variance ``phi mu^3``."""
 
     name, links, canonical, power = "inverse_gaussian", ("log", "inverse_squared"), "inverse_squared", 3
 
@@ -533,7 +533,7 @@ class InverseGaussian(Positive):
 
 @dataclass(frozen=True)
 class Gaussian(Family):
-    """Of variance ``phi``: least squares."""
+    """Numbers of variance ``phi``: least squares."""
 
     name, links, canonical = "gaussian", ("identity",), "identity"
     takes = "numbers"

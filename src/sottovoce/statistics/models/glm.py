@@ -301,7 +301,7 @@ class GLM(Analysis):
 
     @cached_property
     def model(self) -> GLMModel:
-        """What is fitted."""
+        """The model of rows that these options make."""
         taken = self.selection
         family, link, dispersion = self._family_link_dispersion
         response = taken.design.response[0]
@@ -443,16 +443,16 @@ def _scores(
 
 
 def _bits(known: Known, scale: float) -> int:
-    """Of the scores of rows: sums of their squares are about the information times the dispersion, and no row has more
-    than all of them."""
+    """The grid of the scores of rows: sums of their squares are about the information times the dispersion, and no row
+    has more than all of them."""
     size = max(scale, known.dispersion) if scale == scale else known.dispersion
     square = exponent(float(known.weight) * known.information * size)
     return 60 - (min(24, known.wide + 8) + known.wide + square + 1) // 2
 
 
 def _covariance(known: Known, top: Maximum, scale: float, meat: Array | None) -> Array:
-    """Of the parameters of standardised columns; robust ``H^-1 (sum u u') H^-1`` for the scores ``u`` of the rows and
-    the observed information (White, 1982)."""
+    """The covariance of the parameters of standardised columns; robust ``H^-1 (sum u u') H^-1`` for the scores ``u`` of
+    the rows and the observed information (White, 1982)."""
     if known.model.ridge:  # estimates are biased on purpose: no information tells an error of them
         return np.full((known.k, known.k), np.nan)
     if meat is None:

@@ -88,7 +88,7 @@ class GLMModel:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """What they are called."""
+        """Names of the parameters."""
         return ("Intercept",) * self.intercept + self.names
 
     @property
@@ -108,7 +108,7 @@ class GLMModel:
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """What the first integers count, for people."""
+        """Names of what the first integers count, for people."""
         return ("rows", *self.family.counted)
 
     # Of some rows. Columns are copied: what NumPy makes of a number may depend on how far it lies from the next one.
@@ -132,7 +132,7 @@ class GLMModel:
         return total
 
     def counts(self, block: Array) -> Int64:
-        """Of each row 1, and whether it is one of those that are ``counted``."""
+        """Counts of each row: 1, and whether it is one of those that are ``counted``."""
         return np.column_stack([np.ones(len(block), bool), self.family.count(self.y(block))]).astype(np.int64)
 
     def check(self, rows: Rows) -> None:
@@ -202,14 +202,14 @@ class Known:
 
     @cached_property
     def information(self) -> float:
-        """Of a row about its linear predictor, per unit of weight, at the mean response."""
+        """The information of a row on its linear predictor, per unit of weight, at the mean response."""
         eta, mean = np.array([self.null]), nearest([self.mean])
         slope, variance = self.model.link.slope(eta), self.model.family.variance(mean)
         return float((slope * slope / variance)[0])
 
     @cached_property
     def dispersion(self) -> float:
-        """About what it is without columns."""
+        """The dispersion without columns, about."""
         if not self.model.family.estimated:
             return 1.0
         variance = self.model.family.variance(nearest([self.mean]))[0]
@@ -224,24 +224,24 @@ class Known:
 
     @cached_property
     def z_bits(self) -> int:
-        """Of standardised columns, which are at most ``sqrt N`` with equal weights."""
+        """The grid of standardised columns, which are at most ``sqrt N`` with equal weights."""
         return min(48, 57 - (self.wide + 1) // 2)
 
     @cached_property
     def root_bits(self) -> int:
-        """Of columns times the root of a row's information, which may be ``2^20`` times that at the mean, or for few
-        rows ``2^6 N`` times: of positive sums no term is more than all of them."""
+        """The grid of columns times the root of a row's information, which may be ``2^20`` times that at the mean, or
+        for few rows ``2^6 N`` times: of positive sums no term is more than all of them."""
         size = exponent(float(self.weight) * self.information)
         return 60 - (min(20, self.wide + 6) + self.wide + size + 1) // 2
 
     @cached_property
     def score_bits(self) -> int:
-        """Of a row's part of the score."""
+        """The grid of a row's part of the score."""
         return 20 - (exponent(float(self.weight) * self.information * self.dispersion) + 1) // 2
 
     @cached_property
     def deviance_bits(self) -> int:
-        """Of deviances and squared residuals, which are about the dispersion."""
+        """The grid of deviances and squared residuals, which are about the dispersion."""
         return 20 - exponent(self.dispersion)
 
     # The start of the climb
@@ -277,8 +277,8 @@ class Known:
         return self if place is not None else replace(self, columns=replace(self.columns, mix=L))
 
     def _products(self, other: int) -> Array:
-        """Of the standardised columns with each other, and with another column, the last: about the means where there
-        is an intercept, per unit of weight."""
+        """Products of the standardised columns with each other, and with another column, the last: about the means
+        where there is an intercept, per unit of weight."""
         n, taken = int(self.gram[0, 0]), [*(place + 1 for place in self.columns.places), other]
         middle, units = int(self.model.intercept), [Fraction(1), *self.units]
         exact = np.empty((len(taken), len(taken)), object)
@@ -309,7 +309,7 @@ class Known:
 
     @property
     def indices(self) -> list[Index]:
-        """Of which parameters each is: see ``climb_steps``."""
+        """Of which parameters each total is: see ``climb_steps``."""
         kinds, scores = self.model.kinds, [(i,) for i in range(self.k)]
         pairs = list(combinations_with_replacement(range(self.k), 2))
         null = [(self.k,), *[(self.k, self.k)] * kinds]
@@ -353,15 +353,15 @@ class Known:
         return -self.null_deviance(total) / 2
 
     def deviance(self, total: Whole) -> float:
-        """Of the model."""
+        """The deviance of the model."""
         return value(total[0], self.deviance_bits + LOW)
 
     def null_deviance(self, total: Whole) -> float:
-        """Of an intercept alone."""
+        """The deviance of an intercept alone."""
         return value(total[2], self.deviance_bits + LOW)
 
     def squares(self, total: Whole) -> float:
-        """Of Pearson residuals; NaN where some are too large."""
+        """The sum of squared Pearson residuals; NaN where some are too large."""
         if self.model.dispersed:
             return value(total[1], self.deviance_bits + LOW)
         return value(total[1], LOW) if total[1] < int(FARTHEST) << LOW else float("nan")
@@ -426,7 +426,7 @@ def first_agreement(agreements: Agreements, rows: Sequence[Rows], model: GLMMode
 
 
 def _check_responses(found: Known, counts: tuple[int, ...]) -> None:
-    """Refuse those that explain nothing, and those that no rows can have."""
+    """Refuse responses that explain nothing, and those that no rows can have."""
     model, mean = found.model, float(found.mean)
     model.family.check(model.response, counts, mean)
     if model.family.wrong(np.array([mean]), weighted=True, dispersed=True)[0]:
@@ -507,7 +507,7 @@ class Part:
         return self._told(self.rows.grams(sides), k, both)
 
     def _null(self, theta: Array, y: Array, w: Array, o: Array) -> list[Int64]:
-        """Of the model with an intercept alone; its parameter is known unless there are offsets."""
+        """Terms of the model with an intercept alone; its parameter is known unless there are offsets."""
         known, family, link = self.known, self.known.model.family, self.known.model.link
         if not known.model.moved:
             mean = link.mean(np.full(len(y), known.null))
@@ -528,7 +528,7 @@ class Part:
         return pair(np.where(values < FARTHEST / self.known.N, values, FARTHEST), 0)
 
     def _told(self, gram: Whole, k: int, both: bool) -> Whole:
-        """What is sent of the products: see ``Known``."""
+        """The part of the products that is sent: see ``Known``."""
         information = [half(gram[1 + k : 1 + 2 * k, :k])]
         if both:
             information.append(half(gram[1 + 2 * k :, k : 2 * k]))

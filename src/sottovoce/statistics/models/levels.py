@@ -44,7 +44,7 @@ class LevelModel(Analysis):
     @property
     @abstractmethod
     def levels(self) -> tuple[str, ...]:
-        """Of the response, as the answer has them."""
+        """The levels of the response, as the answer has them."""
 
     @abstractmethod
     def terms_of(self, columns: Columns) -> tuple[str, ...]:
@@ -62,12 +62,12 @@ class LevelModel(Analysis):
 
     @property
     def place(self) -> int:
-        """Where it is in a row."""
+        """The place of the response in a row."""
         return len(self.selection.slopes)
 
     @cached_property
     def in_order(self) -> tuple[str, ...]:
-        """Its levels as the schema has them: a cell is a place among them."""
+        """The levels as the schema has them: a cell is a place among them."""
         column = self.schema.get(self.response)
         if column is None or column.type not in ("category", "boolean"):
             kind = "no column of the schema" if column is None else f"of type {column.type}"
@@ -139,7 +139,7 @@ class LevelModel(Analysis):
 
 
 def model_columns(schema: Schema, formula: str, what: str) -> ModelColumns:
-    """What a model with one response and no offset takes of a row."""
+    """The columns that a model with one response and no offset takes of a row."""
     columns = ModelColumns(Formula(formula).design(schema, categories=True))
     if len(columns.design.response) != 1:
         raise InvalidInput(
@@ -210,7 +210,7 @@ class LevelFit(Fit):
 
     @property
     def bic(self) -> float:
-        """That of Schwarz, ``k log(nobs) - 2 llf``."""
+        """Schwarz's criterion, ``k log(nobs) - 2 llf``."""
         return float(len(self.params) * np.log(self.nobs) - 2 * self.llf)
 
     @property
@@ -225,7 +225,7 @@ class LevelFit(Fit):
 
     @property
     def llr_pvalue(self) -> float:
-        """Of that statistic, by the chi-squared distribution."""
+        """The p-value of that statistic, by the chi-squared distribution."""
         return float(special.chdtrc(self.df_model, max(0.0, self.llr))) if self.df_model > 0 else 1.0
 
     def _head(self) -> list[tuple[str, str]]:

@@ -145,8 +145,8 @@ class MixedFit(Fit):
 
     @property
     def llr_pvalue(self) -> float:
-        """Of that statistic: as 0 is an end of the range of a variance, half of that of a chi-squared distribution with
-        one degree of freedom (Self and Liang 1987)."""
+        """The p-value of that statistic: as 0 is an end of the range of a variance, half of that of a chi-squared
+        distribution with one degree of freedom (Self and Liang 1987)."""
         return float(special.chdtrc(1, self.llr)) / 2 if self.llr else 1.0
 
     @property
@@ -157,7 +157,7 @@ class MixedFit(Fit):
 
     @property
     def bic(self) -> float:
-        """That of Schwarz, ``k log(nobs) - 2 llf``; of maximum likelihood alone."""
+        """Schwarz's criterion, ``k log(nobs) - 2 llf``; of maximum likelihood alone."""
         self._need_ml("BIC")
         return float((len(self.params) + 2) * np.log(self.nobs) - 2 * self.llf)
 
@@ -229,7 +229,7 @@ class Mixed(Analysis):
         taken = [*([0] if columns.intercept else []), *(place + 1 for place in columns.places), d + 1]
         powers = tuple((int(gram[k, k]) // N).bit_length() // 2 if k else 0 for k in taken)
         grams = [square(part, d + 2) for part in own if part is not None]
-        parties = [Party(int(part[0, 0]), part[0, taken], part[np.ix_(taken, taken)]) for part in grams]
+        parties = [PartySums(int(part[0, 0]), part[0, taken], part[np.ix_(taken, taken)]) for part in grams]
         task = Task(agreements, parties, powers, N, columns.terms, self._response, self.method == "reml")
         pooled = _pooled(task, gram[np.ix_(taken, taken)])
         best = best_ratio(task, pooled)
@@ -269,7 +269,7 @@ class Mixed(Analysis):
         return len(self._terms) + 2
 
 
-def _pooled(task: Task, products: Whole) -> Point:
+def _pooled(task: Task, products: Whole) -> RatioPoint:
     """The point without variance between parties, of exact products."""
     powers = np.array(task.powers, object)
     whole = products * (1 << GRID - np.add.outer(powers, powers))
@@ -296,7 +296,7 @@ def _refuse_sizes(N: int, holders: int) -> None:
         )
 
 
-def _likelihood(point: Point, task: Task, sizes: Sequence[Fraction]) -> float:
+def _likelihood(point: RatioPoint, task: Task, sizes: Sequence[Fraction]) -> float:
     """The log-likelihood with its constants, of the profile ``-(df log(rss) + log det V [+ log det A]) / 2``."""
     *x, y = (logarithm(size, GRID) for size in sizes)
     height = point.height - 2 * task.df * y - 2 * task.reml * sum(x)
@@ -304,7 +304,7 @@ def _likelihood(point: Point, task: Task, sizes: Sequence[Fraction]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Party:
+class PartySums:
     """What the likelihood needs of a party's rows: their number, sums ``k`` and sums of products ``K``, in units of the
     columns."""
 
@@ -318,7 +318,7 @@ class Party:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class RatioPoint:
     """What is known of a ratio. Columns, and the response, are counted in powers of two of their units."""
 
     theta: float
@@ -336,7 +336,7 @@ class Task:
     which power of two it is counted."""
 
     agreements: Agreements
-    parties: Sequence[Party]
+    parties: Sequence[PartySums]
     powers: tuple[int, ...]
     observations: int
     names: tuple[str, ...]
@@ -353,7 +353,9 @@ class Task:
         """Whether there is one; it is the first term."""
         return self.names[:1] == ("Intercept",)
 
-    def point(self, theta: float, products: Whole, log_det: int, weight: Fraction, squares: Fraction) -> Point | None:
+    def point(
+        self, theta: float, products: Whole, log_det: int, weight: Fraction, squares: Fraction
+    ) -> RatioPoint | None:
         """The point of ``T'V^-1T`` in multiples of ``2^-GRID``; None where nothing is left of the response."""
         p, smallest = len(self.names), products[-1, -1] >> NOTHING
         sweeps = sweeps_of(products, WORK)
@@ -365,7 +367,7 @@ class Task:
         height = -self.df * logarithm(rss, GRID) - log_det
         if self.reml:
             height -= logarithm(Fraction(_determinant(products[:p, :p]), ONE**p), GRID)
-        return Point(theta, sweeps.values(range(p), [p])[:, 0], inverse, rss, height, weight, squares)
+        return RatioPoint(theta, sweeps.values(range(p), [p])[:, 0], inverse, rss, height, weight, squares)
 
 
 def numbers_at_ratios(p: int) -> int:
@@ -379,7 +381,7 @@ def grid(observations: int) -> list[Fraction]:
     return [Fraction(0), *(Fraction(2) ** power for power in range(lowest, LARGEST + 1))]
 
 
-def best_ratio(task: Task, pooled: Point) -> Point:
+def best_ratio(task: Task, pooled: RatioPoint) -> RatioPoint:
     """The maximum. ``pooled``: the point without variance between parties."""
     slope, heights, inside = _first_look(task, pooled)
     _, others = _look(task, inside)
@@ -414,7 +416,7 @@ def _about(task: Task, heights: list[int], at: int) -> float:
     return stretched(theta, float(Fraction(right - left, 2 * bend)) * OCTAVE) if bend > 0 else theta
 
 
-def _first_look(task: Task, pooled: Point) -> tuple[float, list[int], Point]:
+def _first_look(task: Task, pooled: RatioPoint) -> tuple[float, list[int], RatioPoint]:
     """At the grid with the slopes of all rows alike, and the point of those within parties, in one agreement."""
     terms, more = _look_terms(task, pooled), terms_at(task, WITHIN)
     of = f"{LOOK}; and X'V^-1X, X'V^-1y and y'V^-1y within parties"
@@ -423,18 +425,18 @@ def _first_look(task: Task, pooled: Point) -> tuple[float, list[int], Point]:
     return *_read_look(task, pooled, total[:split]), point_of(task, WITHIN, total[split:])
 
 
-def _look(task: Task, point: Point) -> tuple[float, list[int]]:
+def _look(task: Task, point: RatioPoint) -> tuple[float, list[int]]:
     """The slope at a point, in ``log theta`` or at 0 in ``theta``, and likelihoods on the grid for its slopes."""
     return _read_look(task, point, task.agreements.sum(_look_terms(task, point), of=LOOK, iterate=True))
 
 
-def _look_terms(task: Task, point: Point) -> list[list[int]]:
+def _look_terms(task: Task, point: RatioPoint) -> list[list[int]]:
     ratios, v, e = grid(task.observations), contrast(task, point), GRID + max(task.powers)
     pulled = zip(task.parties, pulls(task, point), strict=True)
     return [[pull, *_of_grid(party, ratios, v, e)] for party, pull in pulled]
 
 
-def _read_look(task: Task, point: Point, sums: Whole) -> tuple[float, list[int]]:
+def _read_look(task: Task, point: RatioPoint, sums: Whole) -> tuple[float, list[int]]:
     total = sums.tolist()
     heights, inside = [], total[1]
     for c, cr, crr, log_det in zip(*(total[k::4] for k in range(2, 6)), strict=True):
@@ -444,7 +446,7 @@ def _read_look(task: Task, point: Point, sums: Whole) -> tuple[float, list[int]]
     return _slope(point, total[0]), heights
 
 
-def _of_grid(party: Party, ratios: list[Fraction], v: Whole, e: int) -> list[int]:
+def _of_grid(party: PartySums, ratios: list[Fraction], v: Whole, e: int) -> list[int]:
     """Squares of a party's residuals about their mean; and at each ratio ``c``, ``cr``, ``cr^2`` and ``log det V``."""
     if not party.n:
         return [0] * (1 + 4 * len(ratios))
@@ -456,11 +458,11 @@ def _of_grid(party: Party, ratios: list[Fraction], v: Whole, e: int) -> list[int
     return terms
 
 
-def _slope(point: Point, pull: int) -> float:
+def _slope(point: RatioPoint, pull: int) -> float:
     return float((Fraction(point.theta) or 2) * (Fraction(pull, ONE) - point.weight) / 2)
 
 
-def _climb(task: Task, good: Point, slope: float) -> Point | None:
+def _climb(task: Task, good: RatioPoint, slope: float) -> RatioPoint | None:
     """Uphill in ``log theta`` from a point; None where that leads to 0."""
     step, last = min(max(slope / _information(good), -STRIDE), STRIDE), STRIDE
     for _ in range(STEPS):
@@ -484,7 +486,7 @@ def _climb(task: Task, good: Point, slope: float) -> Point | None:
     )
 
 
-def _information(point: Point) -> float:
+def _information(point: RatioPoint) -> float:
     """Expected, in ``log theta``."""
     return float(Fraction(point.theta) ** 2 * point.squares / 2)
 
@@ -494,7 +496,7 @@ def stretched(theta: float, step: float) -> float:
     return theta * ((12.0 + step * (6.0 + step)) / (12.0 - step * (6.0 - step)))
 
 
-def visit(task: Task, theta: float, *, is_last: bool = False) -> Point:
+def visit(task: Task, theta: float, *, is_last: bool = False) -> RatioPoint:
     """The point at a ratio. ``is_last``: it is the answer."""
     if theta > ENDLESS:
         raise _nothing_within(task)
@@ -503,7 +505,7 @@ def visit(task: Task, theta: float, *, is_last: bool = False) -> Point:
 
 
 def terms_at(task: Task, theta: float) -> list[list[int]]:
-    """What the local parties add to the point at a ratio."""
+    """Terms that the local parties add to the point at a ratio."""
     at, terms = Fraction(theta), []
     for party in task.parties:
         c = party.weight(at)
@@ -512,7 +514,7 @@ def terms_at(task: Task, theta: float) -> list[list[int]]:
     return terms
 
 
-def point_of(task: Task, theta: float, total: Whole) -> Point:
+def point_of(task: Task, theta: float, total: Whole) -> RatioPoint:
     """The point, from the totals; refused where nothing is left of the response."""
     log_det, weight, squares = total[-3:].tolist()
     products = square(total[:-3], len(task.powers))
@@ -529,7 +531,7 @@ def _nothing_within(task: Task) -> Undetermined:
     )
 
 
-def pulls(task: Task, point: Point) -> list[int]:
+def pulls(task: Task, point: RatioPoint) -> list[int]:
     """``s`` of the local parties, on the grid."""
     theta, e = Fraction(point.theta), max(task.powers)
     v, per = contrast(task, point), Fraction(on_grid(task.df / point.rss), ONE)
@@ -548,7 +550,7 @@ def pulls(task: Task, point: Point) -> list[int]:
     return terms
 
 
-def contrast(task: Task, point: Point) -> Whole:
+def contrast(task: Task, point: RatioPoint) -> Whole:
     """``(-beta, 1)``, whose product with a row is its residual, in multiples of ``2^-(GRID + e)`` for the largest power
     ``e`` of a column."""
     e = max(task.powers)
@@ -566,7 +568,7 @@ def shifted(values: Whole, powers: Sequence[int]) -> Whole:
     return np.array([int(value) << power for value, power in zip(values, powers, strict=True)], object)
 
 
-def _weighted(party: Party, theta: Fraction, powers: tuple[int, ...]) -> Whole:
+def _weighted(party: PartySums, theta: Fraction, powers: tuple[int, ...]) -> Whole:
     """``T'V^-1T`` of a party, on the grid."""
     a, b = theta.numerator, theta.denominator
     below = b + party.n * a
@@ -576,7 +578,7 @@ def _weighted(party: Party, theta: Fraction, powers: tuple[int, ...]) -> Whole:
 
 
 def _determinant(A: Whole) -> int:
-    """Of positive definite integers, by divisions that leave no remainder (Bareiss 1968)."""
+    """The determinant of positive definite integers, by divisions that leave no remainder (Bareiss 1968)."""
     M, before = A.copy(), 1
     for k in range(len(M) - 1):
         column, pivot = M[k + 1 :, k].copy(), M[k, k]

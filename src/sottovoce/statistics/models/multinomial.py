@@ -211,7 +211,7 @@ class Softmax:
 
     @property
     def bits(self) -> tuple[int, int]:
-        """Of the grids of both factors. Weights may be far from their mean."""
+        """The grids of both factors. Weights may be far from their mean."""
         finest = factor_bits(self.rows)
         return finest - 6 * (self.weights is not None), finest
 
@@ -237,7 +237,7 @@ class Softmax:
         return climb_digits(agreements, self.indices, of, self.rows, first)
 
     def sums(self, rows: Rows) -> Sums:
-        """Of one party's rows, in one pass."""
+        """The sums of one party's rows, in one pass."""
         p, places = len(self.columns), np.array(self.order)
 
         def of_theta(theta: Array) -> Whole:

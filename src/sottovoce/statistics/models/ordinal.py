@@ -32,8 +32,8 @@ from .levels import LevelFit, LevelModel, factor_bits
 TINY = 1e-300  # a probability below is as good as none
 
 
-class Between(NamedTuple):
-    """Of ``log(F(a) - F(b))`` its value, its slopes in ``a`` and ``b``, and the negatives of its second derivatives."""
+class LogDifference(NamedTuple):
+    """``log(F(a) - F(b))``: its value, its slopes in ``a`` and ``b``, and the negatives of its second derivatives."""
 
     value: Array
     a: Array
@@ -43,18 +43,18 @@ class Between(NamedTuple):
     bb: Array
 
 
-class Link(NamedTuple):
+class OrdinalLink(NamedTuple):
     """A distribution function ``F``, its inverse, and ``log(F(a) - F(b))`` for ``a > b``, of which one may be infinite,
     without loss of digits in the tails."""
 
     distribution: Callable[[Array], Array]
     quantile: Callable[[Array], Array]
-    between: Callable[[Array, Array], Between]
+    between: Callable[[Array, Array], LogDifference]
 
 
-def _derivatives(value: Array, up: Array, down: Array, bend_up: Array, bend_down: Array) -> Between:
+def _derivatives(value: Array, up: Array, down: Array, bend_up: Array, bend_down: Array) -> LogDifference:
     """From ``up = f(a)/p``, ``down = f(b)/p``, ``bend_up = f'(a)/p`` and ``bend_down = f'(b)/p``."""
-    return Between(value, up, -down, up * up - bend_up, -up * down, down * down + bend_down)
+    return LogDifference(value, up, -down, up * up - bend_up, -up * down, down * down + bend_down)
 
 
 def _softplus(t: Array) -> Array:
@@ -65,7 +65,7 @@ def _logistic(t: Array) -> Array:
     return np.exp(-_softplus(-t))
 
 
-def _between_logistic(a: Array, b: Array) -> Between:
+def _between_logistic(a: Array, b: Array) -> LogDifference:
     """``F(a) - F(b) = F(a) F(-b) (1 - exp(b - a))``, and ``f = F (1 - F)``."""
     gap = -np.expm1(b - a)
     up = np.exp(_softplus(b) - _softplus(a)) / gap
@@ -78,7 +78,7 @@ def _normal(t: Array) -> Array:
     return np.asarray(special.ndtr(t))
 
 
-def _between_normal(a: Array, b: Array) -> Between:
+def _between_normal(a: Array, b: Array) -> LogDifference:
     """In the tail where the difference keeps its digits; ``f'(t) = -t f(t)``."""
     upper = a + b > 0
     p = np.maximum(_normal(np.where(upper, -b, a)) - _normal(np.where(upper, -a, b)), TINY)
@@ -88,8 +88,8 @@ def _between_normal(a: Array, b: Array) -> Between:
 
 
 LINKS = {
-    "logit": Link(_logistic, lambda share: np.log(share / (1 - share)), _between_logistic),
-    "probit": Link(_normal, lambda share: np.asarray(special.ndtri(share)), _between_normal),
+    "logit": OrdinalLink(_logistic, lambda share: np.log(share / (1 - share)), _between_logistic),
+    "probit": OrdinalLink(_normal, lambda share: np.asarray(special.ndtri(share)), _between_normal),
 }
 
 
