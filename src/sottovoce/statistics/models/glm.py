@@ -54,12 +54,16 @@ class GLMFit(Fit):
         Those of the parameters and those that are aliased, in the order of the design.
     response : str
         What is explained.
-    family, link, shape
+    family, link : str
         Of the model.
+    shape : float, optional
+        Of the negative binomial family: the variance is ``mu + shape mu^2``.
     dispersion : {"fixed", "pearson"}
         Whether ``scale`` is 1, or the estimate ``pearson_chi2 / df_resid``.
-    robust, ridge
-        As asked for. With a ridge penalty errors are NaN: estimates are biased on purpose.
+    robust : str, optional
+        ``"HC0"`` or ``"HC1"`` where errors are from the sandwich.
+    ridge : float
+        Of the penalty ``ridge ||slopes||^2 / 2``; where it is not 0, errors are NaN: estimates are biased on purpose.
     scale : float
         The dispersion.
     deviance, null_deviance : float
