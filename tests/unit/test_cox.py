@@ -18,10 +18,9 @@ from sottovoce.data.rows import ArrayRows, Rows
 from sottovoce.data.table_rows import TableRows
 from sottovoce.errors import InvalidInput, Unsupported
 from sottovoce.statistics.agreements import SimulatedAgreements
+from sottovoce.statistics.likelihood.fixed_point import values
 from sottovoce.statistics.models.cox import CoxAnalysis
-from sottovoce.statistics.models.cox_grid import Leaving, refuse_scarce
-from sottovoce.statistics.models.cox_sums import Stratum, in_memory
-from sottovoce.statistics.models.level_model import as_floats
+from sottovoce.statistics.models.cox_sums import Departures, Stratum, in_memory, refuse_scarce
 from sottovoce.statistics.of_tables import ask_analysis
 from sottovoce.sums import GRID as GRID_BITS
 
@@ -187,7 +186,7 @@ def test_a_party_without_rows_and_one_without_events_add_nothing():
 
 def leaving(counts, efron=False):
     censored, events = np.array(counts).T
-    return Leaving(censored, events, efron)
+    return Departures(censored, events, efron)
 
 
 def test_sums_that_can_be_told_apart():
@@ -215,7 +214,7 @@ def test_a_coarser_grid_is_proposed_that_does(efron):
         begin = [0, *(point + 1 for point in kept[:-1])]
         upto = kept[-1] + 1
         assert not (found.events + found.censored)[upto:].any()
-        merged = Leaving(
+        merged = Departures(
             np.add.reduceat(found.censored[:upto], begin), np.add.reduceat(found.events[:upto], begin), efron
         )
         assert [entry for entry in merged.scarce(5) if entry[0] < len(kept) - 1] == []
@@ -241,7 +240,7 @@ def test_differences_of_risk_sets_are_sums_over_departures(monkeypatch):
     held = shards()
     sv.private_cox(NETWORK, held, baseline="grid", grid=[5, 20, 400], ties="breslow")
     x, time = np.concatenate([x for x, _, _ in held]), np.concatenate([time for _, time, _ in held])
-    leave = as_floats(totals[1][3 : 3 + 3 * 6], GRID_BITS).reshape(3, 6)
+    leave = values(totals[1][3 : 3 + 3 * 6], GRID_BITS).reshape(3, 6)
     own = (x[time <= 5] - x.mean(axis=0)) / x.std(axis=0)
     assert leave[0, 0] == len(own)
     np.testing.assert_allclose(leave[0, 1:3], own.sum(axis=0), atol=1e-10)

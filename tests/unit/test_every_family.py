@@ -15,9 +15,7 @@ from scipy import special, stats
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, Undetermined
-from sottovoce.statistics.models.families import FAMILIES
-from sottovoce.statistics.models.family import Family
-from sottovoce.statistics.models.links import LINKS
+from sottovoce.statistics.models.families import FAMILIES, LINKS, Family
 
 F, L = sm.families, sm.families.links
 

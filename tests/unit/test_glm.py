@@ -16,9 +16,8 @@ from scipy import stats
 import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput, PeerError, Undetermined
-from sottovoce.statistics.models.families import FAMILIES
+from sottovoce.statistics.models.families import FAMILIES, LINKS
 from sottovoce.statistics.models.glm import GLM
-from sottovoce.statistics.models.links import LINKS
 
 SCHEMA = sv.Schema(
     {

@@ -13,10 +13,8 @@ from unit.test_programs import Meeting, OneParty
 import sottovoce as sv
 from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.statistics.models import variance_ratio
-from sottovoce.statistics.models.mixed import Mixed
-from sottovoce.statistics.models.ratio_point import visit
-from sottovoce.statistics.models.variance_ratio import best_ratio
+from sottovoce.statistics.models import mixed
+from sottovoce.statistics.models.mixed import Mixed, best_ratio, visit
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
 from sottovoce.statistics.tables import restored
 
@@ -86,13 +84,13 @@ def test_a_large_party_in_the_middle_does_not_hide_the_others(rng, monkeypatch):
     shards = tables(rng, (500, *[4] * 12), tau=0.0)
     for k, shard in enumerate(shards[1:]):
         shard["y"] = shard["y"] + 1.5 * (-1) ** k
-    slopes, first = [], variance_ratio._first_look
+    slopes, first = [], mixed._first_look
 
     def looked(*of):
         slopes.append(first(*of)[0])
         return first(*of)
 
-    monkeypatch.setattr(variance_ratio, "_first_look", looked)
+    monkeypatch.setattr(mixed, "_first_look", looked)
     assert study(shards).mixed("y ~ x", method="ml").tau2 > 0.5
     assert slopes[0] < 0
 
@@ -107,8 +105,8 @@ def climbed(shards, ratio, monkeypatch):
 
     def from_there(task, pooled):
         start = visit(task, ratio)
-        monkeypatch.setattr(variance_ratio, "visit", recorded)
-        ends.append(variance_ratio._climb(task, start, variance_ratio._look(task, start)[0]))
+        monkeypatch.setattr(mixed, "visit", recorded)
+        ends.append(mixed._climb(task, start, mixed._look(task, start)[0]))
         monkeypatch.undo()
         return best_ratio(task, pooled)
 
@@ -123,7 +121,7 @@ def test_a_climb_that_goes_to_0_ends_there(rng, monkeypatch):
     fit, end, way = climbed(shards, 0.125, monkeypatch)
     assert end is None
     assert (np.diff(way) < 0).all()
-    assert variance_ratio.NONE / 60 < way[-1] < 8 * variance_ratio.NONE / 60  # the next ratio counts as 0
+    assert mixed.NONE / 60 < way[-1] < 8 * mixed.NONE / 60  # the next ratio counts as 0
     assert fit.at_boundary
 
 
@@ -132,17 +130,17 @@ def test_a_step_that_goes_too_far_is_halved(rng, monkeypatch):
     shards = tables(rng)
     top = study(shards).mixed("y ~ x")
     start = 0.9 * top.tau2 / top.scale
-    monkeypatch.setattr(variance_ratio, "_information", lambda point: 1e-300)
+    monkeypatch.setattr(mixed, "_information", lambda point: 1e-300)
     _, end, way = climbed(shards, start, monkeypatch)
-    assert way[:2] == [variance_ratio.stretched(start, 2.0), variance_ratio.stretched(start, 1.0)]
+    assert way[:2] == [mixed.stretched(start, 2.0), mixed.stretched(start, 1.0)]
     assert end.theta == pytest.approx(top.tau2 / top.scale, rel=1e-12)
 
 
 def test_steps_are_about_powers_of_e_by_exact_operations():
     for step in np.linspace(-2, 2, 41):
-        assert variance_ratio.stretched(3.0, step) == pytest.approx(3 * np.exp(step), rel=0.06)
-        assert variance_ratio.stretched(variance_ratio.stretched(1.0, step), -step) == pytest.approx(1, rel=1e-15)
-    assert variance_ratio.stretched(1.0, 1e-3) == pytest.approx(np.exp(1e-3), rel=1e-15)
+        assert mixed.stretched(3.0, step) == pytest.approx(3 * np.exp(step), rel=0.06)
+        assert mixed.stretched(mixed.stretched(1.0, step), -step) == pytest.approx(1, rel=1e-15)
+    assert mixed.stretched(1.0, 1e-3) == pytest.approx(np.exp(1e-3), rel=1e-15)
 
 
 def test_parties_that_differ_a_million_times_as_much_as_their_rows():

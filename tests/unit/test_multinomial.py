@@ -112,6 +112,17 @@ def test_a_level_that_no_row_has(rng):
         study(rng, y=lambda x: np.where(x > 0, "a", "b")).multinomial("y ~ x")
 
 
+def test_a_category_of_one_level_and_weights_that_are_not_positive(rng):
+    shards = [{"x": [1.0, 2.0], "y": ["a", "a"]}] * 3
+    one = {"x": "number", "y": {"type": "category", "levels": ["a"]}}
+    with pytest.raises(InvalidInput, match="a multinomial model needs two levels or more; 'y' has one in the schema"):
+        sv.Study(sv.Network.ring(3), shards, schema=one).multinomial("y ~ x")
+    with pytest.raises(InvalidInput, match="weights: column 'n' has values that are not positive"):
+        study(rng).multinomial("y ~ x", weights="n")
+    with pytest.raises(InvalidInput, match="weights must be a column of numbers in the schema; got 'z'"):
+        study(rng).multinomial("y ~ x", weights="z")
+
+
 def test_separation(rng):
     def separated(x):
         return np.where(x > 1, "a", np.where(x < -1, "c", "b"))

@@ -12,8 +12,7 @@ import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput
 from sottovoce.statistics.likelihood.columns import Columns
-from sottovoce.statistics.models.ordinal import Ordinal
-from sottovoce.statistics.models.ordinal_links import LINKS
+from sottovoce.statistics.models.ordinal import LINKS, Ordinal
 from sottovoce.statistics.tables import restored
 from sottovoce.sums import Beyond
 

@@ -16,14 +16,12 @@ from .linear.linear_fit import LinearFit
 from .linear.penalty_path import LassoPath, PenaltyPath, RidgePath
 from .linear.principal_components import PrincipalComponents
 from .linear.private import private_lasso, private_linear, private_pca, private_ridge
-from .models.cox_fit import CoxFit
-from .models.glm_fit import GLMFit
-from .models.mixed_fit import MixedFit
-from .models.multinomial_fit import MultinomialFit
-from .models.ordinal_fit import OrdinalFit
-from .models.private_cox import private_cox
-from .models.private_glm import private_glm
-from .models.private_multinomial import private_multinomial
+from .models.cox import CoxFit
+from .models.glm import GLMFit
+from .models.mixed import MixedFit
+from .models.multinomial import MultinomialFit
+from .models.ordinal import OrdinalFit
+from .models.private import private_cox, private_glm, private_multinomial
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .statistic import Statistic
 from .survival.curves import Curves

@@ -66,9 +66,9 @@ class Analysis(ABC):
         """How many integers of 256 bits a party adds, over all agreements, at most."""
 
     @property
-    @abstractmethod
     def counts(self) -> int:
         """How many integers of 64 bits a party adds, over all agreements, at most."""
+        return 0
 
     @property
     def parameters(self) -> int:

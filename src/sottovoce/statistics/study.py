@@ -22,7 +22,6 @@ from .gone import refuse_options
 from .groups.study_groups import Groups
 from .histogram import Histogram, HistogramAnalysis
 from .linear.study_linear import Linear
-from .models.study_categories import Categories
 from .models.study_models import Models
 from .of_tables import Asked, ask_analysis, checked_table, run_on_tables
 from .policy import Policy
@@ -34,7 +33,7 @@ from .statistic import Statistic
 from .survival.study_survival import Survival
 
 
-class Study(Linear, Models, Categories, Survival, Groups, Evidence):
+class Study(Linear, Models, Survival, Groups, Evidence):
     """Tables of parties that stay apart, and private statistics of all their rows.
 
     A table may be larger than memory. It is looked through before anything is agreed on: what is not as the schema

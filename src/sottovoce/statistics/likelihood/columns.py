@@ -8,7 +8,7 @@ once, and are the same at every party.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,7 +19,9 @@ from ...data.rows import Int64, Rows
 from ...errors import Undetermined
 from ...numerics.exact_algebra import independent, nearest, solved
 from ...numerics.fixed_order import cholesky, forward, product, solve
+from ...pdmm.modular_mask import Integers
 from ...sums import Whole, whole
+from ..agreements import Agreements, unless_beyond
 from ..fewer_digits import Rounding
 
 NEARLY = 1e-12  # of a column's square, what others must leave of it so that float64 tells it apart
@@ -29,19 +31,14 @@ SHARE = 0.1  # of the largest, what a column takes part in
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Some columns of the rows, standardised; an intercept comes before them.
+    """Some columns of the rows, standardised; an intercept, which has no name, comes before them.
 
     Attributes
     ----------
-    names : tuple of str
-        Of the columns, without the intercept.
     places : tuple of int
         Where they are in a row.
-    intercept : bool
-        Whether there is one. Without it columns are not centred.
     centre, deviation : ndarray
-        What is subtracted, the mean, and what the rest is divided by, the standard deviation, in the units of the data.
-        Without an intercept 0, and the root of the mean square.
+        Mean and standard deviation, in the units of the data; without an intercept 0, and the root of the mean square.
     aliased : tuple of str
         Columns that are left out: constants beside an intercept, and combinations of columns before them, exactly or
         but for rounding.
@@ -68,7 +65,7 @@ class Columns:
         return ("Intercept",) * self.intercept + self.names
 
     def matrix(self, block: Array) -> Array:
-        """Of some rows, ones for the intercept and the standardised columns, ``(rows, len(self))``."""
+        """The matrix of some rows: ones for the intercept and the standardised columns, ``(rows, len(self))``."""
         matrix = np.empty((len(block), len(self)), order="F")
         if self.intercept:
             matrix[:, 0] = 1.0
@@ -106,36 +103,23 @@ class Columns:
         return product(self.back, theta)
 
     def covariance(self, of_theta: Array) -> Array:
-        """Of the parameters of the columns as they are."""
-        T = self.back
-        half = product(product(T, of_theta), T.T)
-        return np.asarray((half + half.T) / 2)
+        """The covariance of the parameters of the columns as they are."""
+        return sandwiched(self.back, of_theta)
+
+
+def sandwiched(back: Array, of_theta: Array) -> Array:
+    """``back V back'``, symmetric to the bit."""
+    found = product(product(back, of_theta), back.T)
+    return np.asarray((found + found.T) / 2)
 
 
 def own_products(
-    rows: Rows,
-    places: Sequence[int],
-    units: Sequence[Fraction],
-    weight: int | None = None,
+    rows: Rows, places: Sequence[int], units: Sequence[Fraction], weight: int | None = None,
     rounding: Rounding | None = None,
-) -> Whole:
-    """A party's part of the sums of products of ``(1, columns)``, the half ``((1 + d) (2 + d) / 2,)`` that is sent.
-
-    Parameters
-    ----------
-    places : sequence of int
-        Of the columns in a row.
-    units : sequence of Fraction
-        Of all columns of the rows.
-    weight : int, optional
-        Where the weights of the rows are, positive numbers. Products are then in units of them as well.
-    rounding : Rounding, optional
-        How finely they are told; None with all digits.
-
-    Raises
-    ------
-    Beyond
-    """
+) -> Whole:  # fmt: skip
+    """A party's part of the sums of products of ``(1, columns)`` in some places of a row, the half ``products_of(d)``
+    that is sent. ``units``: of all columns of the rows; ``weight``: where positive weights are, in whose units products
+    are as well; ``rounding``: how finely they are told. It may raise ``Beyond``."""
     taken, chosen = list(places), [units[place] for place in places]
 
     def sides(block: Array) -> tuple[Int64, Int64] | tuple[Int64, Int64, Int64]:
@@ -152,13 +136,27 @@ def own_products(
     return half(gram)
 
 
+def counted_products(
+    agreements: Agreements, rows: Sequence[Rows], count: Callable[[Rows], Integers], places: Sequence[int],
+    units: Sequence[Fraction], rounding: Rounding | None, *, counts: int, of: str,
+) -> tuple[Integers, Whole]:  # fmt: skip
+    """Totals of the ``counts`` numbers that ``count`` makes of rows, and the matrix of ``own_products``."""
+
+    def own(part: Rows) -> Whole:
+        return np.concatenate([count(part).astype(object), own_products(part, places, units, rounding=rounding)])
+
+    shares = [unless_beyond(own, part) for part in rows]
+    total = agreements.sum(shares, of=of, counts=counts, size=counts + products_of(len(places)))
+    return total[:counts].astype(np.int64), square(total[counts:], 1 + len(places))
+
+
 def half(gram: Whole) -> Whole:
-    """Of a symmetric matrix what is on the diagonal and above, row by row."""
+    """What a symmetric matrix has on the diagonal and above, row by row."""
     return np.asarray(gram[np.triu_indices(len(gram))])
 
 
 def square(part: Whole, k: int) -> Whole:
-    """The matrix ``(k, k)`` of which ``part`` is the half."""
+    """The symmetric matrix ``(k, k)`` of which ``part`` is the upper half."""
     gram = np.empty((k, k), object)
     gram[np.triu_indices(k)] = part
     gram.T[np.triu_indices(k)] = part
@@ -166,38 +164,24 @@ def square(part: Whole, k: int) -> Whole:
 
 
 def columns_of(
-    gram: Whole,
-    names: Sequence[str],
-    units: Sequence[Fraction],
-    *,
-    intercept: bool,
-    alias: bool = True,
-    places: Sequence[int] | None = None,
-    rounding: Rounding | None = None,
-    weighted: bool = False,
-) -> Columns:
-    """The columns, from the totals of ``own_products``: those of ``names`` come first in it, after the ones.
+    gram: Whole, names: Sequence[str], units: Sequence[Fraction], *, intercept: bool, alias: bool = True,
+    rounding: Rounding | None = None, weighted: bool = False,
+) -> Columns:  # fmt: skip
+    """The first columns of rows, from the ``square`` of the totals of ``own_products``: after the ones they come first
+    in it, too.
 
     Parameters
     ----------
-    gram : Whole
-        ``square`` of the totals, of some rows.
-    units : sequence of Fraction
-        Of the columns.
     alias : bool
         Whether columns that depend on others are left out. Where a penalty tells their parameters they need not be.
-    places : sequence of int, optional
-        Of the columns in a row. Default: they come first.
     rounding : Rounding, optional
-        How finely products are told: columns that depend on others are then refused, unless both are counted.
-    weighted : bool
-        Whether products are.
+        How finely products are told, with weights or without: columns that depend on others are then refused, unless
+        both are counted.
     """
     d, n, centre, variance = len(names), int(gram[0, 0]), [], []
     gram_of_columns = gram[: d + 1, : d + 1]
     if rounding is not None:
-        at = range(d) if places is None else places
-        columns = rounding.distinct(gram_of_columns, at, names, intercept=intercept, weighted=weighted)
+        columns = rounding.distinct(gram_of_columns, range(d), names, intercept=intercept, weighted=weighted)
     else:
         columns = _independent(gram_of_columns, names, intercept=intercept) if alias else list(range(1, d + 1))
     for j in columns:
@@ -207,7 +191,7 @@ def columns_of(
     deviation = np.sqrt(nearest(variance)) if columns else np.zeros(0)
     return Columns(
         tuple(names[j - 1] for j in columns),
-        tuple((j - 1 if places is None else places[j - 1]) for j in columns),
+        tuple(j - 1 for j in columns),
         intercept,
         nearest(centre) if columns else np.zeros(0),
         np.where(deviation > 0, deviation, 1.0),  # 0 only where nothing is left out
@@ -238,12 +222,12 @@ def _independent(gram: Whole, names: Sequence[str], *, intercept: bool) -> list[
 
 
 def _left(products: Whole, before: list[int], place: int) -> Fraction:
-    """Of the square of a column, the part that those before it leave."""
+    """The part of the square of a column that those before it leave."""
     mixed = products[before, place]
     explained = (mixed * solved(products[np.ix_(before, before)], mixed)).sum() if before else 0
     return 1 - Fraction(explained) / int(products[place, place])
 
 
 def products_of(d: int) -> int:
-    """How many integers of a party travel for ``d`` columns."""
+    """How many integers of a party travel for ``d`` columns: a number, and theirs, and a symmetric matrix."""
     return (d + 1) * (d + 2) // 2

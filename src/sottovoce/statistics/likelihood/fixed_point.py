@@ -13,20 +13,14 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Int64
-from ...sums import on_grid
+from ...sums import Whole, on_grid
 
 LOW = 56  # bits of the lower integer: what a float64 has beside its first digits
 ROOM = 20  # bits of the higher one below 1: numbers about 1 have 2^-76 at the end, and 2^41 is their largest
 
 
 def pair(values: Array, bits: int = ROOM) -> Int64:
-    """``(rows, 2)``: higher and lower integers.
-
-    Raises
-    ------
-    Beyond
-        A value is NaN, infinite, or ``2^(62 - bits)`` or more.
-    """
+    """Higher and lower integers, ``(rows, 2)``; ``Beyond`` where one is NaN, infinite, or ``2^(62 - bits)`` or more."""
     steps = np.ldexp(values, bits)
     high = on_grid(steps, 0)
     return np.column_stack([high, on_grid(steps - high, LOW)])
@@ -42,8 +36,13 @@ def value(total: int, bits: int) -> float:
     return int(total) / (1 << bits) if bits >= 0 else float(int(total) << -bits)
 
 
+def values(totals: Whole, bits: int) -> Array:
+    """The float64 nearest to each of some totals."""
+    return np.array([value(total, bits) for total in totals.ravel()]).reshape(totals.shape)
+
+
 def exponent(size: float) -> int:
-    """Of a public size the power of two that is nearest above, about. The factor is no size that is likely to be met:
+    """The power of two that is nearest above a public size, about. The factor is no size that is likely to be met:
     two machines that take another last digit of the size take one power all the same."""
     return math.frexp(1.37 * size)[1] if 0 < size < math.inf else 0
 

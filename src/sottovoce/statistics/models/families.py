@@ -1,19 +1,338 @@
-"""The families of generalised linear models: see ``family`` for what each says of itself."""
+"""The families and links of generalised linear models (McCullagh and Nelder, Generalized Linear Models, 1989).
+
+With variance ``V(mu)``, link ``mu = h(eta)``, prior weights ``w`` and dispersion ``phi``, ``Var y = phi V(mu) / w``. A
+row adds
+
+    -w d / 2,        w s r x,        w s^2 x x'        for ``s = h' / sqrt V``, ``r = (y - mu) / sqrt V``
+
+to half of the negative deviance, its score and its expected information. ``d`` is the unit deviance, ``r`` the Pearson
+residual. In the observed information ``curvature`` stands for ``s^2``. With it Newton's method squares the error, where
+the expected one (Fisher scoring) only divides it; they are the same for the canonical link. The log-likelihood is
+``-D / (2 phi)`` and what a perfect fit (``mu = y``) would have.
+
+Nothing outside of a family asks which one it is: whoever adds one writes one class, and enters it in ``FAMILIES``.
+
+``h`` is computed at any point that Newton's method may try: ``eta`` is clipped to where ``exp`` and what is made of it
+stays finite. At such ends a row has no weight left in float64, so no estimate depends on them.
+"""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...costs.base import Array
-from ...errors import Undetermined
+from ...errors import InvalidInput, Undetermined, is_number
 from . import special
-from .family import Family, Flags, Pieces, excess
-from .links import Link, OfProbability
 
+Flags = npt.NDArray[np.bool_]
 NEAR = 0.5  # relative differences below it have more digits than logarithms of both
+FAR = 200.0  # exp(3 FAR) is finite
+LOG_ROOT = 0.5 * np.log(2 * np.pi)
+
+
+class Link(ABC):
+    """``power``: of the mean, where the linear predictor is one; parameters then have units of the response."""
+
+    name: ClassVar[str]
+    ratio: ClassVar[str | None] = None  # what exp of a parameter is
+    power: ClassVar[int | None] = None
+
+    @abstractmethod
+    def of(self, mean: Array) -> Array:
+        """``g(mu)``."""
+
+    @abstractmethod
+    def mean(self, eta: Array) -> Array:
+        """``h(eta)``."""
+
+    @abstractmethod
+    def slope(self, eta: Array) -> Array:
+        """``h'(eta)``."""
+
+    @abstractmethod
+    def curve(self, eta: Array) -> Array:
+        """``h''(eta)``."""
+
+    def inside(self, eta: Array) -> npt.NDArray[np.bool_]:
+        """Where there is a mean."""
+        return np.ones(np.shape(eta), dtype=bool)
+
+
+class Log(Link):
+    """``log mu``."""
+
+    name, ratio = "log", "rate ratio"
+
+    def of(self, mean: Array) -> Array:
+        return np.asarray(np.log(mean))
+
+    def mean(self, eta: Array) -> Array:
+        return np.asarray(np.exp(np.clip(eta, -FAR, FAR)))
+
+    slope = mean
+    curve = mean
+
+
+class IdentityLink(Link):
+    """``mu``."""
+
+    name, power = "identity", 1
+
+    def of(self, mean: Array) -> Array:
+        return mean
+
+    def mean(self, eta: Array) -> Array:
+        return eta
+
+    def slope(self, eta: Array) -> Array:
+        return np.ones_like(eta)
+
+    def curve(self, eta: Array) -> Array:
+        return np.zeros_like(eta)
+
+
+class Inverse(Link):
+    """``mu^power``, for positive means."""
+
+    name = "inverse"
+    power: ClassVar[int] = -1
+
+    def of(self, mean: Array) -> Array:
+        return np.asarray(mean ** float(self.power))
+
+    def mean(self, eta: Array) -> Array:
+        return np.asarray(eta ** (1 / self.power))
+
+    def slope(self, eta: Array) -> Array:
+        q = 1 / self.power
+        return np.asarray(q * eta ** (q - 1))
+
+    def curve(self, eta: Array) -> Array:
+        q = 1 / self.power
+        return np.asarray(q * (q - 1) * eta ** (q - 2))
+
+    def inside(self, eta: Array) -> npt.NDArray[np.bool_]:
+        return np.asarray((eta > 1e-60) & (eta < 1e60))
+
+
+class InverseSquared(Inverse):
+    """``1 / mu^2``."""
+
+    name, power = "inverse_squared", -2
+
+
+class OfProbability(Link):
+    """A link of probabilities, by logarithms that keep their digits next to 0 and 1."""
+
+    @abstractmethod
+    def logs(self, eta: Array) -> tuple[Array, Array, Array]:
+        """``log h``, ``log (1 - h)`` and ``log h'``."""
+
+    @abstractmethod
+    def curvatures(self, eta: Array) -> tuple[Array, Array]:
+        """Minus the second derivatives of ``log h`` and ``log (1 - h)``: never negative."""
+
+    def mean(self, eta: Array) -> Array:
+        return np.asarray(np.exp(self.logs(eta)[0]))
+
+    def slope(self, eta: Array) -> Array:
+        return np.asarray(np.exp(self.logs(eta)[2]))
+
+
+class Logit(OfProbability):
+    """``log(mu / (1 - mu))``."""
+
+    name, ratio = "logit", "odds ratio"
+
+    def of(self, mean: Array) -> Array:
+        return np.asarray(special.logit(mean))
+
+    def logs(self, eta: Array) -> tuple[Array, Array, Array]:
+        eta = np.clip(eta, -FAR, FAR)
+        p, q = -np.logaddexp(0.0, -eta), -np.logaddexp(0.0, eta)
+        return p, q, p + q
+
+    def curvatures(self, eta: Array) -> tuple[Array, Array]:
+        both = np.exp(self.logs(eta)[2])
+        return both, both
+
+    def curve(self, eta: Array) -> Array:
+        p, q, slope = self.logs(eta)
+        return np.asarray(np.exp(slope) * (np.exp(q) - np.exp(p)))
+
+
+class Probit(OfProbability):
+    """The normal quantile of ``mu``."""
+
+    name = "probit"
+    FAR: ClassVar[float] = 25.0
+
+    def of(self, mean: Array) -> Array:
+        return np.asarray(special.ndtri(mean))
+
+    def logs(self, eta: Array) -> tuple[Array, Array, Array]:
+        eta = np.clip(eta, -self.FAR, self.FAR)
+        return special.log_ndtr(eta), special.log_ndtr(-eta), -(eta**2) / 2 - LOG_ROOT
+
+    def curvatures(self, eta: Array) -> tuple[Array, Array]:
+        eta = np.clip(eta, -self.FAR, self.FAR)
+        p, q, slope = self.logs(eta)
+        up, down = np.exp(slope - p), np.exp(slope - q)
+        return np.maximum(up * (up + eta), 0.0), np.maximum(down * (down - eta), 0.0)
+
+    def curve(self, eta: Array) -> Array:
+        return -np.clip(eta, -self.FAR, self.FAR) * self.slope(eta)
+
+
+class CLogLog(OfProbability):
+    """``log(-log(1 - mu))``."""
+
+    name, ratio = "cloglog", "hazard ratio"
+
+    def of(self, mean: Array) -> Array:
+        return np.asarray(np.log(-np.log1p(-mean)))
+
+    def logs(self, eta: Array) -> tuple[Array, Array, Array]:
+        eta = self._clipped(eta)
+        hazard = np.exp(eta)
+        return np.log(-np.expm1(-hazard)), -hazard, eta - hazard
+
+    def curvatures(self, eta: Array) -> tuple[Array, Array]:
+        """With ``t = exp(eta)``: ``t (t e^t - e^t + 1) / (e^t - 1)^2``, for small ``t`` its series, and ``t``."""
+        t = np.exp(self._clipped(eta))
+        small = t < 0.01
+        large = np.where(small, 1.0, t)
+        ratio = large * (large * np.exp(large) - np.expm1(large)) / np.expm1(large) ** 2
+        return np.where(small, t / 2 - t**2 / 6 + t**4 / 180, ratio), t
+
+    def curve(self, eta: Array) -> Array:
+        return np.asarray(self.slope(eta) * (1 - np.exp(self._clipped(eta))))
+
+    def _clipped(self, eta: Array) -> Array:
+        return np.asarray(np.clip(eta, -FAR, np.log(FAR)))
+
+
+LINKS: dict[str, Link] = {
+    link.name: link for link in (Logit(), Probit(), CLogLog(), Log(), IdentityLink(), Inverse(), InverseSquared())
+}
+
+
+class Pieces(NamedTuple):
+    """Of some rows their ``s r``, ``s^2``, ``r^2`` and ``d``; NaN where there is no mean."""
+
+    score: Array
+    information: Array
+    square: Array
+    deviance: Array
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """A distribution of responses. ``shape``: a number that is given and not estimated, in families that have one."""
+
+    shape: float | None = None
+
+    name: ClassVar[str]
+    links: ClassVar[tuple[str, ...]]  # the default first
+    canonical: ClassVar[str | None] = None
+    takes: ClassVar[str]  # what a response is, for sentences
+    estimated: ClassVar[bool] = False  # whether the dispersion is
+    concave: ClassVar[bool] = False  # whether the log-likelihood is with all links, and not the canonical one alone
+    levels: ClassVar[int] = 0  # that a category may have as a response
+    centred: ClassVar[bool] = False  # whether responses may be counted from anywhere, and only differences matter
+    shaped_by: ClassVar[str | None] = None  # what the shape is, for sentences
+    shapes: ClassVar[tuple[float, float]] = (0.0, math.inf)  # between which it lies
+    counted: ClassVar[tuple[str, ...]] = ()  # what is counted of responses, for people
+
+    @classmethod
+    def of_shape(cls, shape: Any) -> Family:
+        """The family of a shape, or a sentence that begins with ``shape``."""
+        if (shape is not None) != (cls.shaped_by is not None):
+            need = f"needs a shape, {cls.shaped_by}" if shape is None else "has no shape"
+            raise InvalidInput(f"shape: family {cls.name} {need}; got {shape!r}.")
+        if shape is None:
+            return cls()
+        low, high = cls.shapes
+        if not (is_number(shape) and math.isfinite(shape) and low < shape < high):
+            wanted = "a positive number" if (low, high) == (0.0, math.inf) else f"a number between {low:g} and {high:g}"
+            raise InvalidInput(f"shape must be {wanted}; got {shape!r}.")
+        return cls(float(shape))
+
+    # Responses
+
+    @abstractmethod
+    def wrong(self, y: Array, *, weighted: bool, dispersed: bool) -> Flags:
+        """Responses that the family does not have, with prior weights or without, with a dispersion that is estimated
+        or not."""
+
+    def count(self, y: Array) -> Flags:
+        """Whether some rows are what is ``counted`` before anything else, ``(rows, len(counted))``."""
+        return np.zeros((len(y), 0), dtype=bool)
+
+    def check(self, response: str, counts: tuple[int, ...], mean: float) -> None:  # noqa: B027  most have nothing to do
+        """Refuse responses of all parties together of which there is nothing to explain: ``Undetermined``."""
+
+    def infinite(self, response: str) -> str:
+        """Why a parameter may grow without bound."""
+        return f"the responses {response!r} tell nothing of it"
+
+    # Likelihood
+
+    @abstractmethod
+    def variance(self, mean: Array) -> Array:
+        """``V(mu)``."""
+
+    @abstractmethod
+    def variance_slope(self, mean: Array) -> Array:
+        """``V'(mu)``."""
+
+    @abstractmethod
+    def deviance(self, y: Array, mean: Array) -> Array:
+        """``d(y, mu)``."""
+
+    @abstractmethod
+    def saturated(self, y: Array, w: Array, scale: float) -> Array:
+        """The log-likelihood of each row where ``mu = y``."""
+
+    def separable(self, *, weighted: bool) -> bool:
+        """Whether what the dispersion does to ``saturated`` is the same for all rows, so that its sum at one dispersion
+        tells that at all."""
+        return not self.estimated
+
+    def likelihood_scale(self, deviance: float, N: int, scale: float) -> float:
+        """The dispersion at which the log-likelihood is told, where it is estimated."""
+        return scale
+
+    def pieces(self, link: Link, eta: Array, y: Array) -> Pieces:
+        """Deviances and residuals of some rows, with what they add to score and information."""
+        inside = link.inside(eta)
+        eta = np.where(inside, eta, 1.0)
+        mean = link.mean(eta)
+        V, slope = self.variance(mean), link.slope(eta)
+        d = np.where(inside, np.maximum(self.deviance(y, mean), 0.0), np.nan)
+        return Pieces(slope * (y - mean) / V, slope**2 / V, (y - mean) ** 2 / V, d)
+
+    def is_concave(self, link: Link) -> bool:
+        """Whether ``curvature`` is never negative, so that Newton's method climbs."""
+        return self.concave or link.name == self.canonical
+
+    def curvature(self, link: Link, eta: Array, y: Array) -> Array:
+        """``h' q - (y - mu) q'`` for ``q = h' / V``."""
+        mean, slope = link.mean(eta), link.slope(eta)
+        V = self.variance(mean)
+        change = (link.curve(eta) * V - slope**2 * self.variance_slope(mean)) / V**2
+        return np.asarray(slope**2 / V - (y - mean) * change)
+
+
+def excess(u: Array) -> Array:
+    """``u - log(1 + u)``, never negative."""
+    return np.asarray(u - np.log1p(u))
 
 
 @dataclass(frozen=True)
@@ -158,7 +477,7 @@ class NegativeBinomial(Poisson):
 
 @dataclass(frozen=True)
 class Positive(Family):
-    """Of positive responses, whose variance is ``mu^power``."""
+    """Families of positive responses, whose variance is ``phi mu^power``."""
 
     power: ClassVar[int]
     takes = "positive numbers"
@@ -176,7 +495,7 @@ class Positive(Family):
 
 @dataclass(frozen=True)
 class Gamma(Positive):
-    """Of variance ``phi mu^2``."""
+    """Positive numbers of variance ``phi mu^2``."""
 
     name, links, canonical, power, concave = "gamma", ("log", "inverse"), "inverse", 2, True
 
@@ -198,7 +517,7 @@ class Gamma(Positive):
 
 @dataclass(frozen=True)
 class InverseGaussian(Positive):
-    """Of variance ``phi mu^3``."""
+    """Positive numbers of variance ``phi mu^3``."""
 
     name, links, canonical, power = "inverse_gaussian", ("log", "inverse_squared"), "inverse_squared", 3
 
@@ -214,7 +533,7 @@ class InverseGaussian(Positive):
 
 @dataclass(frozen=True)
 class Gaussian(Family):
-    """Of variance ``phi``: least squares."""
+    """Numbers of variance ``phi``: least squares."""
 
     name, links, canonical = "gaussian", ("identity",), "identity"
     takes = "numbers"

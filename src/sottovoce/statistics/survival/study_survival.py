@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from ..asking import Asking
-from ..models.cox import CoxAnalysis
-from ..models.cox_fit import CoxFit
+from ..models.cox import CoxAnalysis, CoxFit
 from .kaplan_meier import KaplanMeier, KaplanMeierAnalysis
 from .log_rank import LogRank, LogRankAnalysis
 from .nelson_aalen import NelsonAalen, NelsonAalenAnalysis

@@ -1,4 +1,4 @@
-"""Models of a response that is one of several levels: which column it is, and how many rows have each."""
+"""Models of a response that is one of several levels: how many rows have each, and what such models have in common."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from ...data.selection import ModelColumns
 from ...errors import InvalidInput, Undetermined
 from ...numerics.fixed_order import product
 from ...pdmm.modular_mask import Integers
-from ...sums import Whole
-from ..agreements import Agreements, unless_beyond
+from ..agreements import Agreements
 from ..analysis import Analysis, check_rows
 from ..fewer_digits import agreed_rounding
-from ..likelihood.columns import Columns, columns_of, own_products, products_of, square
+from ..fit import Fit
+from ..likelihood.columns import Columns, columns_of, counted_products, products_of, sandwiched
 from ..likelihood.maximise import MOST, Maximum, covariance
 from ..new_rows import schema_text
+from ..statistic import Value
+from . import special
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,15 +44,14 @@ class LevelModel(Analysis):
     @property
     @abstractmethod
     def levels(self) -> tuple[str, ...]:
-        """Of the response, as the answer has them."""
+        """The levels of the response, as the answer has them."""
 
     @abstractmethod
     def terms_of(self, columns: Columns) -> tuple[str, ...]:
         """Names of the parameters of these columns."""
 
     @property
-    def most_terms(self) -> int:
-        """How many parameters there are, if no column is left out."""
+    def parameters(self) -> int:
         slopes, intercept = len(self.selection.slopes), self.selection.intercept
         return len(self.terms_of(Columns(("",) * slopes, (), intercept, np.empty(0), np.empty(0))))
 
@@ -61,12 +62,12 @@ class LevelModel(Analysis):
 
     @property
     def place(self) -> int:
-        """Where it is in a row."""
+        """The place of the response in a row."""
         return len(self.selection.slopes)
 
     @cached_property
     def in_order(self) -> tuple[str, ...]:
-        """Its levels as the schema has them: a cell is a place among them."""
+        """The levels as the schema has them: a cell is a place among them."""
         column = self.schema.get(self.response)
         if column is None or column.type not in ("category", "boolean"):
             kind = "no column of the schema" if column is None else f"of type {column.type}"
@@ -80,52 +81,40 @@ class LevelModel(Analysis):
 
     def first_totals(
         self, agreements: Agreements, rows: Sequence[Rows], *, alias: bool = True
-    ) -> tuple[Whole, Columns]:
+    ) -> tuple[Integers, Columns]:
         """How many rows of all parties have each level, refused where a level has none; and the columns, standardised.
         ``alias``: whether columns that depend on others are left out."""
         units, slopes = agreements.units(rows, self.units), self.selection.slopes
-        rounding = agreed_rounding(agreements, rows, range(len(slopes)), units)
-
-        def own(part: Rows) -> Whole:
-            products = own_products(part, range(len(slopes)), units, rounding=rounding)
-            return np.concatenate([self.cells(part).astype(object), products])
-
-        shares = [unless_beyond(lambda part=part: own(part)) for part in rows]  # type: ignore[misc]
-        levels = len(self.in_order)
-        of = f"rows at each level of {self.response}, and products of columns"
-        total = agreements.sum(shares, of=of, counts=levels, size=levels + products_of(len(slopes)))
-        counts, products = total[:levels], total[levels:]
-        check_rows(int(sum(counts)))
+        places = range(len(slopes))
+        rounding = agreed_rounding(agreements, rows, places, units)
+        counts, gram = counted_products(
+            agreements, rows, self.cells, places, units, rounding, counts=len(self.in_order),
+            of=f"rows at each level of {self.response}, and products of columns",
+        )  # fmt: skip
+        N = int(counts.sum())
+        check_rows(N)
         if empty := [repr(level) for level, count in zip(self.in_order, counts, strict=True) if not count]:
             raise Undetermined(
                 f"no row of any party has {self.response!r} at the level {', '.join(empty)}: nothing tells how likely "
                 "it is. Merge it with another level, or take it out of the schema."
             )
-        gram = square(products, 1 + len(slopes))
         columns = columns_of(
             gram, slopes, units, intercept=self.selection.intercept, alias=alias, rounding=rounding
         )  # fmt: skip
         if alias:
-            check_enough(int(sum(counts)), len(self.terms_of(columns)))
+            check_enough(N, len(self.terms_of(columns)))
         return counts, columns
 
     def fields_of(self, counts: Integers, ended: Maximum, columns: Columns, back: Array) -> dict[str, Any]:
         """The fields of ``LevelFit``, where ``back`` makes parameters of the columns as they are. ``counts`` are in the
         order of ``levels``."""
         return {
-            "terms": self.terms_of(columns),
-            "params": product(back, ended.theta),
-            "covariance": sandwiched(back, covariance(ended.information)),
-            "nobs": int(counts.sum()),
-            "response": self.response,
-            "formula": self.formula,
-            "schema": schema_text(self.schema, self.selection.needs),
-            "levels": self.levels,
-            "aliased": columns.aliased,
-            "counts": counts,
-            "llf": ended.objective,
-            "llnull": entropy(counts),
-        }
+            "terms": self.terms_of(columns), "params": product(back, ended.theta),
+            "covariance": sandwiched(back, covariance(ended.information)), "nobs": int(counts.sum()),
+            "response": self.response, "formula": self.formula,
+            "schema": schema_text(self.schema, self.selection.needs), "levels": self.levels,
+            "aliased": columns.aliased, "counts": counts, "llf": ended.objective, "llnull": entropy(counts),
+        }  # fmt: skip
 
     @property
     def revealed(self) -> list[str]:
@@ -142,16 +131,7 @@ class LevelModel(Analysis):
 
     @property
     def numbers(self) -> int:
-        k = self.most_terms
-        return len(self.in_order) + products_of(len(self.selection.slopes)) + MOST * (1 + k + k * (k + 1) // 2)
-
-    @property
-    def counts(self) -> int:
-        return 0
-
-    @property
-    def parameters(self) -> int:
-        return self.most_terms
+        return len(self.in_order) + products_of(len(self.selection.slopes)) + MOST * products_of(self.parameters)
 
     def cells(self, rows: Rows) -> Integers:
         place, levels = self.place, np.arange(len(self.in_order))
@@ -159,7 +139,7 @@ class LevelModel(Analysis):
 
 
 def model_columns(schema: Schema, formula: str, what: str) -> ModelColumns:
-    """What a model with one response and no offset takes of a row."""
+    """The columns that a model with one response and no offset takes of a row."""
     columns = ModelColumns(Formula(formula).design(schema, categories=True))
     if len(columns.design.response) != 1:
         raise InvalidInput(
@@ -176,21 +156,9 @@ def entropy(counts: Integers | Array) -> float:
 
 
 def check_enough(observations: int, parameters: int) -> None:
-    """An agreed number of rows against what is to be estimated from them."""
+    """Refuse an agreed number of rows that does not determine so many parameters."""
     if observations < parameters:
         raise Undetermined(f"{observations} observations do not determine {parameters} parameters. Drop columns.")
-
-
-def sandwiched(back: Array, of_theta: Array) -> Array:
-    """``back V back'``, symmetric to the bit."""
-    half = product(product(back, of_theta), back.T)
-    return np.asarray((half + half.T) / 2)
-
-
-def check_weights(rows: Rows, place: int, name: str) -> None:
-    """Refuse weights of one party's rows that are not positive."""
-    if rows.totals(lambda block: (block[:, [place]] <= 0).astype(np.int64))[0]:
-        raise InvalidInput(f"weights: column {name!r} has values that are not positive. Leave out rows of weight 0.")
 
 
 def factor_bits(rows: int) -> int:
@@ -199,6 +167,72 @@ def factor_bits(rows: int) -> int:
     return 60 - max(11, -(-rows.bit_length() // 2))
 
 
-def as_floats(totals: Whole, bits: int) -> Array:
-    """Totals of terms on a grid of ``2^-bits``, each rounded once."""
-    return np.array([int(total) / (1 << bits) for total in totals.ravel()]).reshape(totals.shape)
+@dataclass(frozen=True, eq=False, repr=False)
+class LevelFit(Fit):
+    """A fitted model of a category, besides the fields of ``Fit``.
+
+    Attributes
+    ----------
+    response : str
+        The column that is explained.
+    formula, schema : str
+        What was asked, and the columns that it reads as JSON: so much a prediction needs.
+    levels : tuple of str
+        Of the response.
+    counts : ndarray
+        Rows of all parties at each level.
+    llf, llnull : float
+        The log-likelihood, and that of shares that depend on no column.
+    """
+
+    response: Value[str] = Value()
+    formula: Value[str] = Value()
+    schema: Value[str] = Value()
+    levels: Value[tuple[str, ...]] = Value()
+    counts: Value[Integers] = Value()
+    llf: Value[float] = Value()
+    llnull: Value[float] = Value()
+
+    @property
+    def df_model(self) -> int:
+        """Parameters besides those of shares that depend on no column."""
+        return len(self.params) - (len(self.levels) - 1)
+
+    @property
+    def df_resid(self) -> int:
+        """Rows less parameters."""
+        return self.nobs - len(self.params)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, ``2 k - 2 llf``."""
+        return 2 * len(self.params) - 2 * self.llf
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, ``k log(nobs) - 2 llf``."""
+        return float(len(self.params) * np.log(self.nobs) - 2 * self.llf)
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's, ``1 - llf / llnull``."""
+        return 1 - self.llf / self.llnull
+
+    @property
+    def llr(self) -> float:
+        """The likelihood ratio statistic of all columns together."""
+        return 2 * (self.llf - self.llnull)
+
+    @property
+    def llr_pvalue(self) -> float:
+        """The p-value of that statistic, by the chi-squared distribution."""
+        return float(special.chdtrc(self.df_model, max(0.0, self.llr))) if self.df_model > 0 else 1.0
+
+    def _head(self) -> list[tuple[str, str]]:
+        return [
+            ("Dep. Variable", self.response), *super()._head(),
+            ("Df Residuals", f"{self.df_resid:,}"), ("Df Model", f"{self.df_model}"),
+            ("Log-Likelihood", f"{self.llf:.5g}"), ("LL-Null", f"{self.llnull:.5g}"),
+            ("Pseudo R-squ.", f"{self.prsquared:.4g}"), ("LLR p-value", f"{self.llr_pvalue:.4g}"),
+            ("AIC", f"{self.aic:.5g}"), ("BIC", f"{self.bic:.5g}"),
+        ]  # fmt: skip
