@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from datetime import date
 
@@ -14,6 +15,7 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
 from sottovoce.errors import InvalidInput, PrecisionLost
+from sottovoce.statistics.gone import WHY
 from sottovoce.statistics.tables import restored
 
 SCHEMA = sv.Schema(
@@ -400,3 +402,19 @@ def test_a_column_that_is_tiny_in_its_range_is_never_silent(recwarn):
             study.variance("x")
         assert len(w) == 1  # its owner alone
         assert "0.3" not in str(w[0].message)
+
+
+@pytest.mark.parametrize("key", WHY)
+def test_options_of_older_studies_get_a_sentence(key):
+    with pytest.raises(InvalidInput, match=f"^{key} is gone: .*"):
+        sv.Study(sv.Network.ring(3), [{"x": [1.0]}] * 3, schema={"x": "number"}, **{key: 1})
+
+
+@pytest.mark.parametrize("name", [name for name in sv.__all__ if name.startswith("private_")])
+@pytest.mark.parametrize("key", WHY)
+def test_options_of_older_programs_get_a_sentence_before_data_are_read(name, key):
+    run = getattr(sv, name)
+    asked = inspect.signature(run).parameters.values()
+    nothing = {own.name: None for own in asked if own.default is own.empty and own.kind is not own.VAR_KEYWORD}
+    with pytest.raises(InvalidInput, match=f"^{key} is gone: .*"):
+        run(**nothing, **{key: 1})
