@@ -206,10 +206,12 @@ def test_numbers_of_which_float64_has_no_squares(network, size, word):
         for ask in (lambda study=study: study.variance("a"), lambda study=study: study.linear("y ~ I(a / 2)")):
             with pytest.raises(InvalidInput, match=r"^column 'a' has the unit .* from 1e-70 to 1e\+50"):
                 ask()
-    schema = {"a": {"type": "number", "unit": "1e-40"}, "y": "number"}
-    study = sv.Study(network, [{"a": [1e-40], "y": [1.0]}] * N, schema=schema)
-    with pytest.raises(InvalidInput, match=r"^column 'a:I\(a \* 2\)' has the unit .* too small"):
-        study.linear("y ~ a:I(a * 2)")
+    for end in (None, 1e-38):  # without a range, and with one, which tells the unit of the product beforehand
+        a = {"type": "number", "unit": "1e-40"} | ({} if end is None else {"range": (0, end)})
+        schema = {"a": a, "y": {"type": "number", "range": (0, 9)}}
+        study = sv.Study(network, [{"a": [1e-40], "y": [1.0]}] * N, schema=schema)
+        with pytest.raises(InvalidInput, match=r"^column 'a:I\(a \* 2\)' has the unit .* too small"):
+            study.linear("y ~ a:I(a * 2)")
 
 
 @pytest.mark.parametrize("size", [3e48, 7e-53])
