@@ -75,7 +75,7 @@ class Agreements(ABC):
         self.parties, self.local = parties, local
         self.dropped: dict[str, int] | None = None  # what missing values cost, once that is agreed on
         self.empty_levels: dict[str, tuple[str, ...]] | None = None  # that were left out, once that is agreed on
-        self.columns: tuple[str, ...] = ()  # of the rows, once they are read
+        self.columns: tuple[str, ...] = ()  # of the rows, for sentences, where a table has names for them
         self.ends: Ends | None = None  # of the columns of rows, where sums have fewer digits: see ``fewer_digits``
         self.shown: list[Shown] = []
         self.ledger: str | None = None  # what the ledgers of the local parties say of this release
@@ -204,7 +204,7 @@ def _needed(columns: Sequence[str], rows: Sequence[Rows], declared: Sequence[Fra
     for part in rows:
         needed.merge(part.needed_units())
     units = tuple(b if a is None else a for a, b in zip(declared, needed.units, strict=True))
-    check_units(columns, units)
+    check_units(columns or [f"x{place}" for place in range(len(units))], units)
     return units
 
 
