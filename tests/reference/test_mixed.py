@@ -115,6 +115,20 @@ def test_maxima_that_are_not_seen_from_0(method, seed):
     assert fit.llf == pytest.approx(dense.at(dense.theta)["llf"], rel=1e-13)
 
 
+@pytest.mark.parametrize(("method", "seed"), [("ml", 75), ("ml", 217), ("reml", 353)])
+def test_a_maximum_above_0_that_is_lower_than_0_is_left(method, seed):
+    """Parties climb to it, and then compare: no variance between them explains more."""
+    shards = shifted(seed)
+    fit = sv.Study(sv.Network.ring(4), shards, schema=dict.fromkeys("xzy", "number")).mixed("y ~ x + z", method=method)
+    X = [np.column_stack([np.ones(len(part)), part[["x", "z"]]]) for part in shards]
+    dense = Dense(X, [part["y"].to_numpy() for part in shards], method == "reml")
+    slopes = np.array([dense.slope(x) for x in np.linspace(-6, 6, 61)])
+    assert ((slopes[:-1] > 0) & (slopes[1:] < 0)).any()  # there is one
+    assert dense.theta == fit.tau2 == 0
+    assert fit.at_boundary
+    assert fit.llf == pytest.approx(dense.at(0.0)["llf"], rel=1e-13)
+
+
 @pytest.mark.parametrize("method", ["reml", "ml"])
 @pytest.mark.parametrize("data", [grunfeld, engel, made])
 def test_estimates_variances_and_likelihood(data, method):

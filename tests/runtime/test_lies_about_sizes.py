@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from runtime.among_liars import Company, company, leave, run
 
-from sottovoce.errors import InvalidFile, PeerError
+from sottovoce.errors import InvalidFile, PeerError, PrecisionLost
 from sottovoce.runtime.cluster import free_ports
 from sottovoce.runtime.network_agreements import NetworkAgreements
 from sottovoce.runtime.plan.node_file import read_node_file
@@ -224,3 +224,18 @@ def test_numbers_too_large_for_their_unit_are_refused_before_the_network(tmp_pat
                     config.own_data()
             else:
                 config.own_data()
+
+
+def test_numbers_too_small_for_their_unit_are_not_rounded_in_silence(tmp_path, recwarn):
+    """Without a schema the unit is 10^-9, whatever the data: of a column of 10^-9 nothing is left."""
+    trial = planned(tmp_path, 'type = "variance"\ncolumns = ["u", "v"]', schema=False)
+    own = trial.folder / "p1"
+    write(own, [[0.123456789, 4.0], [1 / 3, 1e-9]])  # to 10^-9 of themselves
+    read_node_file(own / "node.toml").own_data()
+    assert not recwarn
+    write(own, [[1.0, 1.4e-9], [2.0, 3.7e-9]])
+    with pytest.warns(PrecisionLost, match=r"column 'v': numbers are rounded to 0\.000000001, since the plan") as said:
+        read_node_file(own / "node.toml").own_data()
+    assert len(said) == 1
+    assert "1.4" not in str(said[0].message)
+    assert "3.7" not in str(said[0].message)

@@ -71,6 +71,24 @@ def test_types_blanks_and_missing_codes(path: Path) -> None:
     ]
 
 
+def test_a_date_may_have_a_midnight_as_in_other_tables(path: Path) -> None:
+    """As databases and spreadsheets write days."""
+    cells = ["2024-01-31 00:00:00", "2024-02-29T00:00", " 2024-03-01 00:00:00.000 ", "2024-04-01", ""]
+    days = [date(2024, 1, 31), date(2024, 2, 29), date(2024, 3, 1), date(2024, 4, 1), None]
+    schema = Schema({"seen": "date"})
+    text = "seen,x\n" + "".join(f"{cell},1\n" for cell in cells)
+    assert read(path, text, schema) == [(day,) for day in days]
+    forgiving = CSVSource(path).forgiving()
+    assert [row["seen"] for batch in forgiving.batches(schema) for row in batch.to_pylist()] == days
+    for cell in ("2024-01-31 13:00:00", "2024-01-31T00:00:01", "2024-01-31 00:00:00.5"):
+        assert "column 'seen': the cell has a time of day, and a date has none" in refused(
+            path, f"seen\n{cell}\n", schema
+        )
+    assert "is not a date as 2024-01-31 is one" in refused(path, "seen\n2024-02-30 00:00:00\n", schema)
+    code = Schema({"seen": {"type": "date", "missing": ["1900-01-01 00:00:00"]}})
+    assert read(path, "seen,x\n1900-01-01 00:00:00,1\n2024-01-31 00:00:00,1\n", code) == [(None,), (days[0],)]
+
+
 def test_a_missing_code_is_that_of_its_column(path: Path) -> None:
     """-9 stands for missing in one column, and is a number in another."""
     schema = Schema({"a": {"type": "number", "missing": ["-9"]}, "b": "number", "c": "number"})

@@ -491,3 +491,18 @@ def test_new_rows(fit):
         fit.predict(pd.DataFrame({"g": ["c", "a"], "x": [1.0, None]}))
     with pytest.raises(InvalidInput, match="no column 'g'"):
         fit.predict(new[["x"]])
+
+
+def test_new_rows_outside_of_the_range_are_refused_and_a_wider_range_changes_no_estimate():
+    """By row and never by cell. The unit must be the same: a range without one gives it."""
+    own = {"x": [0.5, 1.0, 2.5, 4.0], "y": [1.0, 2.0, 2.5, 5.0]}
+    narrow, wide = (
+        sv.Study(RING, [own] * RING.n, schema={"x": {"type": "number", "unit": 0.1, "range": (0, end)}, "y": "number"})
+        .linear("y ~ x")
+        for end in (5, 5000)
+    )  # fmt: skip
+    assert narrow.params.tolist() == wide.params.tolist()
+    with pytest.raises(InvalidInput, match=r"^column 'x': out of range \(from 0 to 5\) in row 2\. ") as refused:
+        narrow.predict({"x": [4.0, 77.7]})
+    assert "77" not in str(refused.value)
+    assert wide.predict({"x": [4.0, 77.7]})[1] == pytest.approx(wide.params @ [1, 77.7], rel=1e-15)

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from unit.test_every_analysis import EXAMPLES, SHARDS
+from unit.test_every_analysis import SCHEMA as EVERY_COLUMN
 
 import sottovoce as sv
 from sottovoce.data.identities import rows_in_use
@@ -257,6 +259,16 @@ def test_sums_of_zeros_and_ones_are_counts(ask: Any, rare: str, told: str) -> No
     tables, policy = [table(True), table(False), table(False)], {0: sv.Policy(min_cell=5)}
     with pytest.raises(PolicyError, match=f"^party 0: min_cell: {told} are of fewer than 5 rows, and not zero"):
         ask(sv.Study(sv.Network.ring(3), tables, schema=schema, policy=policy))
+
+
+@pytest.mark.parametrize("kind", [kind for kind, options in EXAMPLES.items() if "formula" in options])
+def test_a_rare_level_in_a_formula_is_a_small_count(kind: str) -> None:
+    """In every analysis that takes a formula, also in those that count responses themselves."""
+    levels = ["m" if k == 3 else "f" for k in range(len(SHARDS[0]["sex"]))]
+    tables, policy = [{**SHARDS[0], "sex": levels}, *SHARDS[1:]], {0: sv.Policy(min_cell=2)}
+    asked = sv.Study(sv.Network.ring(4), tables, schema=EVERY_COLUMN, policy=policy)
+    with pytest.raises(PolicyError, match=r"^party 0: min_cell: 1 of \d counts are of fewer than 2 rows"):
+        getattr(asked, kind)(**EXAMPLES[kind])
 
 
 # By what rows are told apart

@@ -249,6 +249,11 @@ def test_units_for_columns_without() -> None:
 # Refusals
 
 
+def test_the_scale_of_an_older_schema_gets_a_sentence() -> None:
+    with pytest.raises(InvalidInput, match=r"column 'age': scale is gone: .* The decimals of a column are its unit"):
+        sv.Schema({"age": {"type": "number", "scale": 10.0}})
+
+
 NO_UNITS: list[Any] = [
     0, -1, -0.1, "0", "0.000", "-0.1", math.nan, math.inf, "nan", "inf", True, False, "", " 0.1", "0,1", "1/3", "1_000",
     "٣", "5 mg", Fraction(1, 3), Fraction(-1, 2), Fraction(0), Fraction(1, 2**5000), Decimal("nan"), 10**400, 1j, [0.1],
@@ -372,6 +377,11 @@ def test_schemas_that_are_refused() -> None:
     [
         ("[0, 120]", "[120, 0]", r"line 8: \[schema\.age\] range must be two numbers in order"),
         ('unit_name = "years"', "units = 5", r"line 7: \[schema\.age\] units is not a known key; did you mean 'unit'"),
+        (
+            'unit_name = "years"',
+            "scale = 5",
+            r"line 7: \[schema\.age\] scale is gone: sums are exact, whatever the size",
+        ),
         ('unit_name = "years"', 'unit = "years"', r"line 7: \[schema\.age\] unit must be a positive .* unit_name\."),
         ('unit_name = "years"', "unit = 1", r"line 7: \[schema\.age\] unit has no meaning for an integer"),
         ("0.05", "inf", r"line 22: \[schema\.crp\] unit must be a positive decimal"),

@@ -280,3 +280,46 @@ def test_help_lists_both_examples() -> None:
     words = " ".join(sottovoce("solve", "--help").stdout.split())
     assert "leaking-regression" in words
     assert "The one called leaking shows why" in words
+
+
+@pytest.mark.parametrize(
+    ("unit", "cell", "sentence"),
+    [
+        (None, "7.654e300", "column 'x' has the unit 1.0e+284: what is made of such numbers is too large for float64."),
+        (
+            None,
+            "7.654e-300",
+            "column 'x' has the unit 1.0e-316: what is made of such numbers is too small for float64.",
+        ),
+        (
+            "0.1",
+            "7.654e25",
+            "party b: {}: column 'x': too large for its unit (numbers are less than 2^62 units of 0.1) in",
+        ),
+        (
+            "'1e-71'",
+            "1",
+            "line 6: [statistic] columns cannot be used: column 'x' has the unit 1.0e-71: what is made of",
+        ),
+        (
+            "0",
+            "1",
+            "line 9: [schema.x] unit must be a positive decimal, the smallest step of what was measured, such as",
+        ),
+    ],
+)
+def test_numbers_and_units_that_no_sum_has(tmp_path, unit, cell, sentence):
+    """A sentence without the cell, and nothing is written."""
+    column = "" if unit is None else f"[schema.x]\ntype = 'number'\nunit = {unit}\n"
+    path = tmp_path / "problem.toml"
+    path.write_text(
+        "[network]\ngenerator = 'complete'\n[statistic]\ntype = 'variance'\nfiles = ['a.csv', 'b.csv']\n"
+        f"columns = ['x']\n{column}"
+    )
+    for name, own in (("a", cell if unit is None else "1"), ("b", cell)):
+        (tmp_path / f"{name}.csv").write_text(f"x\n{own}\n{own}\n")
+    said = sottovoce("solve", path, "--out", tmp_path / "out.json")
+    assert said.exit_code == 2
+    assert sentence.format(tmp_path / "b.csv") in " ".join(said.output.split())
+    assert "7.654" not in said.output
+    assert not (tmp_path / "out.json").exists()

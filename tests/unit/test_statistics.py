@@ -190,6 +190,46 @@ def test_other_refusals(network, rows):
             sv.private_mean(wrong, np.arange(6.0))
 
 
+@pytest.mark.parametrize(("size", "word"), [(1e300, "large"), (3e67, "large"), (1e-200, "small"), (5e-324, "small")])
+def test_numbers_of_which_float64_has_no_squares(network, size, word):
+    """A variance would be infinite, or 0 though they vary."""
+    parts = [size * np.arange(1.0, 3.0 + i)[:, None] * [1, 1] for i in range(N)]
+    for run in (sv.private_mean, sv.private_variance, sv.private_covariance, sv.private_pca):
+        with pytest.raises(
+            InvalidInput, match=rf"^column 'x0' has the unit \S+: what is made .* too {word} for float64"
+        ):
+            run(network, parts)
+    assert sv.private_histogram(network, [part[:, 0] for part in parts], bins=[0, size, 1e308]).counts[0] == 0
+    for unit in ("1e-71", "1e51"):
+        schema = {"a": {"type": "number", "unit": unit}, "y": "number"}
+        study = sv.Study(network, [{"a": [float(unit)], "y": [1.0]}] * N, schema=schema)
+        for ask in (lambda study=study: study.variance("a"), lambda study=study: study.linear("y ~ I(a / 2)")):
+            with pytest.raises(InvalidInput, match=r"^column 'a' has the unit .* from 1e-70 to 1e\+50"):
+                ask()
+    for end in (None, 1e-38):  # without a range, and with one, which tells the unit of the product beforehand
+        a = {"type": "number", "unit": "1e-40"} | ({} if end is None else {"range": (0, end)})
+        schema = {"a": a, "y": {"type": "number", "range": (0, 9)}}
+        study = sv.Study(network, [{"a": [1e-40], "y": [1.0]}] * N, schema=schema)
+        with pytest.raises(InvalidInput, match=r"^column 'a:I\(a \* 2\)' has the unit .* too small"):
+            study.linear("y ~ a:I(a * 2)")
+
+
+@pytest.mark.parametrize("size", [3e48, 7e-53])
+def test_numbers_that_are_nearly_too_large_or_small(network, size):
+    """All digits are there, in models of them too."""
+    rng = np.random.default_rng(1)
+    rows = [rng.normal(size=(6, 2)) for _ in range(N)]
+    fit, expected = (
+        sv.private_linear(network, [(factor * x[:, :1], factor * x[:, 1]) for x in rows], robust="HC3")
+        for factor in (size, 1.0)
+    )
+    np.testing.assert_allclose(fit.bse / [size, 1], expected.bse, rtol=1e-12)
+    assert fit.rsquared == pytest.approx(expected.rsquared, rel=1e-12)
+    own = [size * x for x in rows]
+    _, covariance = exact_moments((np.concatenate(own) / size).T, 1)
+    np.testing.assert_allclose(sv.private_covariance(network, own).covariance / size**2, covariance, rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", WHY)
 def test_options_of_older_programs_get_a_sentence(network, name):
     for run in every_statistic(network, **{name: 1}).values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from datetime import date
 
@@ -14,6 +15,7 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
 from sottovoce.errors import InvalidInput, PrecisionLost
+from sottovoce.statistics.gone import WHY
 from sottovoce.statistics.tables import restored
 
 SCHEMA = sv.Schema(
@@ -380,3 +382,39 @@ def test_a_column_that_loses_digits_by_its_unit_is_never_silent(recwarn):
     with pytest.warns(PrecisionLost, match=r"column 'x': 2 of 3 numbers are no multiple of its unit, 0\.1, and"):
         finer = sv.Study(network, [whole, {"x": [1.04, 2.26, 3.0]}, whole], schema=schema).mean("x")
     assert finer.mean == pytest.approx((2 * 2.3 + 1 + 2.3 + 3) / 9, rel=1e-15)
+
+
+def test_a_column_that_is_tiny_in_its_range_is_never_silent(recwarn):
+    """Without a unit the range gives one, of 15 digits of its ends: here it is 0.01, and nothing is left of a spread of
+    0.0003. With a unit all of it is there, whatever the range."""
+    network, own = sv.Network.ring(3), {"x": [0.3004, 0.2998, 0.3001]}
+    wide = {"type": "number", "range": (-1e12, 1e12)}
+    exact = sv.Study(network, [own] * 3, schema={"x": {**wide, "unit": 0.0001}}).variance("x")
+    assert exact.variance == pytest.approx(6.75e-8, rel=1e-14)
+    coarse = {"x": [3e11, 1 / 3, 2e11]}  # loses less of itself than float64 does of a sum
+    assert sv.Study(network, [coarse] * 3, schema={"x": wide}).mean("x").mean == pytest.approx(5e11 / 3, rel=1e-11)
+    assert not recwarn
+    for table in (own, {"x": [0.3004, 0.2998, None]}):
+        study = sv.Study(network, [{"x": [5e11]}, table, {"x": [-5e11]}], schema={"x": wide}, missing="drop")
+        with pytest.warns(
+            PrecisionLost, match=r"x': . of 3 numbers are no multiple of 0\.01, the unit that its range"
+        ) as w:
+            study.variance("x")
+        assert len(w) == 1  # its owner alone
+        assert "0.3" not in str(w[0].message)
+
+
+@pytest.mark.parametrize("key", WHY)
+def test_options_of_older_studies_get_a_sentence(key):
+    with pytest.raises(InvalidInput, match=f"^{key} is gone: .*"):
+        sv.Study(sv.Network.ring(3), [{"x": [1.0]}] * 3, schema={"x": "number"}, **{key: 1})
+
+
+@pytest.mark.parametrize("name", [name for name in sv.__all__ if name.startswith("private_")])
+@pytest.mark.parametrize("key", WHY)
+def test_options_of_older_programs_get_a_sentence_before_data_are_read(name, key):
+    run = getattr(sv, name)
+    asked = inspect.signature(run).parameters.values()
+    nothing = {own.name: None for own in asked if own.default is own.empty and own.kind is not own.VAR_KEYWORD}
+    with pytest.raises(InvalidInput, match=f"^{key} is gone: .*"):
+        run(**nothing, **{key: 1})

@@ -46,6 +46,39 @@ def test_what_is_no_date_is_not_missing_where_the_first_day_stands_for_that():
     assert (good.counts.tolist(), good.dropped) == ([3], {"rows": 1, "d": 1})
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([[7654.5, 1.0], None, [2.0]]),
+        pa.array([[7654.5], None, [2.0]], pa.list_(pa.float64(), 1)),
+        pa.array([{"a": 7654.5}, None, {"a": 1.0}]),
+        pa.array([[("k", 7654.5)], None, []], pa.map_(pa.string(), pa.float64())),
+    ],
+    ids=["list", "list of one length", "structure", "map"],
+)
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("number", "not a number"),
+        ("integer", "not a number"),
+        ("date", "not a date"),
+        ("boolean", "neither true nor false"),
+        ({"type": "category", "levels": ["a", "b"]}, "unknown level"),
+    ],
+    ids=["number", "integer", "date", "boolean", "category"],
+)
+def test_a_cell_that_holds_several_values_is_none(cells, column, kind, tmp_path: Path):
+    """In a file and in a frame: a sentence by rows, and nothing of the cell."""
+    import pyarrow.parquet
+
+    table = pa.table({"x": cells})
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    for source in (table, tmp_path / "rows.parquet"):
+        with pytest.raises(InvalidInput, match=rf"^party 0: .*column 'x': {kind}.* in rows 1, 3") as error:
+            study(source, source, schema={"x": column}).describe(["x"])
+        assert "7654" not in str(error.value)
+
+
 def test_masked_cells_of_an_array_are_missing():
     masked = np.ma.masked_array([[1.0], [50.0]], mask=[[0], [1]])
     with pytest.raises(InvalidInput, match=r"missing in 1 of 2 rows.*row 2"):

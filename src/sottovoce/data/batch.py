@@ -45,7 +45,8 @@ class Batch:
     """Rows ``first .. first + rows - 1`` of a party's table.
 
     Numbers and integers are as they are, a boolean is 0 or 1, a date the days since 1970-01-01, a category the place of
-    its level in the schema; ``nan`` where a cell is missing. ``rounding`` is by column, of those with a unit.
+    its level in the schema; ``nan`` where a cell is missing. ``rounding`` is by column, where a unit or a range
+    says what they are rounded to.
     """
 
     values: Mapping[str, Array]  # by column, (rows,) each

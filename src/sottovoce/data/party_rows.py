@@ -4,6 +4,7 @@ files beside it."""
 from __future__ import annotations
 
 import glob
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,9 @@ def check_parties(table: Table, parties: list[str]) -> None:
     """Refuse a party alone, and two of one name."""
     if len(parties) < 2:
         raise table.refuse(None, f"has data of {len(parties)} party; at least two are needed to agree on anything.")
-    if repeated := [name for name in parties if parties.count(name) > 1]:
-        raise table.refuse("parties", f"has two parties named {repeated[0]!r}.")
+    name, count = Counter(parties).most_common(1)[0]
+    if count > 1:
+        raise table.refuse("parties", f"has two parties named {name!r}.")
 
 
 def _read_data(table: Table, base: Path, regression: bool) -> Shards:

@@ -19,6 +19,7 @@ from .public_text import fault_of, same_form
 
 __all__ = ["EPOCH", "TYPES", "Column", "Schema", "Type"]
 
+SCALE_GONE = "is gone: sums are exact, whatever the size of numbers. Remove it. The decimals of a column are its unit."
 MOST_COLUMNS = 2_000
 MOST_LEVELS = 20_000  # of all columns together
 
@@ -231,6 +232,8 @@ def _column(name: str, given: Any) -> Column:
         return Column(name, given)  # type: ignore[arg-type]
     if not isinstance(given, Mapping) or "type" not in given:
         raise InvalidInput(f"column {shown(name)} needs a type: one of {', '.join(TYPES)}, or a table with type in it.")
+    if "scale" in given:
+        raise InvalidInput(f"column {shown(name)}: scale {SCALE_GONE}")
     if unknown := [key for key in given if key not in KEYS]:
         raise InvalidInput(
             f"column {shown(name)}: {shown(unknown[0])} is no key of a column; known: {', '.join(KEYS)}."
@@ -251,6 +254,8 @@ def _column_of(table: Table, name: str) -> Column:
     for key in given:
         if wrong := fault_of(key):
             raise own.refuse(None, f"has a key that {wrong}")
+    if "scale" in own:
+        raise own.refuse("scale", SCALE_GONE)
     own.refuse_unknown(KEYS)
     if wrong := fault_of(given.get("type", "")):
         raise own.refuse("type", wrong)

@@ -159,12 +159,14 @@ class Table:
         self._has_warned = True
         for name, off in survey.rounding.items():
             if off.is_heavy:
-                unit = self.schema[name].unit
-                assert unit is not None
+                column = self.schema[name]
+                assert column.grid is not None
+                unit = unit_text(column.grid)
+                its = f"its unit, {unit}" if column.unit is not None else f"{unit}, the unit that its range gives it"
                 warnings.warn(
                     f"{self.source.describe()}: column {name!r}: {off.count:,} of {survey.read:,} numbers are no "
-                    f"multiple of its unit, {unit_text(unit)}, and are rounded to it. Agree on a smaller unit if they "
-                    "were measured more finely.",
+                    f"multiple of {its}, and are rounded to it. Agree on a smaller unit if they were measured more "
+                    "finely.",
                     PrecisionLost,
                     stacklevel=2,
                 )

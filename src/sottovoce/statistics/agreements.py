@@ -6,13 +6,14 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import ParamSpec
 
 import numpy as np
 
 from ..data.rows import Rows
-from ..errors import PeerError, Undetermined
+from ..errors import InvalidInput, PeerError, Undetermined
 from ..network import Network
 from ..pdmm.result import Status
 from ..sums import Beyond, NeededUnits, Ring, Traffic, Whole, summed
@@ -21,6 +22,7 @@ from .fewer_digits import Digits, Ends
 P = ParamSpec("P")
 
 UNIT = Fraction(1, 10**9)  # on the network, of a column that has neither unit nor range
+FINEST, COARSEST = Fraction(1, 10**70), Fraction(10**50)  # units of columns: float64 has squares of squares of these
 COUNTS, NUMBERS = Ring(64), Ring(256)  # of 2^40 rows at 2^16 parties; terms below 2^62, and products of three
 
 Made = tuple[
@@ -73,6 +75,7 @@ class Agreements(ABC):
         self.parties, self.local = parties, local
         self.dropped: dict[str, int] | None = None  # what missing values cost, once that is agreed on
         self.empty_levels: dict[str, tuple[str, ...]] | None = None  # that were left out, once that is agreed on
+        self.columns: tuple[str, ...] = ()  # of the rows, for sentences, where a table has names for them
         self.ends: Ends | None = None  # of the columns of rows, where sums have fewer digits: see ``fewer_digits``
         self.shown: list[Shown] = []
         self.ledger: str | None = None  # what the ledgers of the local parties say of this release
@@ -172,7 +175,7 @@ class SimulatedAgreements(Agreements):
 
     def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
         """In a simulation all rows are at hand: the units that they need."""
-        return _needed(rows, declared)
+        return _needed(self.columns, rows, declared)
 
     def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
         assert self.network is not None
@@ -187,17 +190,31 @@ class PooledAgreements(Agreements):
         super().__init__(parties, list(range(parties)))
 
     def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
-        return _needed(rows, declared)
+        return _needed(self.columns, rows, declared)
 
     def add_up(self, own: Sequence[Whole], ring: Ring, rows_counted: int) -> Whole:
         return np.asarray(sum(own))
 
 
-def _needed(rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
+def _needed(columns: Sequence[str], rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
     """Declared units, and in the place of None what all rows need."""
     if all(unit is not None for unit in declared):
         return tuple(unit for unit in declared if unit is not None)
     needed = NeededUnits(len(declared))
     for part in rows:
         needed.merge(part.needed_units())
-    return tuple(b if a is None else a for a, b in zip(declared, needed.units, strict=True))
+    units = tuple(b if a is None else a for a, b in zip(declared, needed.units, strict=True))
+    check_units(columns or [f"x{place}" for place in range(len(units))], units)
+    return units
+
+
+def check_units(columns: Sequence[str], units: Sequence[Fraction | None]) -> None:
+    """Refuse columns of numbers so small or large that products of them would be 0 in float64, or infinite."""
+    for name, unit in zip(columns, units, strict=True):
+        if unit is not None and not FINEST <= unit <= COARSEST:
+            size = "small" if unit < FINEST else "large"
+            told = Decimal(unit.numerator) / Decimal(unit.denominator)
+            raise InvalidInput(
+                f"column {name!r} has the unit {told:.1e}: what is made of such numbers is too {size} for float64. "
+                f"Give it in units from {float(FINEST):.0e} to {float(COARSEST):.0e}."
+            )

@@ -22,7 +22,7 @@ from ..data.sources import Source
 from ..data.table import Missing, Table, check_missing
 from ..errors import InvalidInput, Undetermined
 from ..pdmm.modular_mask import Integers
-from .agreements import Agreements
+from .agreements import Agreements, check_units
 from .analysis import Analysis
 from .empty_levels import (
     EmptyLevels,
@@ -128,6 +128,9 @@ def ask_analysis(
         raise InvalidInput(
             f"{len(spec.columns):,} columns are too many for sums of their products; at most {MOST_COLUMNS}."
         )
+    if not spec.counts_only:
+        needs = spec.selection.needs
+        check_units([*needs, *spec.columns], [*(schema[name].grid for name in needs), *spec.units])
     formula = getattr(spec, "formula", None) or ""
     return Asked(spec, schema, spec.selection, missing, empty_levels, _digits(spec, digits), formula, given)
 
@@ -166,6 +169,7 @@ def run_on_tables(asked: Asked, agreements: Agreements, tables: Sequence[AnyTabl
         if agreements.empty_levels:
             asked, rows = _without_levels(asked, tables, agreements.empty_levels)
     agreements.ends = None if asked.digits == "full" else asked.spec.ends
+    agreements.columns = asked.spec.columns
     return asked.spec.program(agreements, rows)
 
 

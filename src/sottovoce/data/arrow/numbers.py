@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..batch import Array, UnitRounding
+from ..batch import LOSS, Array, UnitRounding
 from ..column import WHOLE, Column
 from ..decimal_unit import beyond, rounded_to
 from ..problems import Fault
@@ -41,14 +41,19 @@ def numbers(column: Column, array: Any) -> Cells:
 
 def in_units(column: Column, array: Any, values: Array) -> tuple[Array, UnitRounding]:
     """Numbers of an array brought to the unit of their column, and how far they were from its multiples. An array with
-    fewer digits than float64 has multiples as near as it can."""
-    if column.unit is None:
+    fewer digits than float64 has multiples as near as it can. Without a unit numbers stay as they are, and are rounded
+    to the grid of their range when they are summed."""
+    unit = column.grid if column.type == "number" else None
+    if unit is None:
         return values, UnitRounding()
-    rounded = rounded_to(column.unit, values)
+    size = float(np.nansum(np.abs(values)))
+    if column.unit is None and float(unit) * len(values) <= LOSS * size:  # a loss of no weight, whatever they are
+        return values, UnitRounding(size=size)
+    rounded = rounded_to(unit, values)
     nearest = _as_of(getattr(array.type, "value_type", array.type), rounded)  # of a dictionary
     off = (nearest != values) & ~np.isnan(values)
     lost = np.abs(rounded[off] - values[off]).sum()
-    return rounded, UnitRounding(int(np.count_nonzero(off)), float(lost), float(np.nansum(np.abs(values))))
+    return values if column.unit is None else rounded, UnitRounding(int(np.count_nonzero(off)), float(lost), size)
 
 
 def any_numbers(column: Column, array: Any) -> Cells:

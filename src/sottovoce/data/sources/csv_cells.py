@@ -13,6 +13,8 @@ from ..schema import Column
 
 TRUE, FALSE = IN_CSV[1::2], IN_CSV[::2]
 DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+MIDNIGHT = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00(?::00(?:\.0+)?)?$"  # a date, as ``arrow.dates`` reads it
+TIME = re.compile(rf"{DAY.pattern}[ T][0-9]{{2}}:.*")
 REFUSED = "\0"  # of no type, and of no level or missing code, as those have no control characters
 POINT = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
 
@@ -88,13 +90,14 @@ def kept(texts: Any, column: Column, marks: Marks) -> Any:
 
 
 def _stripped(texts: Any, column: Column) -> Any:
-    """Without blanks around them; null for what stands for missing."""
+    """Without blanks around them, and dates without a midnight; null for what stands for missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     texts = pc.utf8_trim_whitespace(texts)
     missing = pc.is_in(texts, value_set=pa.array(["", *column.missing], pa.string()))
-    return pc.if_else(missing, pa.scalar(None, pa.string()), texts)
+    texts = pc.if_else(missing, pa.scalar(None, pa.string()), texts)
+    return pc.replace_substring_regex(texts, MIDNIGHT, r"\1") if column.type == "date" else texts
 
 
 def _readable(texts: Any, column: Column, marks: Marks) -> Any:
@@ -145,6 +148,8 @@ def what_is_wrong(text: str, column: Column, marks: Marks) -> str:
     text = text.strip()
     if text.lower() in MISSING:
         return "the cell looks like a code for a missing value. List it in missing, in the schema's column."
+    if column.type == "date" and TIME.fullmatch(re.sub(MIDNIGHT, r"\1", text)):
+        return "the cell has a time of day, and a date has none but midnight. Leave the time out."
     if column.type == "date":
         return "the cell is not a date as 2024-01-31 is one. Write dates in this way."
     if column.type == "boolean":

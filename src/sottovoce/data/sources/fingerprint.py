@@ -42,10 +42,13 @@ def _sum(column: Any) -> int:
         wide = numbers.astype(np.float64 if pa.types.is_floating(column.type) else np.int64, copy=False)
         nulls = 31 * int(column.null_count)
         return (int(_mixed(wide.view(np.uint64)).sum()) + nulls) % 2**64
-    counted = pc.value_counts(column)  # few different texts, dates, booleans
-    values = counted.field("values").to_pylist()
+    try:
+        counted = pc.value_counts(column)  # few different texts, dates, booleans
+        values, counts = counted.field("values").to_pylist(), counted.field("counts").to_numpy().astype(np.uint64)
+    except NotImplementedError:  # lists and structures, which are refused by whoever reads them
+        values, counts = column.to_pylist(), np.ones(len(column), np.uint64)
     hashes = np.array([crc32(repr(value).encode()) for value in values], np.uint64)
-    return int((_mixed(hashes) * counted.field("counts").to_numpy().astype(np.uint64)).sum())
+    return int((_mixed(hashes) * counts).sum())
 
 
 def _mixed(words: Words) -> Words:

@@ -7,6 +7,7 @@ and it is in no hash.
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,23 +17,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
+from ...data.batch import LOSS
 from ...data.cost_table import PartyCost
 from ...data.decimal_unit import beyond, unit_text
 from ...data.number_columns import NumberColumns
 from ...data.sources import Source, open_source
 from ...data.sources.opening import SUFFIXES
-from ...errors import InvalidFile, InvalidInput
+from ...errors import InvalidFile, InvalidInput, PrecisionLost
 from ...files.toml_table import Table
 from ...numerics.unquoted import kind_of
 from ...pdmm.masks import GaussianMask
 from ...statistics.agreements import UNIT
 from ...statistics.of_tables import Asked, checked_table
+from ...sums.integer_sums import WINDOW
 from .data_limits import Limits
 from .question import Question
 
 if TYPE_CHECKING:
     from .node_file import NodeConfig
 
+FINE = 1 << 30
 PASSWORDS = ("password_env", "password_file")
 
 
@@ -45,11 +49,34 @@ class OwnTable:
         limits.check_count(len(rows))
         self._words: list[int] = rows.totals(_words).tolist()
         checked_table(asked, self.table, limits.n)
+        if not asked.spec.counts_only:
+            self._warn_of_rounding()
+
+    def _warn_of_rounding(self) -> None:
+        """Tell the owner of columns that lose digits since nothing public says how fine they are."""
+        spec = self.asked.spec
+        lost, size = self.table.rows.totals(_lost).reshape(2, -1)
+        for place, (name, unit) in enumerate(zip(spec.columns, spec.units, strict=True)):
+            if unit is None and lost[place] > FINE * LOSS * size[place]:
+                warnings.warn(
+                    f"{self.table.source.describe()}: column {name!r}: numbers are rounded to {unit_text(UNIT)}, since "
+                    "the plan gives it neither a unit nor a range, and it loses more than "
+                    f"{LOSS:g} of itself. Agree on a plan whose [schema] says how fine it is.",
+                    PrecisionLost,
+                    stacklevel=2,
+                )
 
     @cached_property
     def content(self) -> bytes:
         """What changes with the data, though not with the order of rows, which a database may choose as it likes."""
         return json.dumps([len(self.table.rows), self.table.dropped, self._words]).encode()
+
+
+def _lost(block: Array) -> npt.NDArray[np.int64]:
+    """What each number loses by ``UNIT``, in steps of ``UNIT / FINE``, and then its absolute value in units."""
+    units = np.minimum(np.abs(block) / float(UNIT), float(WINDOW))
+    nearest = np.rint(units)
+    return np.column_stack([np.rint(FINE * np.abs(units - nearest)), nearest]).astype(np.int64)
 
 
 def _words(block: Array) -> npt.NDArray[np.int64]:
