@@ -13,10 +13,9 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.statistics.linear import elastic_net
-from sottovoce.statistics.linear.elastic_net import elastic_net_path
+from sottovoce.statistics.linear import penalised
 from sottovoce.statistics.linear.folds import fold_of
-from sottovoce.statistics.linear.penalised import LASSO_PENALTIES, RIDGE_PENALTIES
+from sottovoce.statistics.linear.penalised import LASSO_PENALTIES, RIDGE_PENALTIES, elastic_net_path
 from sottovoce.statistics.linear.penalty_path import within_one_error
 
 RING = sv.Network.ring(3)
@@ -92,7 +91,7 @@ def test_optimum_is_exact_where_columns_are_nearly_dependent():
 
 
 def test_a_descent_that_does_not_settle_says_so(monkeypatch):
-    monkeypatch.setattr(elastic_net, "SWEEPS", 1)
+    monkeypatch.setattr(penalised, "SWEEPS", 1)
     S = np.full((6, 6), 0.999999) + 1e-6 * np.eye(6)
     with pytest.raises(Unsupported, match="coordinate descent does not settle"):
         elastic_net_path(S, np.arange(1.0, 7.0), np.full((1, 6), 1e-9), np.zeros((1, 6)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,32 @@ from ...pdmm.result import Status
 from ..fit import Fit
 from ..new_rows import linear_prediction
 from ..statistic import Value, plain
-from .hypothesis import Test, chi_squared, f_ratio
 
 DEPENDENT = 1e-14  # of its variance, what those of other estimates leave of one that follows from them
+
+
+class Test(NamedTuple):
+    """Of a hypothesis: the statistic, its probability if the hypothesis is true, and its degrees of freedom, of an F
+    test those of the residuals as well."""
+
+    statistic: float
+    pvalue: float
+    df: int
+    df_resid: int | None = None
+
+
+def f_ratio(statistic: float, df: int, df_resid: int) -> Test:
+    """Against Fisher's distribution."""
+    from scipy import special
+
+    return Test(statistic, float(special.fdtrc(df, df_resid, statistic)), df, df_resid)
+
+
+def chi_squared(statistic: float, df: int) -> Test:
+    """Against the chi-squared distribution."""
+    from scipy import special
+
+    return Test(statistic, float(special.chdtrc(df, statistic)), df)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import cast
 
 from ..asking import Asking
-from .components_model import ComponentsModel
 from .linear_fit import LinearFit
 from .linear_model import LinearModel
-from .penalty_models import LassoModel, RidgeModel
+from .penalised import LassoModel, RidgeModel
 from .penalty_path import LassoPath, RidgePath
-from .principal_components import PrincipalComponents
+from .principal_components import ComponentsModel, PrincipalComponents
 
 
 class Linear(Asking):
