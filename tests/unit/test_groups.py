@@ -19,6 +19,7 @@ from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.statistics.analyses import ANALYSES
 from sottovoce.statistics.groups import contingency
+from sottovoce.statistics.groups.comparison import own_sums_of_pairs
 from sottovoce.statistics.groups.group_moments import (
     ALL_ROWS,
     Grouping,
@@ -27,8 +28,7 @@ from sottovoce.statistics.groups.group_moments import (
     own_distances,
     own_sums,
 )
-from sottovoce.statistics.groups.search import Grid
-from sottovoce.statistics.groups.t_test import own_sums_of_pairs
+from sottovoce.statistics.groups.quantiles import Grid
 from sottovoce.statistics.tables import _unplain
 from sottovoce.sums import common_unit
 

@@ -13,6 +13,8 @@ from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import PlainColumns
 from ...errors import InvalidInput
+from ...network.labels import shortened
+from ...network.pictures import BLUE, ORANGE, PALE, picture
 from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import CountsAnalysis, check_rows
@@ -25,6 +27,7 @@ from .group_moments import row_counts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#F0E442", "#56B4E9", "#E69F00", PALE)  # Okabe and Ito
 MOST_CELLS = 10_000
 
 
@@ -167,9 +170,32 @@ class Crosstab(Finding):
         return rows + left_out(f"levels of {self.column}", self.column_levels, self.counts.sum(axis=0))
 
     def _picture(self, path: str | Path | None) -> Figure:
-        from .pictures import plot_shares
+        """A bar per row, divided into parts; from the eighth on they share a colour."""
+        from ..pictures import LONGEST, ROWS
 
-        return plot_shares(path, self.row_levels, self.column_levels, self.row_percentages, self._facts(), self.column)
+        rows, parts, percentages = self.row_levels[:ROWS], self.column_levels, self.row_percentages[:ROWS]
+        shown = [*percentages.T[: len(COLOURS) - 1]]
+        names = [shortened(name, LONGEST) for name in parts[: len(COLOURS) - 1]]
+        if len(parts) >= len(COLOURS):
+            shown.append(percentages.T[len(COLOURS) - 1 :].sum(axis=0))
+            names.append(parts[-1] if len(parts) == len(COLOURS) else "others")
+        with picture(path, 7.4, 1.9 + 0.36 * len(rows)) as figure:
+            axes = figure.subplots()
+            left = np.zeros(len(rows))
+            for values, name, colour in zip(shown, names, COLOURS, strict=False):
+                width = np.nan_to_num(values)
+                axes.barh(np.arange(len(rows)), width, left=left, color=colour, edgecolor="white", label=name)
+                left += width
+            axes.set_yticks(np.arange(len(rows)), [shortened(name, LONGEST) for name in rows], parse_math=False)
+            axes.set_ylim(len(rows) - 0.4, -0.6)
+            axes.set_xlim(0, 100)
+            axes.tick_params(axis="y", length=0)
+            axes.spines["left"].set_visible(False)
+            axes.set_xlabel(f"{self.column}, percent", parse_math=False)
+            for text in figure.legend(loc="outside right upper", frameon=False, fontsize=9).get_texts():
+                text.set_parse_math(False)
+            figure.suptitle(self._facts(), x=0.01, ha="left", fontsize=10, parse_math=False)
+        return figure
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -24,6 +24,7 @@ from ...pdmm.modular_mask import Integers
 from ...sums import Whole, join_squares, square_parts, whole
 from ..fewer_digits import Rounding
 
+Units = tuple[Fraction, ...]  # of the columns of rows
 Bounds = tuple[Fraction, Fraction]  # between which a mean lies
 Off = Callable[[int, int, int, int], tuple[Fraction, Fraction]]  # of group, column, rows, sum: mean and squares
 BROKEN = "a party has not kept to the protocol. Agree on a new run."

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import cast
 
 from ..asking import Asking
-from .anova import Anova, AnovaAnalysis, Levene, LeveneAnalysis
+from .cohort import DescribeAnalysis, Description, TableOne, TableOneAnalysis
+from .comparison import Anova, AnovaAnalysis, Levene, LeveneAnalysis, TTest, TTestAnalysis
 from .crosstab import Crosstab, CrosstabAnalysis
-from .describe import DescribeAnalysis, Description
 from .quantiles import Quantiles, QuantilesAnalysis
-from .t_test import TTest, TTestAnalysis
-from .table_one import TableOne, TableOneAnalysis
 
 
 class Groups(Asking):
@@ -25,15 +23,6 @@ class Groups(Asking):
         ----------
         rows, columns : str
             Whose levels are rows, and whose are columns.
-
-        Returns
-        -------
-        Crosstab
-
-        Raises
-        ------
-        InvalidInput
-            A column without levels, or no rows at all.
 
         Examples
         --------
@@ -72,15 +61,6 @@ class Groups(Asking):
         paired : str, optional
             Without ``by``: another column, which is subtracted in every row.
 
-        Returns
-        -------
-        TTest
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, a group with fewer than two rows, or a column that does not vary.
-
         Examples
         --------
         >>> import sottovoce as sv
@@ -107,15 +87,6 @@ class Groups(Asking):
         levels : sequence of str, optional
             Of these levels alone.
 
-        Returns
-        -------
-        Anova
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, fewer than two groups with rows, or a column that does not vary within them.
-
         Examples
         --------
         >>> import sottovoce as sv
@@ -138,15 +109,6 @@ class Groups(Asking):
             As for ``anova``.
         center : {"mean"}
             About the median there is no test: it would need that of every group.
-
-        Returns
-        -------
-        Levene
-
-        Raises
-        ------
-        InvalidInput
-            What ``anova`` refuses, or another centre.
 
         Examples
         --------
@@ -185,15 +147,6 @@ class Groups(Asking):
         ways : int
             Into how many parts an interval is divided in each agreement.
 
-        Returns
-        -------
-        Quantiles
-
-        Raises
-        ------
-        InvalidInput
-            A column without a range, or numbers that do not fit.
-
         Examples
         --------
         >>> import sottovoce as sv
@@ -214,10 +167,6 @@ class Groups(Asking):
         ----------
         column, resolution, by
             As for ``quantiles``.
-
-        Returns
-        -------
-        Quantiles
 
         Examples
         --------
@@ -243,15 +192,6 @@ class Groups(Asking):
             Whether to search for those of numbers that have a range.
         steps : int
             To which part of the range; integers and dates are not divided further than 1.
-
-        Returns
-        -------
-        Description
-
-        Raises
-        ------
-        InvalidInput
-            Columns that the schema does not have, or no rows at all.
 
         Examples
         --------
@@ -281,15 +221,6 @@ class Groups(Asking):
             Numbers that are told by median and quartiles, and not by mean and deviation.
         steps : int
             To which part of the range quartiles are; integers and dates are not divided further than 1.
-
-        Returns
-        -------
-        TableOne
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or no rows at all.
 
         Examples
         --------

@@ -26,11 +26,7 @@ class Linear(Asking):
         weights : str, optional
             A column of positive numbers, proportional to the inverse variance of a row's error.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
-            Errors that stay right where the variance differs from row to row.
-
-        Returns
-        -------
-        LinearFit
+            As for ``private_linear``.
 
         Examples
         --------
@@ -57,18 +53,8 @@ class Linear(Asking):
         ----------
         formula : str
             Such as ``"recovery ~ age + C(arm)"``.
-        penalties : float or sequence of float, optional
-            Default: 25 from large to small. With one there is nothing to choose, and no cross-validation.
-        folds : int, optional
-            Default: 5.
-        standardize : bool, optional
-            Whether columns are penalised in units of their deviations (default), or as they are.
-        fold_seed : int, optional
-            Public; another one gives other folds. Default: 0.
-
-        Returns
-        -------
-        RidgePath
+        penalties, folds, standardize, fold_seed
+            As for ``private_ridge``: 25 penalties, 5 folds and standardised columns unless told.
 
         Examples
         --------
@@ -96,16 +82,10 @@ class Linear(Asking):
 
         Parameters
         ----------
-        formula, folds, standardize, fold_seed
-            As for ``ridge``.
-        penalties : float or sequence of float, optional
-            Default: 50, from the least one that leaves no column in.
-        l1_ratio : float, optional
-            The share of the penalty on absolute values, the rest being on squares. Default: 1.
-
-        Returns
-        -------
-        LassoPath
+        formula : str
+            Such as ``"recovery ~ age + C(arm)"``.
+        penalties, folds, l1_ratio, standardize, fold_seed
+            As for ``private_lasso``: 50 penalties, 5 folds and standardised columns unless told.
 
         Examples
         --------
@@ -127,14 +107,8 @@ class Linear(Asking):
         ----------
         columns : sequence of str
             Numbers, booleans or dates.
-        standardize : bool, optional
-            Whether columns are brought to one variance first: components of the correlations. Default: no.
-        components : int, optional
-            How many. Default: all.
-
-        Returns
-        -------
-        PrincipalComponents
+        standardize, components
+            As for ``private_pca``: all components of the covariance unless told.
 
         Examples
         --------
@@ -144,8 +118,6 @@ class Linear(Asking):
         >>> study.pca(["x", "y"], components=1).explained_variance_ratio.round(4).tolist()
         [0.9985]
         """
+        chosen = columns if isinstance(columns, str) else tuple(columns)
         options = {"standardize": standardize, "components": components}
-        return cast(
-            PrincipalComponents,
-            self._ask(ComponentsModel, columns=columns if isinstance(columns, str) else tuple(columns), **options),
-        )
+        return cast(PrincipalComponents, self._ask(ComponentsModel, columns=chosen, **options))
