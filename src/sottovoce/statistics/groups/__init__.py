@@ -2,7 +2,7 @@
 
 from .cohort import DescribeAnalysis, Description, TableOne, TableOneAnalysis
 from .comparison import Anova, AnovaAnalysis, Levene, LeveneAnalysis, TTest, TTestAnalysis
-from .crosstab import Crosstab, CrosstabAnalysis
+from .contingency import Crosstab, CrosstabAnalysis
 from .quantiles import Quantiles, QuantilesAnalysis
 
 ANALYSES = (

@@ -32,7 +32,7 @@ from ..statistic import Value
 from . import contingency
 from .columns import NUMBERS, bounds_of, by_words, column_of, day, level_column, levels_of, ranged_column, written
 from .finding import Finding, left_out, numbers, p_words
-from .group_moments import ALL_ROWS, Grouping, GroupMoments, Units, off_by_rounding, own_sums, rounded_sums, row_counts
+from .group_moments import ALL_ROWS, Grouping, GroupMoments, Units, own_sums, row_counts
 from .quantiles import Grid, Series, agreed_quantiles, check_ways, most_counts, values_of
 
 if TYPE_CHECKING:
@@ -371,14 +371,14 @@ class CohortAnalysis(Analysis, ABC):
         units, G = agreements.units(rows, self.units), len(self.groups)
         columns = [self.schema[self.described[k]] for k in self._numeric]
         rounding = agreed_rounding(agreements, rows, self._numeric, units, self._grouping.counts) if columns else None
-        own = [unless_beyond(partial(self._own_sums, part, units, rounding)) for part in rows]
+        own = [unless_beyond(self._own_sums, part, units, rounding) for part in rows]
         told = ["rows", *(["rows of each level"] * bool(self._categories)), *(["values", "squares"] * bool(columns))]
         of, counts = ", ".join(told) + by_words(self.by), self._cells if columns else True
         total = agreements.sum(own, of=of, counts=counts, size=self._cells + 2 * G * len(columns))
         bounds = [bounds_of(column, units[k]) for k, column in zip(self._numeric, columns, strict=True)]
-        off = off_by_rounding(rounding, self._numeric)
         n, level_counts, sums = np.split(total, [G, self._cells])
-        moments = GroupMoments.of_totals(np.concatenate([n, sums]), [units[k] for k in self._numeric], bounds, G, off)
+        of_numbers, own_units = np.concatenate([n, sums]), [units[k] for k in self._numeric]
+        moments = GroupMoments.of_totals(of_numbers, own_units, bounds, G, rounding, self._numeric)
         return level_counts.astype(np.int64).reshape(-1, G), moments
 
     @property
@@ -391,9 +391,8 @@ class CohortAnalysis(Analysis, ABC):
         cells: Whole = self.cells(rows).astype(object)
         if not self._numeric:
             return cells
-        sums = own_sums(rows, self._grouping, self._numeric, [units[k] for k in self._numeric])
-        told = rounded_sums(sums, rounding, self._numeric, len(self.groups))
-        return np.concatenate([cells, told[len(self.groups) :]])
+        sums = own_sums(rows, self._grouping, self._numeric, [units[k] for k in self._numeric], rounding)
+        return np.concatenate([cells, sums[len(self.groups) :]])
 
     def _quartiles(self, agreements: Agreements, rows: Sequence[Rows]) -> dict[int, Array]:
         """By column ``(groups, 3)``: where a cell has one value, that, else its middle."""

@@ -7,7 +7,6 @@ from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from ...pdmm.modular_mask import Integers
 from ...sums import Whole, common_unit, whole
 from ..agreements import Agreements, unless_beyond
 from ..analysis import Analysis
-from ..fewer_digits import Rounding, agreed_rounding, rounded
+from ..fewer_digits import Rounding, agreed_rounding
 from ..statistic import Value, check_alpha
 from .columns import bounds_of, by_words, chosen_levels, level_column, levels_of, number_column
 from .finding import Finding, left_out, numbers, p_words
@@ -32,11 +31,8 @@ from .group_moments import (
     GroupMoments,
     Units,
     distance_moments,
-    distance_steps,
-    off_by_rounding,
     own_distances,
     own_sums,
-    rounded_sums,
 )
 
 
@@ -80,9 +76,8 @@ class ByGroup(Finding):
         return f"{of}, {self.observations} observations of {self.parties} parties"
 
     def _columns(self) -> dict[str, list[Any]]:
-        spread = {"mean": numbers(self.mean), "sd": self.sd}
-        values = {name: values.tolist() for name, values in spread.items()}
-        return {self.by or "group": list(self.levels), "n": np.asarray(self.n).tolist(), **values}
+        spread = {"mean": numbers(self.mean).tolist(), "sd": self.sd.tolist()}
+        return {self.by or "group": list(self.levels), "n": np.asarray(self.n).tolist(), **spread}
 
     def _notes(self) -> list[str]:
         return left_out(f"levels of {self.by}", self.levels, np.asarray(self.n))
@@ -163,18 +158,7 @@ class TTest(ByGroup):
         return float(2 * stdtr(self.df, -abs(self.statistic)))
 
     def conf_int(self, alpha: float = 0.05) -> tuple[float, float]:
-        """An interval that holds the difference with probability ``1 - alpha``.
-
-        Parameters
-        ----------
-        alpha : float
-            Between 0 and 1.
-
-        Returns
-        -------
-        tuple of float
-            Lower and upper end.
-        """
+        """The ends of an interval that holds the difference with probability ``1 - alpha``."""
         from scipy.special import stdtrit
 
         reach = float(stdtrit(self.df, 1 - check_alpha(alpha) / 2)) * self.std_error
@@ -324,26 +308,20 @@ class Comparison(Analysis, ABC):
         rounding = agreed_rounding(agreements, rows, [0], units, self.grouping.counts)
         of = f"rows, values of {self._of}, and their squares{by_words(self.by)}"
 
-        def own(part: Rows) -> Whole:
-            return rounded_sums(self._own_sums(part, units), rounding, [0], groups)
-
-        total = agreements.sum([unless_beyond(own, part) for part in rows], of=of, counts=groups, size=3 * groups)
-        unit, off = self._unit(units), off_by_rounding(rounding, [0])
-        moments = GroupMoments.of_totals(total, [unit], [self._bounds(units)], groups, off)
+        own = [unless_beyond(self._own_sums, part, units, rounding) for part in rows]
+        total = agreements.sum(own, of=of, counts=groups, size=3 * groups)
+        unit, bounds = self._unit_and_bounds(units)
+        moments = GroupMoments.of_totals(total, [unit], [bounds], groups, rounding)
         if not moments.n.any():
             raise Undetermined("no party has any rows" + (f" of these levels of {self.by!r}." if self.by else "."))
         return moments, unit, rounding
 
-    def _own_sums(self, rows: Rows, units: Units) -> Whole:
-        return own_sums(rows, self.grouping, [0], units[:1])
+    def _own_sums(self, rows: Rows, units: Units, rounding: Rounding | None) -> Whole:
+        return own_sums(rows, self.grouping, [0], units[:1], rounding)
 
-    def _unit(self, units: Units) -> Fraction:
+    def _unit_and_bounds(self, units: Units) -> tuple[Fraction, Bounds]:
         """Of the number."""
-        return units[0]
-
-    def _bounds(self, units: Units) -> Bounds:
-        """Between which the number lies."""
-        return bounds_of(self.schema[self.column], units[0])
+        return units[0], bounds_of(self.schema[self.column], units[0])
 
     @property
     def _of(self) -> str:
@@ -411,20 +389,15 @@ class TTestAnalysis(Comparison):
     def _of(self) -> str:
         return self.column if self.paired is None else f"{self.column} - {self.paired}"
 
-    def _own_sums(self, rows: Rows, units: Units) -> Whole:
-        if self.paired is None:
-            return super()._own_sums(rows, units)
-        return own_sums_of_pairs(rows, units)
+    def _own_sums(self, rows: Rows, units: Units, rounding: Rounding | None) -> Whole:
+        return super()._own_sums(rows, units, rounding) if self.paired is None else own_sums_of_pairs(rows, units)
 
-    def _unit(self, units: Units) -> Fraction:
-        return units[0] if self.paired is None else common_unit(units[0], units[1])
-
-    def _bounds(self, units: Units) -> Bounds:
-        low, high = super()._bounds(units)
+    def _unit_and_bounds(self, units: Units) -> tuple[Fraction, Bounds]:
+        unit, (low, high) = super()._unit_and_bounds(units)
         if self.paired is None:
-            return low, high
+            return unit, (low, high)
         lowest, highest = bounds_of(self.schema[self.paired], units[1])
-        return low - highest, high - lowest
+        return common_unit(unit, units[1]), (low - highest, high - lowest)
 
     @property
     def takes_fewer_digits(self) -> bool:
@@ -479,20 +452,18 @@ class AnovaAnalysis(Comparison):
 
     def _answer(self, moments: GroupMoments) -> dict[str, Any]:
         """The fields of an answer; refused where there is no test."""
-        there = int((moments.n > 0).sum())
+        n, there = moments.n, int((moments.n > 0).sum())
         if there < 2:
             raise Undetermined(f"all rows of the parties have one level of {self.by!r}: there is nothing to compare.")
-        if moments.n.sum() <= there:
+        if n.sum() <= there:
             raise Undetermined(
                 f"no level of {self.by!r} has two of the parties' rows: nothing is known of their spread."
             )
         if not moments.within[0]:
             raise Undetermined(f"column {self.column!r} does not vary within the levels of {self.by!r}: no test.")
-        return {
-            "column": self.column, "by": self.by, "levels": self.levels, "n": moments.n, "mean": moments.means[:, 0],
-            "variance": moments.variances[:, 0], "between": float(moments.between[0]),
-            "within": float(moments.within[0]),
-        }  # fmt: skip
+        spread = {"between": float(moments.between[0]), "within": float(moments.within[0])}
+        by_group = {"n": n, "mean": moments.means[:, 0], "variance": moments.variances[:, 0]}
+        return {"column": self.column, "by": self.by, "levels": self.levels, **by_group, **spread}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -514,9 +485,7 @@ class LeveneAnalysis(AnovaAnalysis):
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Levene:
         moments, unit, rounding = self.agreed_moments(agreements, rows)
-        own = [unless_beyond(partial(own_distances, part, self.grouping, unit, moments)) for part in rows]
-        if rounding is not None:
-            own = [rounded(part, distance_steps(moments, rounding, 0).tolist()) for part in own]
+        own = [unless_beyond(own_distances, part, self.grouping, unit, moments, rounding) for part in rows]
         total = agreements.sum(own, of=self._distances, size=self.grouping.groups)
         answer = self._answer(distance_moments(moments, unit, total, rounding))
         return Levene(*agreements.made, **answer, center=self.center)

@@ -8,7 +8,7 @@ from typing import cast
 from ..asking import Asking
 from .cohort import DescribeAnalysis, Description, TableOne, TableOneAnalysis
 from .comparison import Anova, AnovaAnalysis, Levene, LeveneAnalysis, TTest, TTestAnalysis
-from .crosstab import Crosstab, CrosstabAnalysis
+from .contingency import Crosstab, CrosstabAnalysis
 from .quantiles import Quantiles, QuantilesAnalysis
 
 
