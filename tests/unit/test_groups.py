@@ -427,6 +427,10 @@ def test_levels_without_rows_are_counted_as_none_and_named():
     assert np.allclose([levene.statistic, levene.pvalue], stats.levene(a.x, b.x, center="mean"), 1e-12, 0)
     assert "without rows: levels of arm c." in anova.summary()
     assert "without rows: levels of arm c." in levene.summary()
+    fewer = study([pooled[:30], pooled[30:], pooled[:0]], digits="statistical").levene("x", by="arm")
+    assert fewer.n.tolist() == [len(a), len(b), 0]
+    error = np.sqrt(levene.variance[:2] / levene.n[:2])
+    assert (np.abs(fewer.mean - levene.mean)[:2] < 0.05 * error).all()  # three parties, half a hundredth each, twice
     quantiles = own.quantiles("x", by="arm")
     assert np.isnan(quantiles.low[2]).all()
     assert quantiles.n.tolist() == [len(a), len(b), 0]

@@ -182,7 +182,7 @@ def own_distances(
     own = np.asarray(n * gram[:, 0] - S * gram[:, 1])
     if rounding is None:
         return own
-    return np.asarray(rounded(own, [count * rounding.step(0, rows=count) for count in moments.n.tolist()]))
+    return np.asarray(rounded(own, [max(1, count) * rounding.step(0, rows=count) for count in moments.n.tolist()]))
 
 
 def distance_moments(
