@@ -88,6 +88,9 @@ def test_optimum_is_exact_where_columns_are_nearly_dependent():
     assert (np.abs(slope) <= l1[0] * (1 + 1e-8)).all()
     twins = elastic_net_path(np.ones((2, 2)), np.ones(2), np.full((1, 2), 0.25), np.zeros((1, 2)))[0]
     assert twins.sum() == pytest.approx(0.75)  # any split of them is an optimum
+    both = elastic_net_path(np.ones((2, 2)), np.ones(2), np.full((2, 2), 0.25), np.array([[1.0, 1.0], [0.0, 0.0]]))
+    assert (both[1] > 0).all()  # they begin where squares had a share, and no solve on the support tells them apart
+    assert both[1].sum() == pytest.approx(0.75)
 
 
 def test_a_descent_that_does_not_settle_says_so(monkeypatch):

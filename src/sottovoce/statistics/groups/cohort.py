@@ -7,7 +7,7 @@ largest value are left out: each is a person's.
 from __future__ import annotations
 
 import math
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -288,7 +288,7 @@ class CohortAnalysis(Analysis, ABC):
         if not names:
             raise InvalidInput("columns must have another one than by.")
         object.__setattr__(self, "columns", (*names, *([self.by] if self.by else [])))
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or not 2 <= self.steps <= MOST_STEPS:
+        if not 2 <= self.steps <= MOST_STEPS:
             raise InvalidInput(f"steps must be an integer from 2 to {MOST_STEPS:,}; got {self.steps!r}.")
         check_ways(self.ways)
 
@@ -309,9 +309,9 @@ class CohortAnalysis(Analysis, ABC):
         return levels_of(self.schema[self.by]) if self.by else ("all",)
 
     @property
+    @abstractmethod
     def quartered(self) -> tuple[str, ...]:
         """Columns of which quartiles are asked for."""
-        raise NotImplementedError
 
     @cached_property
     def _numeric(self) -> list[int]:
@@ -447,8 +447,6 @@ class DescribeAnalysis(CohortAnalysis):
     def __post_init__(self) -> None:
         if self.by is not None:
             raise InvalidInput("by is for table_one. Leave it out.")
-        if not isinstance(self.quartiles, bool):
-            raise InvalidInput(f"quartiles must be true or false; got {self.quartiles!r}.")
         super().__post_init__()
 
     @property

@@ -15,7 +15,7 @@ from ...costs.base import Array
 from ...data.decimal_unit import exactly
 from ...data.rows import Int64, Rows
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, Undetermined, is_number
+from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers
 from ...sums import Whole, common_unit, whole
 from ..agreements import Agreements, unless_beyond
@@ -357,9 +357,7 @@ class TTestAnalysis(Comparison):
     gives = TTest
 
     def __post_init__(self) -> None:
-        if not isinstance(self.equal_var, bool):
-            raise InvalidInput(f"equal_var must be true or false; got {self.equal_var!r}.")
-        if not (is_number(self.mu) and abs(self.mu) < np.inf):
+        if not abs(self.mu) < np.inf:
             raise InvalidInput(f"mu must be a finite number; got {self.mu!r}.")
         object.__setattr__(self, "mu", float(self.mu))
         number_column(self.schema, self.column, "column")

@@ -266,11 +266,8 @@ def without_empty(counts: Integers) -> Integers:
 
 
 def expected_of(counts: Integers) -> Array:
-    """Counts that rows and columns would have if they did not depend on each other; NaN of an empty table."""
-    total = counts.sum()
-    if not total:
-        return np.full(counts.shape, np.nan)
-    return np.outer(counts.sum(axis=1), counts.sum(axis=0)) / float(total)
+    """Counts that rows and columns would have if they did not depend on each other."""
+    return np.outer(counts.sum(axis=1), counts.sum(axis=0)) / float(counts.sum())
 
 
 def degrees_of_freedom(counts: Integers) -> int:

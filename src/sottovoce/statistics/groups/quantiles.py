@@ -20,7 +20,7 @@ from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.schema import Column
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, is_number
+from ...errors import InvalidInput
 from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import Analysis, check_rows
@@ -149,8 +149,8 @@ class QuantilesAnalysis(Analysis):
 
     def __post_init__(self) -> None:
         ranged_column(self.schema, self.column, "column")
-        given = self.q if isinstance(self.q, Sequence) and not isinstance(self.q, str) else (self.q,)
-        if not 1 <= len(given) <= MOST_QUANTILES or not all(is_number(q) and 0 <= q <= 1 for q in given):
+        given = np.ravel(self.q).tolist()
+        if not 1 <= len(given) <= MOST_QUANTILES or not all(0 <= q <= 1 for q in given):
             raise InvalidInput(f"q must be numbers from 0 to 1, at most {MOST_QUANTILES}; got {self.q!r}.")
         object.__setattr__(self, "q", tuple(map(float, given)))
         check_ways(self.ways)
@@ -222,9 +222,9 @@ def most_counts(grid: Grid, ways: int, quantiles: int) -> int:
     return ways * (1 + (grid.rounds(ways) - 1) * quantiles)
 
 
-def check_ways(ways: Any) -> None:
+def check_ways(ways: int) -> None:
     """Into how many parts an interval is divided."""
-    if isinstance(ways, bool) or not isinstance(ways, int | np.integer) or not 2 <= ways <= MOST_WAYS:
+    if not 2 <= ways <= MOST_WAYS:
         raise InvalidInput(f"ways must be an integer from 2 to {MOST_WAYS:,}; got {ways!r}.")
 
 
@@ -248,7 +248,7 @@ class Grid:
         step = (high - low) / steps if resolution is None else resolution
         if countable:
             step = max(1.0, float(math.ceil(step))) if resolution is None else step
-        if not (is_number(step) and 0 < step < math.inf) or (high - low) / step > MOST or high + step == high:
+        if not 0 < step < math.inf or (high - low) / step > MOST or high + step == high:
             raise InvalidInput(
                 f"resolution must be a positive number, a 2^40th of the range of {column.name!r} or more; got {step!r}."
             )

@@ -22,7 +22,7 @@ import numpy as np
 from ...costs.base import Array
 from ...data.rows import Rows
 from ...data.selection import ModelColumns
-from ...errors import InvalidInput, Undetermined, Unsupported, is_number
+from ...errors import InvalidInput, Undetermined, Unsupported
 from ...numerics.exact_algebra import nearest
 from ...numerics.fixed_order import cholesky, product, solve, total
 from ...sums import Whole
@@ -66,15 +66,12 @@ class RidgeModel(Analysis):
     def __post_init__(self) -> None:
         if self.penalties is not None:
             object.__setattr__(self, "penalties", read_penalties(self.penalties))
-        folds, seed, share = self.folds, self.fold_seed, self.share
-        if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or not 2 <= folds <= MOST_FOLDS:
-            raise InvalidInput(f"folds must be an integer from 2 to {MOST_FOLDS}; got {folds!r}.")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
-            raise InvalidInput(f"fold_seed must be an integer from 0 to 2^63 - 1; got {seed!r}.")
-        if not isinstance(self.standardize, bool):
-            raise InvalidInput(f"standardize must be true or false; got {self.standardize!r}.")
-        if share is not None and not (is_number(share) and 0 < share <= 1):
-            raise InvalidInput(f"l1_ratio must be above 0 and at most 1, which is the lasso; got {share!r}.")
+        if not 2 <= self.folds <= MOST_FOLDS:
+            raise InvalidInput(f"folds must be an integer from 2 to {MOST_FOLDS}; got {self.folds!r}.")
+        if not 0 <= self.fold_seed < 2**63:
+            raise InvalidInput(f"fold_seed must be an integer from 0 to 2^63 - 1; got {self.fold_seed!r}.")
+        if self.share is not None and not 0 < self.share <= 1:
+            raise InvalidInput(f"l1_ratio must be above 0 and at most 1, which is the lasso; got {self.share!r}.")
         if not self.selection.slopes:
             raise InvalidInput("formula has no column that a penalty could be on. Name one after ~.")
 
@@ -248,8 +245,7 @@ def _path(model: RidgeModel, penalties: Array, training: Moments, whole: Moments
 def read_penalties(given: Any) -> tuple[float, ...]:
     """From large to small."""
     numbers = tuple(np.ravel(given).tolist()) if isinstance(given, tuple | list | np.ndarray) else (given,)
-    good = all(is_number(number) and math.isfinite(number) and number > 0 for number in numbers)
-    if not good or not 1 <= len(set(numbers)) == len(numbers) <= MOST:
+    if not all(0 < number < math.inf for number in numbers) or not 1 <= len(set(numbers)) == len(numbers) <= MOST:
         raise InvalidInput(
             f"penalties must be one to {MOST} different positive numbers; got {given!r}. Without a penalty use linear."
         )

@@ -161,13 +161,9 @@ class ComponentsModel(Analysis):
         for name in names:
             if self.schema.restricted([name])[name].type == "category":
                 raise InvalidInput(f"columns has {name!r}, a category, which has no variance. Leave it out.")
-        if not isinstance(self.standardize, bool):
-            raise InvalidInput(f"standardize must be true or false; got {self.standardize!r}.")
-        count = self.components
-        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if count is not None and not (whole and 1 <= count <= len(names)):
+        if self.components is not None and not 1 <= self.components <= len(names):
             raise InvalidInput(
-                f"components must be an integer from 1 to the number of columns, {len(names)}; got {count!r}."
+                f"components must be an integer from 1 to the number of columns, {len(names)}; got {self.components!r}."
             )
         check_size(len(names))
 
