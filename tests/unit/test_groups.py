@@ -136,12 +136,18 @@ def test_a_group_that_is_constant_is_compared_all_the_same():
     assert found.sd.tolist() == [math.sqrt(2), 0.0]
 
 
+def crosstab(counts):
+    levels = [tuple(map(str, range(count))) for count in np.shape(counts)]
+    return contingency.Crosstab(sv.Status.CONVERGED, 1, row="a", column="b", row_levels=levels[0],
+                                column_levels=levels[1], counts=np.array(counts))  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "table", [[[8, 2], [1, 5]], [[3, 3], [3, 3]], [[0, 4], [6, 0]], [[10, 0], [3, 0]], [[700, 800], [650, 900]]]
 )
 def test_fisher_and_odds_ratio(table):
     expected = stats.fisher_exact(table)
-    ours = contingency.odds_ratio_of(np.array(table)), contingency.fisher_pvalue(np.array(table))
+    ours = crosstab(table).odds_ratio, crosstab(table).fisher_pvalue
     assert np.allclose(ours, expected, 1e-12, 0, equal_nan=True)
 
 
@@ -152,7 +158,7 @@ def test_every_small_table():
     for table in tables:
         counts = np.reshape(table, (2, 2))
         expected = stats.fisher_exact(counts)
-        ours = contingency.odds_ratio_of(counts), contingency.fisher_pvalue(counts)
+        ours = crosstab(counts).odds_ratio, crosstab(counts).fisher_pvalue
         assert np.allclose(ours, expected, 1e-12, 0, equal_nan=True), table
 
 
@@ -163,7 +169,7 @@ def test_tables_that_are_as_likely_are_as_extreme():
         if a + b + c <= 20:
             ways = [math.comb(row, k) * math.comb(20 - row, column - k) for k in range(min(row, column) + 1)]
             exact = Fraction(sum(way for way in ways if way <= ways[a]), math.comb(20, column))
-            found = contingency.fisher_pvalue(np.array([[a, b], [c, 20 - a - b - c]]))
+            found = crosstab([[a, b], [c, 20 - a - b - c]]).fisher_pvalue
             assert np.isclose(found, float(exact), 1e-13, 0), (a, b, c)
 
 
@@ -180,12 +186,11 @@ def test_tables_with_empty_lines():
     expected = stats.chi2_contingency(counts[:2][:, [0, 2]], correction=False)
     assert np.isclose(contingency.chi2_of(counts), expected.statistic)
     assert contingency.degrees_of_freedom(counts) == 1
-    assert np.isnan(
-        [contingency.chi2_of(counts[:1]), contingency.g_of(counts[:1]), contingency.cramers_v(counts[:1])]
-    ).all()
+    single = crosstab(counts[:1])
+    assert np.isnan([single.chi2, single.g, single.cramers_v]).all()
     assert np.isnan(contingency.chi2_pvalue(float("nan"), 0))
     strength = stats.contingency.association(np.array([[5, 1, 3], [2, 7, 9]]), method="cramer")
-    assert np.isclose(contingency.cramers_v(np.array([[5, 1, 3], [0, 0, 0], [2, 7, 9]])), strength, 1e-12, 0)
+    assert np.isclose(crosstab([[5, 1, 3], [0, 0, 0], [2, 7, 9]]).cramers_v, strength, 1e-12, 0)
 
 
 def test_grids():

@@ -105,8 +105,13 @@ class Crosstab(Finding):
 
     @property
     def g(self) -> float:
-        """The likelihood ratio statistic."""
-        return g_of(self.counts)
+        """The likelihood ratio statistic ``2 sum O log(O/E)``."""
+        from scipy.special import xlogy
+
+        if not self.df:
+            return float("nan")
+        seen = without_empty(self.counts)
+        return float(2 * xlogy(seen, seen / expected_of(seen)).sum())
 
     @property
     def g_pvalue(self) -> float:
@@ -115,28 +120,52 @@ class Crosstab(Finding):
 
     @property
     def odds_ratio(self) -> float | None:
-        """``ad/bc``; None unless the table has two rows and two columns."""
-        return odds_ratio_of(self.counts) if self._is_small else None
+        """``ad/bc``, NaN where both are 0; None unless the table has two rows and two columns."""
+        if not self._is_small:
+            return None
+        (a, b), (c, d) = self.counts.tolist()
+        if b * c == 0:
+            return float("inf") if a * d else float("nan")
+        return float(a * d / (b * c))
 
     @property
     def fisher_pvalue(self) -> float | None:
-        """Of Fisher's exact test, two-sided; None unless the table has two rows and two columns."""
-        return fisher_pvalue(self.counts) if self._is_small else None
+        """Of Fisher's exact test, two-sided: the probability, given the margins, of tables no more likely than this
+        one; None unless the table has two rows and two columns."""
+        if not self._is_small:
+            return None
+        (a, b), (c, d) = self.counts.tolist()
+        row, column, rest = a + b, a + c, b + d - (a + b)
+        first = max(0, -rest)
+        # From one table to the next, in which the first cell has one more. Likelihoods rise to a mode and fall.
+        k = np.arange(first, min(row, column) + 0.0)
+        ratio = (row - k) * (column - k) / ((k + 1) * (rest + k + 1))
+        mode = int((ratio > 1).sum())
+        below, above = np.cumprod(1 / ratio[:mode][::-1])[::-1], np.cumprod(ratio[mode:])
+        weight = np.concatenate([below, [1.0], above])  # of tables, where that of the mode is 1
+        own = weight[a - first]
+        return float(min(1.0, weight[weight <= own * (1 + TIED)].sum() / weight.sum()))
 
     @property
     def cramers_v(self) -> float:
-        """Strength of the dependence, from 0 to 1."""
-        return cramers_v(self.counts)
+        """Strength of the dependence, from 0 to 1: ``sqrt(chi2 / (N min(rows - 1, columns - 1)))``."""
+        if not self.df:
+            return float("nan")
+        return float(np.sqrt(self.chi2 / (self.observations * (min(without_empty(self.counts).shape) - 1))))
 
     @property
     def row_percentages(self) -> Array:
         """Of each row, how it divides into columns; NaN of an empty row."""
-        return _percentages(self.counts, 1)
+        return self._percentages(axis=1)
 
     @property
     def column_percentages(self) -> Array:
         """Of each column, how it divides into rows; NaN of an empty column."""
-        return _percentages(self.counts, 0)
+        return self._percentages(axis=0)
+
+    def _percentages(self, axis: int) -> Array:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(100 * self.counts / self.counts.sum(axis=axis, keepdims=True))
 
     @property
     def _is_small(self) -> bool:
@@ -255,11 +284,6 @@ class CrosstabAnalysis(CountsAnalysis):
         return int(np.prod(self._shape))
 
 
-def _percentages(counts: Integers, axis: int) -> Array:
-    with np.errstate(invalid="ignore"):
-        return np.asarray(100 * counts / counts.sum(axis=axis, keepdims=True))
-
-
 def without_empty(counts: Integers) -> Integers:
     """The rows and columns that have counts: others say nothing about a dependence."""
     return np.asarray(counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0])
@@ -289,48 +313,8 @@ def chi2_of(counts: Integers, yates: bool = False) -> float:
     return float((apart**2 / expected).sum())
 
 
-def g_of(counts: Integers) -> float:
-    """The likelihood ratio ``2 sum O log(O/E)``."""
-    if not degrees_of_freedom(counts):
-        return float("nan")
-    from scipy.special import xlogy
-
-    seen = without_empty(counts)
-    return float(2 * xlogy(seen, seen / expected_of(seen)).sum())
-
-
 def chi2_pvalue(statistic: float, df: float) -> float:
     """Of a statistic that has a chi-squared distribution; NaN of NaN."""
     from scipy.special import chdtrc
 
     return float(chdtrc(df, statistic)) if df > 0 and statistic == statistic else float("nan")
-
-
-def cramers_v(counts: Integers) -> float:
-    """``sqrt(chi2 / (N min(rows - 1, columns - 1)))``, of those that have counts."""
-    if not degrees_of_freedom(counts):
-        return float("nan")
-    return float(np.sqrt(chi2_of(counts) / (counts.sum() * (min(without_empty(counts).shape) - 1))))
-
-
-def odds_ratio_of(counts: Integers) -> float:
-    """``ad/bc`` of a table of two rows and two columns; NaN where both are 0."""
-    (a, b), (c, d) = counts.tolist()
-    if b * c == 0:
-        return float("inf") if a * d else float("nan")
-    return float(a * d / (b * c))
-
-
-def fisher_pvalue(counts: Integers) -> float:
-    """The probability, given the margins of a table of two rows and two columns, of tables no more likely than it."""
-    (a, b), (c, d) = counts.tolist()
-    row, column, rest = a + b, a + c, b + d - (a + b)
-    first = max(0, -rest)
-    # From one table to the next, in which the first cell has one more. Likelihoods rise to a mode and fall.
-    k = np.arange(first, min(row, column) + 0.0)
-    ratio = (row - k) * (column - k) / ((k + 1) * (rest + k + 1))
-    mode = int((ratio > 1).sum())
-    below, above = np.cumprod(1 / ratio[:mode][::-1])[::-1], np.cumprod(ratio[mode:])
-    weight = np.concatenate([below, [1.0], above])  # of tables, where that of the mode is 1
-    own = weight[a - first]
-    return float(min(1.0, weight[weight <= own * (1 + TIED)].sum() / weight.sum()))

@@ -55,14 +55,6 @@ class Linear(Asking):
             Such as ``"recovery ~ age + C(arm)"``.
         penalties, folds, standardize, fold_seed
             As for ``private_ridge``: 25 penalties, 5 folds and standardised columns unless told.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> tables = [{"x": [0.0, 1.0], "y": [1.0, 3.0]}, {"x": [2.0], "y": [5.0]}, {"x": [3.0], "y": [8.0]}]
-        >>> study = sv.Study(sv.Network.ring(3), tables, schema={"x": "number", "y": "number"})
-        >>> study.ridge("y ~ x", penalties=1.0).params.round(4).tolist()
-        [1.49, 1.84]
         """
         options = {"penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed}
         return cast(RidgePath, self._ask(RidgeModel, formula=formula, **options))
@@ -86,14 +78,6 @@ class Linear(Asking):
             Such as ``"recovery ~ age + C(arm)"``.
         penalties, folds, l1_ratio, standardize, fold_seed
             As for ``private_lasso``: 50 penalties, 5 folds and standardised columns unless told.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> tables = [{"x": [0.0, 1.0], "y": [1.0, 3.0]}, {"x": [2.0], "y": [5.0]}, {"x": [3.0], "y": [8.0]}]
-        >>> study = sv.Study(sv.Network.ring(3), tables, schema={"x": "number", "y": "number"})
-        >>> study.lasso("y ~ x", penalties=0.1).selected
-        ('x',)
         """
         options = {"penalties": penalties, "folds": folds, "standardize": standardize, "fold_seed": fold_seed}
         return cast(LassoPath, self._ask(LassoModel, formula=formula, l1_ratio=l1_ratio, **options))
@@ -109,14 +93,6 @@ class Linear(Asking):
             Numbers, booleans or dates.
         standardize, components
             As for ``private_pca``: all components of the covariance unless told.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> tables = [{"x": [0.0, 1.0], "y": [1.0, 3.0]}, {"x": [2.0], "y": [5.0]}, {"x": [3.0], "y": [8.0]}]
-        >>> study = sv.Study(sv.Network.ring(3), tables, schema={"x": "number", "y": "number"})
-        >>> study.pca(["x", "y"], components=1).explained_variance_ratio.round(4).tolist()
-        [0.9985]
         """
         chosen = columns if isinstance(columns, str) else tuple(columns)
         options = {"standardize": standardize, "components": components}
