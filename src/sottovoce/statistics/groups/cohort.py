@@ -33,7 +33,7 @@ from . import contingency
 from .columns import NUMBERS, bounds_of, by_words, column_of, day, level_column, levels_of, ranged_column, written
 from .finding import Finding, left_out, numbers, p_words
 from .group_moments import ALL_ROWS, Grouping, GroupMoments, Units, own_sums, row_counts
-from .quantiles import Grid, Series, agreed_quantiles, check_ways, most_counts, values_of
+from .quantiles import Grid, Series, agreed_quantiles, check_ways, most_counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -397,7 +397,7 @@ class CohortAnalysis(Analysis, ABC):
     def _quartiles(self, agreements: Agreements, rows: Sequence[Rows]) -> dict[int, Array]:
         """By column ``(groups, 3)``: where a cell has one value, that, else its middle."""
         by, G = len(self.columns) - 1 if self.by else None, len(self.groups)
-        series = [Series(grid, values_of(k, by, g), QUARTILES) for k, grid in self._grids.items() for g in range(G)]
+        series = [Series(grid, QUARTILES, k, by, g) for k, grid in self._grids.items() for g in range(G)]
         agreed_quantiles(agreements, rows, series, self.ways, "rows in intervals of columns")
         found = [low if each.grid.whole else (low + high) / 2 for each in series for low, high in [each.ends()]]
         return dict(zip(self._grids, np.reshape(found, (-1, G, 3)), strict=True))

@@ -8,7 +8,7 @@ all parties share, so that all of them ask for the same counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -173,7 +173,8 @@ class QuantilesAnalysis(Analysis):
         return levels_of(self.schema[self.by]) if self.by else ("all",)
 
     def _series(self) -> list[Series]:
-        return [Series(self.grid, values_of(0, 1 if self.by else None, g), self.q) for g in range(len(self._groups))]
+        by = 1 if self.by else None
+        return [Series(self.grid, self.q, place=0, by=by, group=g) for g in range(len(self._groups))]
 
     def cells(self, rows: Rows) -> Integers:
         """Those of the first round: others depend on what was agreed before."""
@@ -210,13 +211,6 @@ class QuantilesAnalysis(Analysis):
         return len(self.q) * len(self._groups)
 
 
-def values_of(place: int, by: int | None, group: int) -> Any:
-    """Of a block the values of a column, of all rows or of those of a group."""
-    if by is None:
-        return lambda block: block[:, place]
-    return lambda block: block[block[:, by] == group, place]
-
-
 def most_counts(grid: Grid, ways: int, quantiles: int) -> int:
     """Counts that a search takes of one series, at most."""
     return ways * (1 + (grid.rounds(ways) - 1) * quantiles)
@@ -246,8 +240,8 @@ class Grid:
         low, high = column.limits
         countable = column.type in ("integer", "date")
         step = (high - low) / steps if resolution is None else resolution
-        if countable:
-            step = max(1.0, float(math.ceil(step))) if resolution is None else step
+        if countable and resolution is None:
+            step = max(1.0, float(math.ceil(step)))
         if not 0 < step < math.inf or (high - low) / step > MOST or high + step == high:
             raise InvalidInput(
                 f"resolution must be a positive number, a 2^40th of the range of {column.name!r} or more; got {step!r}."
@@ -276,12 +270,15 @@ class Grid:
 class Series:
     """Values of one column in one group, and how far the search for their quantiles is.
 
-    ``values``: of a block, those of the group. ``brackets``: of each quantile; ``below``: values that are smaller.
+    ``place``: of the column; ``by``: of the one that groups rows, if any. ``brackets``: of each quantile; ``below``:
+    values that are smaller.
     """
 
     grid: Grid
-    values: Callable[[Array], Array]
     quantiles: Sequence[float]
+    place: int
+    by: int | None
+    group: int
     n: int = 0
     brackets: list[Bracket] = field(default_factory=list)
     below: list[int] = field(default_factory=list)
@@ -294,8 +291,7 @@ class Series:
 
     def counted(self, brackets: Sequence[Bracket], ways: int, counts: Integers) -> None:
         """Go on with the counts in their parts."""
-        first = not self.brackets
-        if first:
+        if not self.brackets:
             self.n = int(counts.sum())
             self.brackets, self.below = [brackets[0]] * len(self.quantiles), [0] * len(self.quantiles)
         for bracket in brackets:
@@ -312,8 +308,9 @@ class Series:
         cuts = self.grid.cut(edges)
         cuts[0] = -np.inf if edges[0] == 0 else cuts[0]
         cuts[-1] = np.inf if edges[-1] == self.grid.cells else cuts[-1]
-        place = np.searchsorted(cuts, self.values(block), side="right")
-        return np.asarray(np.bincount(place, minlength=len(cuts) + 1)[1:-1])
+        rows = block if self.by is None else block[block[:, self.by] == self.group]
+        part = np.searchsorted(cuts, rows[:, self.place], side="right")
+        return np.asarray(np.bincount(part, minlength=len(cuts) + 1)[1:-1])
 
     def ends(self) -> tuple[Array, Array]:
         """Of the interval of each quantile; NaN without values."""

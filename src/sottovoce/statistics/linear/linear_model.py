@@ -10,7 +10,6 @@ heteroskedasticity-consistent covariance matrix estimators with improved finite 
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Sequence
 from contextlib import suppress
@@ -36,7 +35,6 @@ from ..agreements import Agreements, Objected, unless_beyond
 from ..analysis import Analysis
 from ..fewer_digits import FULL, PART, Rounding, rounded
 from ..new_rows import schema_text
-from ..statistic import Statistic
 from .gram import ROUNDING, Equation, Gram, agreed_gram, check_size, numbers_of_gram, symmetric
 from .linear_fit import LinearFit
 
@@ -96,7 +94,7 @@ class LinearModel(Analysis):
     robust: str | None = None
 
     type: ClassVar[str] = "linear"
-    gives: ClassVar[builtins.type[Statistic]] = LinearFit
+    gives = LinearFit
 
     def __post_init__(self) -> None:
         if self.robust is not None and self.robust not in ROBUST:

@@ -7,7 +7,6 @@ computed in a fixed order from moments that are rounded once, and so all parties
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from ...sums import Whole
 from ..agreements import Agreements
 from ..analysis import Analysis
 from ..new_rows import schema_text
-from ..statistic import Statistic
 from .gram import Equation, Gram, Moments, agreed_gram, check_told_apart, numbers_of_gram
 from .linear_model import equation_of, model_columns
 from .penalty_path import LassoPath, PenaltyPath, RidgePath, within_one_error
@@ -61,7 +59,7 @@ class RidgeModel(Analysis):
     fold_seed: int = 0
 
     type: ClassVar[str] = "ridge"
-    gives: ClassVar[builtins.type[Statistic]] = RidgePath
+    gives = RidgePath
 
     def __post_init__(self) -> None:
         if self.penalties is not None:
@@ -155,7 +153,7 @@ class LassoModel(RidgeModel):
     l1_ratio: float = 1.0
 
     type: ClassVar[str] = "lasso"
-    gives: ClassVar[builtins.type[Statistic]] = LassoPath
+    gives = LassoPath
 
     @property
     def share(self) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -149,7 +148,7 @@ class ComponentsModel(Analysis):
     components: int | None = None
 
     type: ClassVar[str] = "pca"
-    gives: ClassVar[builtins.type[Statistic]] = PrincipalComponents
+    gives = PrincipalComponents
 
     def __post_init__(self) -> None:
         names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
