@@ -9,7 +9,7 @@ With folds, G of each of them: that of a training set is then a difference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -117,11 +117,7 @@ def agreed_gram(
     agreements: Agreements, rows: Sequence[Rows], columns: Columns, *, folds: int = 1, seed: int = 0
 ) -> Gram:
     """Of all rows of all parties."""
-    of_rows = agreements.units(rows, columns.declared)
-    if agreements.ends is None:
-        of_rows = columns.exact_units(of_rows)
-    elif columns.rests:  # fewer digits have no use for more
-        columns = replace(columns, rests={})
+    of_rows = columns.exact_units(agreements.units(rows, columns.declared))
     q, is_weighted = len(columns.places) + 1, columns.weight is not None
     weights = [] if columns.weight is None else [columns.weight]
     rounding = agreed_rounding(agreements, rows, [*columns.places, *weights], of_rows)

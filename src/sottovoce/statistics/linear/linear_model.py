@@ -73,14 +73,14 @@ def model_columns(formula: str, schema: Schema, weights: str | None = None) -> M
     return ModelColumns(design, more, with_rests=not more)  # beside weights there is no room for longer numbers
 
 
-def equation_of(selection: ModelColumns, analysis: Analysis) -> Equation:
+def equation_of(selection: ModelColumns, analysis: Analysis, agreements: Agreements) -> Equation:
     """Where the columns are in its rows."""
     return Equation(
         names=(*selection.slopes, selection.design.response[0]),
         declared=analysis.units,
         offset=selection.offset,
         weight=selection.place(selection.more[0]) if selection.more else None,
-        rests=selection.rests,
+        rests=selection.rests if agreements.ends is None else {},  # fewer digits have no use for more
         intercept=selection.intercept,
     )
 
@@ -106,7 +106,7 @@ class LinearModel(Analysis):
         return model_columns(self.formula, self.schema, self.weights)
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> LinearFit:
-        design, equation, robust = self.selection.design, equation_of(self.selection, self), self.robust
+        design, equation, robust = self.selection.design, equation_of(self.selection, self, agreements), self.robust
         term_of = dict(zip(design.columns, design.terms, strict=True))
         fit = ExactFit(agreed_gram(agreements, rows, equation), equation)
         if fit.gram.rounding is not None:

@@ -88,7 +88,7 @@ class RidgeModel(Analysis):
         return 1 if self.penalties is not None and len(self.penalties) == 1 else self.folds
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PenaltyPath:
-        equation, has_folds = equation_of(self.selection, self), self.cut > 1
+        equation, has_folds = equation_of(self.selection, self, agreements), self.cut > 1
         gram = agreed_gram(agreements, rows, equation, folds=self.cut, seed=self.fold_seed)
         if not all(gram.sizes):
             empty, folds = gram.sizes.index(0) + 1, len(gram.sizes)
