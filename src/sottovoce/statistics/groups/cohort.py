@@ -31,7 +31,7 @@ from ..fewer_digits import Rounding, agreed_rounding
 from ..statistic import Value
 from . import contingency
 from .columns import NUMBERS, bounds_of, by_words, column_of, day, level_column, levels_of, ranged_column, written
-from .finding import Finding, left_out, numbers, p_words
+from .finding import Finding, left_out, p_words
 from .group_moments import ALL_ROWS, Grouping, GroupMoments, Units, own_sums, row_counts
 from .quantiles import Grid, Series, agreed_quantiles, check_ways, most_counts
 
@@ -107,13 +107,13 @@ class Description(Finding):
 
     def counts(self, name: str) -> Integers:
         """How many rows of each group have each level of the category ``name``, ``(levels, groups)``."""
-        own = np.asarray(self.level_of, dtype=np.int64) == self._place(name)
-        return np.asarray(np.asarray(self.level_counts, dtype=np.int64).reshape(-1, len(self.groups))[own])
+        own = self.level_of == self._place(name)
+        return np.asarray(self.level_counts.reshape(-1, len(self.groups))[own])
 
     def levels(self, name: str) -> tuple[str, ...]:
         """Of the category ``name``."""
         place = self._place(name)
-        places = np.asarray(self.level_of, dtype=np.int64).tolist()
+        places = self.level_of.tolist()
         return tuple(level for level, own in zip(self.level_names, places, strict=True) if own == place)
 
     def _place(self, name: str) -> int:
@@ -124,7 +124,7 @@ class Description(Finding):
     def _numbers(self, name: str) -> tuple[Array, Array, Array]:
         """Mean, deviation and quartiles by group."""
         k = self._place(name)
-        return numbers(self.mean)[k], numbers(self.sd)[k], numbers(self.quartiles)[k]
+        return self.mean[k], self.sd[k], self.quartiles[k]
 
     def _facts(self) -> str:
         return f"{len(self.names)} columns, {self.observations} observations of {self.parties} parties"
@@ -228,11 +228,11 @@ class TableOne(Description):
 
     def _columns(self) -> dict[str, list[Any]]:
         """The usual layout: texts."""
-        rows = [["n", "", *(str(n) for n in np.asarray(self.n).tolist()), "", ""]]
-        for name, kind, p, smd in zip(self.names, self.types, numbers(self.pvalue), numbers(self.smd), strict=True):
+        rows = [["n", "", *(str(n) for n in self.n.tolist()), "", ""]]
+        for name, kind, p, smd in zip(self.names, self.types, self.pvalue, self.smd, strict=True):
             told = ["" if np.isnan(p) else p_words(float(p)), "" if np.isnan(smd) else f"{smd:.3f}"]
             if kind in NUMBERS:
-                how = "median [quartiles]" if name in tuple(self.nonnormal) else "mean (sd)"
+                how = "median [quartiles]" if name in self.nonnormal else "mean (sd)"
                 rows.append([f"{name}, {how}", "", *self._number_cells(name, kind), *told])
                 continue
             counts = list(zip(self.levels(name), self.counts(name).tolist(), strict=True))
@@ -246,24 +246,24 @@ class TableOne(Description):
 
     def _number_cells(self, name: str, kind: str) -> list[str]:
         mean, sd, quartiles = self._numbers(name)
-        if name in tuple(self.nonnormal):
-            fine = float(numbers(self.resolution)[self.names.index(name)])
+        if name in self.nonnormal:
+            fine = float(self.resolution[self.names.index(name)])
             told = [[written(float(value), kind, fine) for value in own] for own in quartiles]
             return [f"{median} [{low}, {high}]" if median else "" for low, median, high in told]
         spread = [f" ({s:.3g})" if s == s else "" for s in sd]
         return [written(float(m), kind) + (s if m == m else "") for m, s in zip(mean, spread, strict=True)]
 
     def _count_cells(self, counts: Sequence[int]) -> list[str]:
-        sizes = np.asarray(self.n).tolist()
+        sizes = self.n.tolist()
         return [f"{c} ({100 * c / n:.1f} %)" if n else "0" for c, n in zip(counts, sizes, strict=True)]
 
     def _notes(self) -> list[str]:
-        return left_out(f"levels of {self.by}", self.groups, np.asarray(self.n))
+        return left_out(f"levels of {self.by}", self.groups, self.n)
 
     def _picture(self, path: str | Path | None) -> Figure:
         from ..pictures import plot_rows
 
-        smd = numbers(self.smd)
+        smd = self.smd
         there = ~np.isnan(smd)
         names = [name for name, own in zip(self.names, there, strict=True) if own]
         return plot_rows(path, names, smd[there], None, self._facts(), "standardised mean difference")

@@ -23,7 +23,7 @@ from ..analysis import Analysis
 from ..fewer_digits import Rounding, agreed_rounding
 from ..statistic import Value, check_alpha
 from .columns import bounds_of, by_words, chosen_levels, level_column, levels_of, number_column
-from .finding import Finding, left_out, numbers, p_words
+from .finding import Finding, left_out, p_words
 from .group_moments import (
     ALL_ROWS,
     Bounds,
@@ -69,18 +69,18 @@ class ByGroup(Finding):
     @property
     def sd(self) -> Array:
         """Standard deviations of the groups."""
-        return np.sqrt(numbers(self.variance))
+        return np.sqrt(self.variance)
 
     def _facts(self) -> str:
         of = f"{self.column} by {self.by}" if self.by else self.column
         return f"{of}, {self.observations} observations of {self.parties} parties"
 
     def _columns(self) -> dict[str, list[Any]]:
-        spread = {"mean": numbers(self.mean).tolist(), "sd": self.sd.tolist()}
-        return {self.by or "group": list(self.levels), "n": np.asarray(self.n).tolist(), **spread}
+        spread = {"mean": self.mean.tolist(), "sd": self.sd.tolist()}
+        return {self.by or "group": list(self.levels), "n": self.n.tolist(), **spread}
 
     def _notes(self) -> list[str]:
-        return left_out(f"levels of {self.by}", self.levels, np.asarray(self.n))
+        return left_out(f"levels of {self.by}", self.levels, self.n)
 
     def _picture(self, path: Any) -> Any:
         """Means of the groups that have one, with 95 % intervals of their own."""
@@ -88,7 +88,7 @@ class ByGroup(Finding):
 
         from ..pictures import plot_rows
 
-        n, mean = np.asarray(self.n), numbers(self.mean)
+        n, mean = self.n, self.mean
         there = n > 1
         reach = stdtrit(np.maximum(n - 1, 1), 0.975) * self.sd / np.sqrt(np.maximum(n, 1))
         intervals = np.column_stack([mean - reach, mean + reach])[there]
@@ -140,12 +140,12 @@ class TTest(ByGroup):
     @property
     def _errors(self) -> Array:
         """Squared standard errors of the means."""
-        return squared_errors(np.asarray(self.n), numbers(self.variance), self.equal_var)
+        return squared_errors(self.n, self.variance, self.equal_var)
 
     @property
     def df(self) -> float:
         """Degrees of freedom; those of Welch and Satterthwaite where variances may differ."""
-        n, errors = np.asarray(self.n), self._errors
+        n, errors = self.n, self._errors
         if self.equal_var or len(n) == 1:
             return float(n.sum() - len(n))
         return float(errors.sum() ** 2 / (errors**2 / (n - 1)).sum())
@@ -219,7 +219,7 @@ class Anova(ByGroup):
     @property
     def df(self) -> tuple[int, int]:
         """Degrees of freedom between groups and within them."""
-        n = np.asarray(self.n)
+        n = self.n
         return int((n > 0).sum()) - 1, int(n.sum() - (n > 0).sum())
 
     @property

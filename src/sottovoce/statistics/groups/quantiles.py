@@ -26,7 +26,7 @@ from ..agreements import Agreements
 from ..analysis import Analysis, check_rows
 from ..statistic import Value
 from .columns import by_words, day, level_column, levels_of, ranged_column
-from .finding import Finding, numbers
+from .finding import Finding
 from .group_moments import row_counts
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Quantiles(Finding):
     def value(self) -> Array:
         """The quantiles where they are exact, else the middles of their intervals: ``(q,)``, or ``(groups, q)`` with
         groups."""
-        low, high = numbers(self.low), numbers(self.high)
+        low, high = self.low, self.high
         value = low if self.exact else (low + high) / 2
         return np.asarray(value if self.by else value[0])
 
@@ -111,9 +111,9 @@ class Quantiles(Finding):
 
     def _columns(self) -> dict[str, list[Any]]:
         Q, G = len(self.q), len(self.groups)
-        ends = {"low": numbers(self.low), "high": numbers(self.high), "value": np.atleast_2d(self.value)}
+        ends = {"low": self.low, "high": self.high, "value": np.atleast_2d(self.value)}
         by = {self.by: np.repeat(self.groups, Q).tolist()} if self.by else {}
-        shares = {"n": np.repeat(np.asarray(self.n), Q).tolist(), "q": np.tile(numbers(self.q), G).tolist()}
+        shares = {"n": np.repeat(self.n, Q).tolist(), "q": np.tile(self.q, G).tolist()}
         return {**by, **shares, **{name: self._told(values.ravel()) for name, values in ends.items()}}
 
     def _told(self, values: Array) -> list[Any]:
@@ -124,8 +124,8 @@ class Quantiles(Finding):
     def _picture(self, path: str | Path | None) -> Figure:
         from ..pictures import plot_rows
 
-        G, Q = numbers(self.low).shape
-        names = [f"{q:g} of {group}" if self.by else f"{q:g}" for group in self.groups for q in numbers(self.q)]
+        G, Q = self.low.shape
+        names = [f"{q:g} of {group}" if self.by else f"{q:g}" for group in self.groups for q in self.q]
         value = np.atleast_2d(self.value).reshape(G * Q)
         there = ~np.isnan(value)
         shown = [name for name, own in zip(names, there, strict=True) if own]

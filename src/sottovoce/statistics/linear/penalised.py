@@ -7,6 +7,7 @@ computed in a fixed order from moments that are rounded once, and so all parties
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class RidgeModel(Analysis):
     fold_seed: int = 0
 
     type: ClassVar[str] = "ridge"
-    gives = RidgePath
+    gives: ClassVar[builtins.type[PenaltyPath]] = RidgePath
 
     def __post_init__(self) -> None:
         if self.penalties is not None:
