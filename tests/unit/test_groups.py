@@ -416,6 +416,15 @@ def test_totals_that_no_rows_have_are_refused(total, sentence):
 # Levels without rows
 
 
+def test_options_may_be_of_numpys_types():
+    own = study()
+    assert own.quantiles("x", np.array([0.25, 0.5])).to_dict() == own.quantiles("x", (0.25, 0.5)).to_dict()
+    fine = own.describe(["x"], steps=np.int64(64), quartiles=np.True_)
+    assert fine.to_dict() == own.describe(["x"], steps=64).to_dict()
+    student = own.t_test("x", by="ill", equal_var=np.True_)
+    assert student.to_dict() == own.t_test("x", by="ill", equal_var=True).to_dict()
+
+
 def test_levels_without_rows_are_counted_as_none_and_named():
     rng = np.random.default_rng(9)
     pooled = frame(rng, 50)

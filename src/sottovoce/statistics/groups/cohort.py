@@ -113,8 +113,7 @@ class Description(Finding):
     def levels(self, name: str) -> tuple[str, ...]:
         """Of the category ``name``."""
         place = self._place(name)
-        places = self.level_of.tolist()
-        return tuple(level for level, own in zip(self.level_names, places, strict=True) if own == place)
+        return tuple(level for level, own in zip(self.level_names, self.level_of, strict=True) if own == place)
 
     def _place(self, name: str) -> int:
         if name not in self.names:
@@ -263,10 +262,9 @@ class TableOne(Description):
     def _picture(self, path: str | Path | None) -> Figure:
         from ..pictures import plot_rows
 
-        smd = self.smd
-        there = ~np.isnan(smd)
+        there = ~np.isnan(self.smd)
         names = [name for name, own in zip(self.names, there, strict=True) if own]
-        return plot_rows(path, names, smd[there], None, self._facts(), "standardised mean difference")
+        return plot_rows(path, names, self.smd[there], None, self._facts(), "standardised mean difference")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
