@@ -241,9 +241,9 @@ def _path(model: RidgeModel, penalties: Array, training: Moments, whole: Moments
     return np.asarray(path * (unit[-1] / unit[:-1]))
 
 
-def read_penalties(given: Any) -> tuple[float, ...]:
-    """From large to small."""
-    numbers = tuple(np.ravel(given).tolist()) if isinstance(given, tuple | list | np.ndarray) else (given,)
+def read_penalties(given: Sequence[float]) -> tuple[float, ...]:
+    """From large to small; a single number is one, too."""
+    numbers = np.ravel(given).tolist()
     if not all(0 < number < math.inf for number in numbers) or not 1 <= len(set(numbers)) == len(numbers) <= MOST:
         raise InvalidInput(
             f"penalties must be one to {MOST} different positive numbers; got {given!r}. Without a penalty use linear."
