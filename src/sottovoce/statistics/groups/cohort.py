@@ -303,7 +303,7 @@ class CohortAnalysis(Analysis, ABC):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """What rows are divided into."""
+        """Groups that rows are divided into."""
         return levels_of(self.schema[self.by]) if self.by else ("all",)
 
     @property

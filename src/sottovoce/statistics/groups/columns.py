@@ -83,7 +83,7 @@ def chosen_levels(column: Column, given: Any, field: str, least: int) -> tuple[s
 
 
 def by_words(by: str | None) -> str:
-    """What follows on a name where rows are grouped."""
+    """``", by arm"``, or nothing where rows are not grouped."""
     return f", by {by}" if by else ""
 
 

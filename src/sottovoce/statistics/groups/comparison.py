@@ -325,7 +325,7 @@ class Comparison(Analysis, ABC):
 
     @property
     def _of(self) -> str:
-        """What is compared."""
+        """The number that is compared, by its name."""
         return self.column
 
     @property

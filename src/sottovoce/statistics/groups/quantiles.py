@@ -177,7 +177,7 @@ class QuantilesAnalysis(Analysis):
         return [Series(self.grid, self.q, place=0, by=by, group=g) for g in range(len(self._groups))]
 
     def cells(self, rows: Rows) -> Integers:
-        """Those of the first round: others depend on what was agreed before."""
+        """Counts of the first round: others depend on what was agreed before."""
         series, edges = self._series(), divided((0, self.grid.cells), self.ways)
         return own_counts(rows, series, [[edges]] * len(series))
 

@@ -46,16 +46,16 @@ class Columns:
 
     @property
     def places(self) -> list[int]:
-        """In a row, of what is multiplied: the columns, and last the offset."""
+        """Places in a row of what is multiplied: the columns, and last the offset."""
         return [*range(len(self.names)), *([] if self.offset is None else [self.offset])]
 
     def exact_units(self, units: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """Those of all columns of a row, where the rests are added."""
+        """Units of all columns of a row, where the rests are added."""
         return tuple(unit / FINER if place in self.rests else unit for place, unit in enumerate(units))
 
     def integers(self, block: Array, units: Sequence[Fraction]) -> WholeColumns:
-        """Of some rows ``(rows, 1 + places)``: 1, and these columns; ``units``: ``exact_units``. They are Python's
-        integers where there are rests."""
+        """Integers ``(rows, 1 + places)`` of some rows, in ``exact_units``: 1, and these columns. They are Python's
+        where there are rests."""
         steps = [units[place] * (FINER if place in self.rests else 1) for place in self.places]
         integers = np.column_stack([np.ones(len(block), np.int64), whole(block[:, self.places], steps)])
         if not self.rests:
@@ -79,7 +79,7 @@ class Equation(Columns):
 
     @property
     def target(self) -> str:
-        """What they explain."""
+        """The column that is explained."""
         return self.names[-1]
 
     @property
@@ -90,7 +90,7 @@ class Equation(Columns):
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """What was agreed on."""
+    """Sums of products that all parties agreed on, and their units."""
 
     N: int  # rows of all parties
     units: tuple[Fraction, ...]  # of the columns of a; 1 for that of ones
@@ -104,7 +104,7 @@ class Gram:
 
     @property
     def whole(self) -> Whole:
-        """Over all rows."""
+        """Sums over the rows of all folds."""
         return np.asarray(sum(self.by_fold[1:], start=self.by_fold[0]))
 
 
@@ -116,7 +116,7 @@ def numbers_of_gram(k: int, *, folds: int = 1, weighted: bool = False) -> int:
 def agreed_gram(
     agreements: Agreements, rows: Sequence[Rows], columns: Columns, *, folds: int = 1, seed: int = 0
 ) -> Gram:
-    """Of all rows of all parties."""
+    """Add up products of columns over all rows of all parties."""
     of_rows = columns.exact_units(agreements.units(rows, columns.declared))
     q, is_weighted = len(columns.places) + 1, columns.weight is not None
     weights = [] if columns.weight is None else [columns.weight]
@@ -197,7 +197,7 @@ def check_told_apart(gram: Gram, columns: Columns, *, intercept: bool) -> None:
 
 
 def check_size(columns: int) -> None:
-    """All products of columns are held at once, and computed with exactly."""
+    """Refuse more columns than whose products are held at once, and computed with exactly."""
     if columns > MOST_COLUMNS:
         raise InvalidInput(f"{columns:,} columns are too many for sums of their products; at most {MOST_COLUMNS:,}.")
 

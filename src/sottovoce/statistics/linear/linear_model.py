@@ -258,7 +258,7 @@ class ExactFit:
         return bool(left <= max(abs(share) * error for share, error in zip(shares, errors, strict=True)))
 
     def names(self, columns: Sequence[int]) -> tuple[str, ...]:
-        """What they are called."""
+        """Names of columns of the design, by their places."""
         first = self.columns[0]
         return tuple(self.equation.terms[k - first] for k in columns)
 
@@ -323,7 +323,7 @@ class ExactFit:
 
 
 def robust_covariance(agreements: Agreements, rows: Sequence[Rows], fit: ExactFit, robust: str) -> Array:
-    """Of the estimates, in the units of the data."""
+    """The robust covariance of the estimates, in the units of the data."""
     kept, units = list(fit.kept), np.array(fit.gram.units, object)
     ratio = units[fit.target] / units[kept]
     if fit.left_by(fit.kept) == 0:
@@ -342,7 +342,7 @@ def robust_covariance(agreements: Agreements, rows: Sequence[Rows], fit: ExactFi
 
 
 class Factors:
-    """``f`` of rows, in units of its mean, and what it is made from: the same at all parties."""
+    """Factors ``f`` of rows, in units of their mean, and what they are made from: the same at all parties."""
 
     def __init__(self, fit: ExactFit, power: int) -> None:
         G, kept = fit.G, list(fit.kept)
@@ -358,7 +358,7 @@ class Factors:
         self.whitened = _whitening(A) if power else []
         N, left = fit.gram.N, fit.left_by(fit.kept) / fit.gram.weight_unit / fit.gram.units[fit.target] ** 2
         mean = Fraction(G[0, 0]) * left / N**2
-        # ``f`` counts 4 to it, times units of the columns.
+        # The unit of ``f`` is 4 to this power, times units of the columns.
         self.half_exponent = (mean.numerator.bit_length() - mean.denominator.bit_length()) // 2
 
     def sides(self, block: Array, bits: int) -> tuple[WholeColumns, WholeColumns, Int64]:

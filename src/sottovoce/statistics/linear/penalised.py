@@ -80,7 +80,7 @@ class RidgeModel(Analysis):
 
     @property
     def share(self) -> float | None:
-        """That of the penalty on absolute values, ``l1_ratio``; None for ridge."""
+        """The share of the penalty on absolute values, ``l1_ratio``; None for ridge."""
         return None
 
     @property
@@ -202,12 +202,12 @@ def _errors(model: RidgeModel, penalties: Array, gram: Gram, equation: Equation,
 
 
 def _size(model: RidgeModel, training: Moments) -> Array:
-    """By column what a coefficient is multiplied by before it is penalised."""
+    """What a coefficient is multiplied by before it is penalised, by column."""
     return training.deviations[:-1] if model.standardize else np.ones(len(training.S) - 1)
 
 
 def _penalties(model: RidgeModel, whole: Moments) -> Array:
-    """From large to small."""
+    """Penalties that are asked for or follow from the rows, from large to small."""
     if model.penalties is not None:
         return np.array(model.penalties)
     tau, there = _size(model, whole), whole.varies[:-1]
@@ -242,7 +242,7 @@ def _path(model: RidgeModel, penalties: Array, training: Moments, whole: Moments
 
 
 def read_penalties(given: Sequence[float]) -> tuple[float, ...]:
-    """From large to small; a single number is one, too."""
+    """Read penalties, from large to small; a single number is one, too."""
     numbers = np.ravel(given).tolist()
     if not all(0 < number < math.inf for number in numbers) or not 1 <= len(set(numbers)) == len(numbers) <= MOST:
         raise InvalidInput(

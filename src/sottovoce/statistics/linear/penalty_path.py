@@ -139,7 +139,7 @@ class PenaltyPath(Statistic):
 
     @property
     def cv_std(self) -> Array:
-        """``(P,)``: its standard deviation over folds (over ``folds``, as scikit-learn has it)."""
+        """``(P,)``: the standard deviation of that over folds (over ``folds``, as scikit-learn has it)."""
         return np.sqrt(_mean((self.cv_errors - _mean(self.cv_errors)[:, None]) ** 2)) if self.folds else np.empty(0)
 
     @property
