@@ -19,6 +19,7 @@ from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.statistics.analyses import ANALYSES
 from sottovoce.statistics.groups import contingency
+from sottovoce.statistics.groups.comparison import own_sums_of_pairs
 from sottovoce.statistics.groups.group_moments import (
     ALL_ROWS,
     Grouping,
@@ -27,8 +28,7 @@ from sottovoce.statistics.groups.group_moments import (
     own_distances,
     own_sums,
 )
-from sottovoce.statistics.groups.search import Grid
-from sottovoce.statistics.groups.t_test import own_sums_of_pairs
+from sottovoce.statistics.groups.quantiles import Grid
 from sottovoce.statistics.tables import _unplain
 from sottovoce.sums import common_unit
 
@@ -136,12 +136,18 @@ def test_a_group_that_is_constant_is_compared_all_the_same():
     assert found.sd.tolist() == [math.sqrt(2), 0.0]
 
 
+def crosstab(counts):
+    levels = [tuple(map(str, range(count))) for count in np.shape(counts)]
+    return contingency.Crosstab(sv.Status.CONVERGED, 1, row="a", column="b", row_levels=levels[0],
+                                column_levels=levels[1], counts=np.array(counts))  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "table", [[[8, 2], [1, 5]], [[3, 3], [3, 3]], [[0, 4], [6, 0]], [[10, 0], [3, 0]], [[700, 800], [650, 900]]]
 )
 def test_fisher_and_odds_ratio(table):
     expected = stats.fisher_exact(table)
-    ours = contingency.odds_ratio_of(np.array(table)), contingency.fisher_pvalue(np.array(table))
+    ours = crosstab(table).odds_ratio, crosstab(table).fisher_pvalue
     assert np.allclose(ours, expected, 1e-12, 0, equal_nan=True)
 
 
@@ -152,7 +158,7 @@ def test_every_small_table():
     for table in tables:
         counts = np.reshape(table, (2, 2))
         expected = stats.fisher_exact(counts)
-        ours = contingency.odds_ratio_of(counts), contingency.fisher_pvalue(counts)
+        ours = crosstab(counts).odds_ratio, crosstab(counts).fisher_pvalue
         assert np.allclose(ours, expected, 1e-12, 0, equal_nan=True), table
 
 
@@ -163,7 +169,7 @@ def test_tables_that_are_as_likely_are_as_extreme():
         if a + b + c <= 20:
             ways = [math.comb(row, k) * math.comb(20 - row, column - k) for k in range(min(row, column) + 1)]
             exact = Fraction(sum(way for way in ways if way <= ways[a]), math.comb(20, column))
-            found = contingency.fisher_pvalue(np.array([[a, b], [c, 20 - a - b - c]]))
+            found = crosstab([[a, b], [c, 20 - a - b - c]]).fisher_pvalue
             assert np.isclose(found, float(exact), 1e-13, 0), (a, b, c)
 
 
@@ -180,12 +186,11 @@ def test_tables_with_empty_lines():
     expected = stats.chi2_contingency(counts[:2][:, [0, 2]], correction=False)
     assert np.isclose(contingency.chi2_of(counts), expected.statistic)
     assert contingency.degrees_of_freedom(counts) == 1
-    assert np.isnan(
-        [contingency.chi2_of(counts[:1]), contingency.g_of(counts[:1]), contingency.cramers_v(counts[:1])]
-    ).all()
+    single = crosstab(counts[:1])
+    assert np.isnan([single.chi2, single.g, single.cramers_v]).all()
     assert np.isnan(contingency.chi2_pvalue(float("nan"), 0))
     strength = stats.contingency.association(np.array([[5, 1, 3], [2, 7, 9]]), method="cramer")
-    assert np.isclose(contingency.cramers_v(np.array([[5, 1, 3], [0, 0, 0], [2, 7, 9]])), strength, 1e-12, 0)
+    assert np.isclose(crosstab([[5, 1, 3], [0, 0, 0], [2, 7, 9]]).cramers_v, strength, 1e-12, 0)
 
 
 def test_grids():
@@ -411,6 +416,15 @@ def test_totals_that_no_rows_have_are_refused(total, sentence):
 # Levels without rows
 
 
+def test_options_may_be_of_numpys_types():
+    own = study()
+    assert own.quantiles("x", np.array([0.25, 0.5])).to_dict() == own.quantiles("x", (0.25, 0.5)).to_dict()
+    fine = own.describe(["x"], steps=np.int64(64), quartiles=np.True_)
+    assert fine.to_dict() == own.describe(["x"], steps=64).to_dict()
+    student = own.t_test("x", by="ill", equal_var=np.True_)
+    assert student.to_dict() == own.t_test("x", by="ill", equal_var=True).to_dict()
+
+
 def test_levels_without_rows_are_counted_as_none_and_named():
     rng = np.random.default_rng(9)
     pooled = frame(rng, 50)
@@ -427,6 +441,10 @@ def test_levels_without_rows_are_counted_as_none_and_named():
     assert np.allclose([levene.statistic, levene.pvalue], stats.levene(a.x, b.x, center="mean"), 1e-12, 0)
     assert "without rows: levels of arm c." in anova.summary()
     assert "without rows: levels of arm c." in levene.summary()
+    fewer = study([pooled[:30], pooled[30:], pooled[:0]], digits="statistical").levene("x", by="arm")
+    assert fewer.n.tolist() == [len(a), len(b), 0]
+    error = np.sqrt(levene.variance[:2] / levene.n[:2])
+    assert (np.abs(fewer.mean - levene.mean)[:2] < 0.05 * error).all()  # three parties, half a hundredth each, twice
     quantiles = own.quantiles("x", by="arm")
     assert np.isnan(quantiles.low[2]).all()
     assert quantiles.n.tolist() == [len(a), len(b), 0]

@@ -19,11 +19,9 @@ from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput, PeerError, Undetermined
 from sottovoce.statistics.agreements import PooledAgreements
 from sottovoce.statistics.analysis import check_squares
-from sottovoce.statistics.linear import robust
-from sottovoce.statistics.linear.equation import Equation
-from sottovoce.statistics.linear.gram import _symmetric
+from sottovoce.statistics.linear import linear_model
+from sottovoce.statistics.linear.gram import symmetric
 from sottovoce.statistics.linear.linear_model import LinearModel
-from sottovoce.statistics.linear.linear_program import linear_program
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
 
 SCHEMA = sv.Schema(
@@ -264,7 +262,7 @@ def in_fractions(X, y, kind):
     return (inverse @ (X.T * f) @ X @ inverse).astype(float)
 
 
-@pytest.mark.parametrize("kind", robust.ROBUST)
+@pytest.mark.parametrize("kind", linear_model.ROBUST)
 @pytest.mark.parametrize("base", [0, 10**6], ids=["about 0", "far from 0"])
 def test_robust_covariance_is_that_of_fractions(kind, base):
     """Also where columns lie a million deviations from 0, and are nearly dependent."""
@@ -337,7 +335,7 @@ def test_residuals_far_above_the_mean_take_the_coarser_grid(monkeypatch):
     y[7] = 1e5
     shards = [(x[:5, None], y[:5]), (x[5:5, None], y[5:5]), (x[5:, None], y[5:])]
     expected = sv.private_linear(RING, shards, robust="HC0")
-    monkeypatch.setattr(robust, "GRIDS", (60, 30))
+    monkeypatch.setattr(linear_model, "GRIDS", (60, 30))
     fit = sv.private_linear(RING, shards, robust="HC0")
     np.testing.assert_allclose(fit.bse, expected.bse, rtol=1e-8)
     assert len(fit.shown) == 2
@@ -376,16 +374,16 @@ def test_too_few_rows():
 
 def test_totals_that_no_rows_have_are_refused():
     with pytest.raises(PeerError, match="a party has not kept to the protocol"):
-        check_squares(_symmetric(np.array([4, 3, 2], object), 2))
-    check_squares(_symmetric(np.array([4, 3, 3], object), 2))
+        check_squares(symmetric(np.array([4, 3, 2], object), 2))
+    check_squares(symmetric(np.array([4, 3, 3], object), 2))
 
 
 def test_numbers_beyond_the_units():
     """Units are public; rows that they cannot count are objected to, and nobody learns whose they are."""
     rows = [ArrayRows(np.array(own)) for own in ([[1.0, 2.0], [2.0, 1.0]], [[1e9, 3.0]], [[4.0, 3.0]])]
-    equation = Equation(("x", "y"), (Fraction(1, 10**12), Fraction(1)))
+    model = LinearModel(schema=sv.Schema({"x": {"type": "number", "unit": 1e-12}, "y": "integer"}), formula="y ~ x")
     with pytest.raises(Undetermined, match="the rows of some party lead to numbers that are not finite, or larger"):
-        linear_program(PooledAgreements(3), rows, equation, None, [(), ("x",)], {})
+        model.program(PooledAgreements(3), rows)
 
 
 @pytest.mark.parametrize(

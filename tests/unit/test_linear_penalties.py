@@ -13,10 +13,9 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
 from sottovoce.errors import InvalidInput, Unsupported
-from sottovoce.statistics.linear import elastic_net
-from sottovoce.statistics.linear.elastic_net import elastic_net_path
+from sottovoce.statistics.linear import penalised
 from sottovoce.statistics.linear.folds import fold_of
-from sottovoce.statistics.linear.penalised import LASSO_PENALTIES, RIDGE_PENALTIES
+from sottovoce.statistics.linear.penalised import LASSO_PENALTIES, RIDGE_PENALTIES, elastic_net_path
 from sottovoce.statistics.linear.penalty_path import within_one_error
 
 RING = sv.Network.ring(3)
@@ -89,10 +88,13 @@ def test_optimum_is_exact_where_columns_are_nearly_dependent():
     assert (np.abs(slope) <= l1[0] * (1 + 1e-8)).all()
     twins = elastic_net_path(np.ones((2, 2)), np.ones(2), np.full((1, 2), 0.25), np.zeros((1, 2)))[0]
     assert twins.sum() == pytest.approx(0.75)  # any split of them is an optimum
+    both = elastic_net_path(np.ones((2, 2)), np.ones(2), np.full((2, 2), 0.25), np.array([[1.0, 1.0], [0.0, 0.0]]))
+    assert (both[1] > 0).all()  # they begin where squares had a share, and no solve on the support tells them apart
+    assert both[1].sum() == pytest.approx(0.75)
 
 
 def test_a_descent_that_does_not_settle_says_so(monkeypatch):
-    monkeypatch.setattr(elastic_net, "SWEEPS", 1)
+    monkeypatch.setattr(penalised, "SWEEPS", 1)
     S = np.full((6, 6), 0.999999) + 1e-6 * np.eye(6)
     with pytest.raises(Unsupported, match="coordinate descent does not settle"):
         elastic_net_path(S, np.arange(1.0, 7.0), np.full((1, 6), 1e-9), np.zeros((1, 6)))

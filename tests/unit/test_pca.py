@@ -10,7 +10,7 @@ from picture_faults import faults
 
 import sottovoce as sv
 from sottovoce.errors import InvalidInput
-from sottovoce.statistics.linear import components_model
+from sottovoce.statistics.linear import principal_components
 
 RING = sv.Network.ring(3)
 SCHEMA = {
@@ -64,9 +64,9 @@ def test_one_column_is_its_own_component(study):
     assert faults(found.plot()) == []
 
 
-@pytest.mark.parametrize("few", [components_model.FEW, 1], ids=["in a fixed order", "by LAPACK"])
+@pytest.mark.parametrize("few", [principal_components.FEW, 1], ids=["in a fixed order", "by LAPACK"])
 def test_the_largest_loading_is_positive(monkeypatch, few):
-    monkeypatch.setattr(components_model, "FEW", few)
+    monkeypatch.setattr(principal_components, "FEW", few)
     X = np.random.default_rng(3).normal(size=(50, 6)) @ np.diag([1.0, 2, 3, 4, 5, 6])
     found = sv.private_pca(RING, np.split(X, (5, 9)))
     assert (found.components[np.arange(6), np.abs(found.components).argmax(axis=1)] > 0).all()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from . import evidence, groups
 from .analysis import Analysis
 from .histogram import HistogramAnalysis
-from .linear.components_model import ComponentsModel
 from .linear.linear_model import LinearModel
-from .linear.penalty_models import LassoModel, RidgeModel
+from .linear.penalised import LassoModel, RidgeModel
+from .linear.principal_components import ComponentsModel
 from .models.cox import CoxAnalysis
 from .models.glm import GLM
 from .models.mixed import Mixed

@@ -1,11 +1,9 @@
 """Groups of rows: counts, tests and descriptions."""
 
-from .anova import Anova, AnovaAnalysis, Levene, LeveneAnalysis
-from .crosstab import Crosstab, CrosstabAnalysis
-from .describe import DescribeAnalysis, Description
+from .cohort import DescribeAnalysis, Description, TableOne, TableOneAnalysis
+from .comparison import Anova, AnovaAnalysis, Levene, LeveneAnalysis, TTest, TTestAnalysis
+from .contingency import Crosstab, CrosstabAnalysis
 from .quantiles import Quantiles, QuantilesAnalysis
-from .t_test import TTest, TTestAnalysis
-from .table_one import TableOne, TableOneAnalysis
 
 ANALYSES = (
     CrosstabAnalysis,

@@ -82,6 +82,11 @@ def chosen_levels(column: Column, given: Any, field: str, least: int) -> tuple[s
     return levels
 
 
+def by_words(by: str | None) -> str:
+    """``", by arm"``, or nothing where rows are not grouped."""
+    return f", by {by}" if by else ""
+
+
 def bounds_of(column: Column, unit: Fraction) -> tuple[Fraction, Fraction]:
     """Between which values lie once they are rounded to a unit, as far as a range or integers reach."""
     if column.limits is None:

@@ -53,11 +53,12 @@ class Finding(Statistic):
             return f"{self.status.value}: nothing to report."
         head = [list(pair) for pair in self._head()]
         body = self._body()
+        sides = "".join("<" if any(isinstance(entry, str) for entry in column) else ">" for column in body.values())
         cells = [list(body), *([cell(entry) for entry in row] for row in zip(*body.values(), strict=True))]
         parts = [
             [f"{self.title}: {self._facts()}", *filter(None, [self.data_notes()])],
             aligned(head, "<" * 2) if head else [],
-            aligned(cells, sides(body)),
+            aligned(cells, sides),
             self._notes(),
         ]
         return "\n\n".join("\n".join(part) for part in parts if part)
@@ -76,13 +77,8 @@ def cell(entry: Any) -> str:
     return f"{entry:.6g}" if isinstance(entry, float) else str(entry)
 
 
-def sides(columns: dict[str, list[Any]]) -> str:
-    """Texts to the left, numbers to the right."""
-    return "".join("<" if any(isinstance(entry, str) for entry in column) else ">" for column in columns.values())
-
-
 def aligned(rows: Sequence[Sequence[str]], to: str) -> list[str]:
-    """Rows of cells as lines, with columns of one width each."""
+    """Rows of cells as lines, with columns of one width each, to the left (``"<"``) or to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(f"{text:{side}{width}}" for text, side, width in zip(row, to, widths, strict=True)).rstrip()

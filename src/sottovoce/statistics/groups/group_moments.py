@@ -22,10 +22,10 @@ from ...data.rows import Int64, Rows
 from ...errors import PeerError
 from ...pdmm.modular_mask import Integers
 from ...sums import Whole, join_squares, square_parts, whole
-from ..fewer_digits import Rounding
+from ..fewer_digits import Rounding, rounded
 
+Units = tuple[Fraction, ...]  # of the columns of rows
 Bounds = tuple[Fraction, Fraction]  # between which a mean lies
-Off = Callable[[int, int, int, int], tuple[Fraction, Fraction]]  # of group, column, rows, sum: mean and squares
 BROKEN = "a party has not kept to the protocol. Agree on a new run."
 
 
@@ -84,17 +84,21 @@ class GroupMoments:
         units: Sequence[Fraction],
         bounds: Sequence[Bounds],
         groups: int,
-        off: Off | None = None,
+        rounding: Rounding | None = None,
+        places: Sequence[int] = (0,),
     ) -> GroupMoments:
-        """From totals of ``own_sums``; refused where no rows can have them. ``off``: by how much they may be off, where
-        parties round theirs."""
+        """From totals of ``own_sums``; refused where no rows can have them, as far as rounding by parties tells."""
         n, d = total[:groups], len(units)
         sums, squares = total[groups:].reshape(2, groups, d)
         mean, scatter = np.empty((groups, d), object), np.empty((groups, d), object)
         for g, count in enumerate(n.tolist()):
             for j, unit in enumerate(units):
-                S, Q = int(sums[g, j]), int(squares[g, j])
-                off_mean, off_squares = (Fraction(0), Fraction(0)) if off is None or not count else off(g, j, count, S)
+                S, Q, off_mean, off_squares = int(sums[g, j]), int(squares[g, j]), Fraction(0), Fraction(0)
+                if rounding is not None and count:
+                    first, second = (rounding.off(places[j], power, g) for power in (1, 2))
+                    from_centre = abs(Fraction(S, count) - rounding.centre[places[j]])
+                    off_mean = Fraction(first, count)
+                    off_squares = second + 2 * from_centre * first + Fraction(first**2, count)
                 if count * (Q + off_squares) < S * S or (not count and Q):
                     raise PeerError(f"agreed sums of squares are smaller than any rows could have them: {BROKEN}")
                 mean[g, j] = unit * Fraction(S, max(count, 1))
@@ -133,8 +137,14 @@ def row_counts(rows: Rows, of_block: Callable[[Array], Integers]) -> Integers:
     return rows.totals(lambda block: of_block(block)[None].astype(np.int64)).astype(np.int64)
 
 
-def own_sums(rows: Rows, grouping: Grouping, places: Sequence[int], units: Sequence[Fraction]) -> Whole:
-    """A party's ``n`` (G,), then ``S`` and ``Q`` (G, d) of the columns in some places: in one row."""
+def own_sums(
+    rows: Rows,
+    grouping: Grouping,
+    places: Sequence[int],
+    units: Sequence[Fraction],
+    rounding: Rounding | None = None,
+) -> Whole:
+    """A party's ``n`` (G,), then ``S`` and ``Q`` (G, d) of the columns in some places: in one row, as it tells them."""
     d = len(places)
 
     def sides(block: Array) -> tuple[Int64, Int64]:
@@ -142,35 +152,18 @@ def own_sums(rows: Rows, grouping: Grouping, places: Sequence[int], units: Seque
         return grouping.indicators(block), np.column_stack([np.ones(len(z), np.int64), z, square_parts(z)])
 
     gram = rows.grams(sides)
-    squares = join_squares(gram[:, 1 + d :].T).T
-    return np.concatenate([gram[:, 0], gram[:, 1 : 1 + d].ravel(), squares.ravel()])
+    n, S, Q = gram[:, 0], gram[:, 1 : 1 + d], join_squares(gram[:, 1 + d :].T).T
+    if rounding is not None:
+        own, S = S, rounding.sums(S, n, places)
+        Q = rounding.squares(Q, own, S, n, places)
+    return np.concatenate([n, S.ravel(), Q.ravel()])
 
 
-def rounded_sums(own: Whole, rounding: Rounding | None, places: Sequence[int], groups: int) -> Whole:
-    """A party's ``own_sums`` as it tells them."""
-    if rounding is None:
-        return own
-    n, (S, Q) = own[:groups], own[groups:].reshape(2, groups, len(places))
-    sums = rounding.sums(S, n, places)
-    return np.concatenate([n, sums.ravel(), rounding.squares(Q, S, sums, n, places).ravel()])
-
-
-def off_by_rounding(rounding: Rounding | None, places: Sequence[int]) -> Off | None:
-    """By how much means and sums of squares may be off, in units."""
-    if rounding is None:
-        return None
-
-    def off(group: int, column: int, count: int, total: int) -> tuple[Fraction, Fraction]:
-        place = places[column]
-        first, second = (rounding.off(place, power, group) for power in (1, 2))
-        from_centre = abs(Fraction(total, count) - rounding.centre[place])
-        return Fraction(first, count), second + 2 * from_centre * first + Fraction(first**2, count)
-
-    return off
-
-
-def own_distances(rows: Rows, grouping: Grouping, unit: Fraction, moments: GroupMoments) -> Whole:
-    """A party's ``sum |n z - S|`` of the first column by group, where ``S / n`` is the mean in units.
+def own_distances(
+    rows: Rows, grouping: Grouping, unit: Fraction, moments: GroupMoments, rounding: Rounding | None = None
+) -> Whole:
+    """A party's ``sum |n z - S|`` of the first column by group, where ``S / n`` is the mean in units; rounded to a
+    hundredth of the deviations of the group's rows.
 
     A row lies above the mean, below it, or on it, which whole numbers beside it tell: with signs ``s`` this is
     ``n sum s z - S sum s``, so that no product is larger than an integer of 64 bits.
@@ -186,12 +179,10 @@ def own_distances(rows: Rows, grouping: Grouping, unit: Fraction, moments: Group
 
     gram, n = rows.grams(sides), moments.n.astype(object)
     S = np.array([int(total) for total in n * mean], object)
-    return np.asarray(n * gram[:, 0] - S * gram[:, 1])
-
-
-def distance_steps(moments: GroupMoments, rounding: Rounding, place: int) -> Whole:
-    """How finely ``own_distances`` are told: a hundredth of the deviations of the group's rows."""
-    return np.array([n * rounding.step(place, rows=n) for n in moments.n.tolist()], object)
+    own = np.asarray(n * gram[:, 0] - S * gram[:, 1])
+    if rounding is None:
+        return own
+    return np.asarray(rounded(own, [max(1, count) * rounding.step(0, rows=count) for count in moments.n.tolist()]))
 
 
 def distance_moments(

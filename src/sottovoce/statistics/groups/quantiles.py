@@ -1,9 +1,15 @@
-"""Quantiles and medians, to a stated resolution."""
+"""Quantiles to a stated resolution: counts in public intervals, of which the one with the quantile is divided further.
+
+The ``k``-th smallest of ``n`` values, ``k = ceil(q n)``, lies in one of ``ways`` intervals that divide the range. Their
+counts tell which; it is divided in turn, until it is as short as was asked for. All decisions follow from integers that
+all parties share, so that all of them ask for the same counts.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,19 +18,22 @@ import numpy as np
 
 from ...costs.base import Array
 from ...data.rows import Rows
+from ...data.schema import Column
 from ...data.selection import PlainColumns
-from ...errors import InvalidInput, is_number
+from ...errors import InvalidInput
 from ...pdmm.modular_mask import Integers
 from ..agreements import Agreements
 from ..analysis import Analysis, check_rows
 from ..statistic import Value
-from .columns import day, level_column, levels_of, ranged_column
-from .finding import Finding, numbers
-from .search import Grid, Series, agreed_quantiles, divided, own_counts
+from .columns import by_words, day, level_column, levels_of, ranged_column
+from .finding import Finding
+from .group_moments import row_counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Bracket = tuple[int, int]  # cells of a grid, from the first and up to the second
+MOST = 2.0**40  # cells of a grid
 STEPS = 2**20
 MOST_QUANTILES = 100
 MOST_WAYS = 10_000
@@ -92,7 +101,7 @@ class Quantiles(Finding):
     def value(self) -> Array:
         """The quantiles where they are exact, else the middles of their intervals: ``(q,)``, or ``(groups, q)`` with
         groups."""
-        low, high = numbers(self.low), numbers(self.high)
+        low, high = self.low, self.high
         value = low if self.exact else (low + high) / 2
         return np.asarray(value if self.by else value[0])
 
@@ -102,9 +111,9 @@ class Quantiles(Finding):
 
     def _columns(self) -> dict[str, list[Any]]:
         Q, G = len(self.q), len(self.groups)
-        ends = {"low": numbers(self.low), "high": numbers(self.high), "value": np.atleast_2d(self.value)}
+        ends = {"low": self.low, "high": self.high, "value": np.atleast_2d(self.value)}
         by = {self.by: np.repeat(self.groups, Q).tolist()} if self.by else {}
-        shares = {"n": np.repeat(np.asarray(self.n), Q).tolist(), "q": np.tile(numbers(self.q), G).tolist()}
+        shares = {"n": np.repeat(self.n, Q).tolist(), "q": np.tile(self.q, G).tolist()}
         return {**by, **shares, **{name: self._told(values.ravel()) for name, values in ends.items()}}
 
     def _told(self, values: Array) -> list[Any]:
@@ -115,8 +124,8 @@ class Quantiles(Finding):
     def _picture(self, path: str | Path | None) -> Figure:
         from ..pictures import plot_rows
 
-        G, Q = numbers(self.low).shape
-        names = [f"{q:g} of {group}" if self.by else f"{q:g}" for group in self.groups for q in numbers(self.q)]
+        G, Q = self.low.shape
+        names = [f"{q:g} of {group}" if self.by else f"{q:g}" for group in self.groups for q in self.q]
         value = np.atleast_2d(self.value).reshape(G * Q)
         there = ~np.isnan(value)
         shown = [name for name, own in zip(names, there, strict=True) if own]
@@ -140,8 +149,8 @@ class QuantilesAnalysis(Analysis):
 
     def __post_init__(self) -> None:
         ranged_column(self.schema, self.column, "column")
-        given = self.q if isinstance(self.q, Sequence) and not isinstance(self.q, str) else (self.q,)
-        if not 1 <= len(given) <= MOST_QUANTILES or not all(is_number(q) and 0 <= q <= 1 for q in given):
+        given = np.ravel(self.q).tolist()
+        if not 1 <= len(given) <= MOST_QUANTILES or not all(0 <= q <= 1 for q in given):
             raise InvalidInput(f"q must be numbers from 0 to 1, at most {MOST_QUANTILES}; got {self.q!r}.")
         object.__setattr__(self, "q", tuple(map(float, given)))
         check_ways(self.ways)
@@ -164,16 +173,17 @@ class QuantilesAnalysis(Analysis):
         return levels_of(self.schema[self.by]) if self.by else ("all",)
 
     def _series(self) -> list[Series]:
-        return [Series(self.grid, values_of(0, 1 if self.by else None, g), self.q) for g in range(len(self._groups))]
+        by = 1 if self.by else None
+        return [Series(self.grid, self.q, place=0, by=by, group=g) for g in range(len(self._groups))]
 
     def cells(self, rows: Rows) -> Integers:
-        """Those of the first round: others depend on what was agreed before."""
+        """Counts of the first round: others depend on what was agreed before."""
         series, edges = self._series(), divided((0, self.grid.cells), self.ways)
         return own_counts(rows, series, [[edges]] * len(series))
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Quantiles:
         series = self._series()
-        of = f"rows in intervals of {self.column}" + (f", by {self.by}" if self.by else "")
+        of = f"rows in intervals of {self.column}{by_words(self.by)}"
         agreed_quantiles(agreements, rows, series, self.ways, of)
         n = np.array([each.n for each in series])
         check_rows(n)
@@ -183,16 +193,14 @@ class QuantilesAnalysis(Analysis):
 
     @property
     def revealed(self) -> list[str]:
-        by = f", by {self.by}" if self.by else ""
-        return [f"the rows in up to {self.counts} intervals of {self.column}, as narrow as {self.grid.step:g}{by}"]
+        narrow = f"as narrow as {self.grid.step:g}{by_words(self.by)}"
+        return [f"the rows in up to {self.counts} intervals of {self.column}, {narrow}"]
 
     @property
     def stages(self) -> int:
         return self.grid.rounds(self.ways)
 
-    @property
-    def numbers(self) -> int:
-        return 0
+    numbers = 0
 
     @property
     def counts(self) -> int:
@@ -203,19 +211,140 @@ class QuantilesAnalysis(Analysis):
         return len(self.q) * len(self._groups)
 
 
-def values_of(place: int, by: int | None, group: int) -> Any:
-    """Of a block the values of a column, of all rows or of those of a group."""
-    if by is None:
-        return lambda block: block[:, place]
-    return lambda block: block[block[:, by] == group, place]
-
-
 def most_counts(grid: Grid, ways: int, quantiles: int) -> int:
     """Counts that a search takes of one series, at most."""
     return ways * (1 + (grid.rounds(ways) - 1) * quantiles)
 
 
-def check_ways(ways: Any) -> None:
+def check_ways(ways: int) -> None:
     """Into how many parts an interval is divided."""
-    if isinstance(ways, bool) or not isinstance(ways, int | np.integer) or not 2 <= ways <= MOST_WAYS:
+    if not 2 <= ways <= MOST_WAYS:
         raise InvalidInput(f"ways must be an integer from 2 to {MOST_WAYS:,}; got {ways!r}.")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Public cut points ``low, low + step, ..`` that divide the range of a column into ``cells``; the last one ends at
+    ``high``."""
+
+    low: float
+    high: float
+    step: float
+    cells: int
+    whole: bool  # whether a cell has a single value in it
+
+    @classmethod
+    def of(cls, column: Column, resolution: float | None, steps: int) -> Grid:
+        """Cells as long as ``resolution``, else so many ``steps``; whole numbers and days are not divided."""
+        assert column.limits is not None
+        low, high = column.limits
+        countable = column.type in ("integer", "date")
+        step = (high - low) / steps if resolution is None else resolution
+        if countable and resolution is None:
+            step = max(1.0, float(math.ceil(step)))
+        if not 0 < step < math.inf or (high - low) / step > MOST or high + step == high:
+            raise InvalidInput(
+                f"resolution must be a positive number, a 2^40th of the range of {column.name!r} or more; got {step!r}."
+            )
+        if countable and step != int(step):
+            raise InvalidInput(
+                f"resolution must be a whole number for the {column.type} {column.name!r}; got {step:g}."
+            )
+        if countable:
+            return cls(low, high + 1.0, float(step), int((high - low) // step) + 1, step == 1)
+        return cls(low, high, float(step), max(1, math.ceil((high - low) / step)), False)
+
+    def cut(self, cell: int | Integers) -> Array:
+        """Where a cell begins."""
+        return np.asarray(np.where(np.asarray(cell) < self.cells, self.low + np.asarray(cell) * self.step, self.high))
+
+    def rounds(self, ways: int) -> int:
+        """Until a bracket has one cell."""
+        width, count = -(-self.cells // ways), 1
+        while width > 1:
+            width, count = -(-width // ways), count + 1
+        return count
+
+
+@dataclass
+class Series:
+    """Values of one column in one group, and how far the search for their quantiles is.
+
+    ``place``: of the column; ``by``: of the one that groups rows, if any. ``brackets``: of each quantile; ``below``:
+    values that are smaller.
+    """
+
+    grid: Grid
+    quantiles: Sequence[float]
+    place: int
+    by: int | None
+    group: int
+    n: int = 0
+    brackets: list[Bracket] = field(default_factory=list)
+    below: list[int] = field(default_factory=list)
+
+    def open(self) -> list[Bracket]:
+        """Brackets that are to be divided; at first the whole range."""
+        if not self.brackets:
+            return [(0, self.grid.cells)]
+        return sorted({(a, b) for a, b in self.brackets if b - a > 1}) if self.n else []
+
+    def counted(self, brackets: Sequence[Bracket], ways: int, counts: Integers) -> None:
+        """Go on with the counts in their parts."""
+        if not self.brackets:
+            self.n = int(counts.sum())
+            self.brackets, self.below = [brackets[0]] * len(self.quantiles), [0] * len(self.quantiles)
+        for bracket in brackets:
+            edges = divided(bracket, ways)
+            own, counts = counts[: len(edges) - 1], counts[len(edges) - 1 :]
+            for k in [k for k, current in enumerate(self.brackets) if current == bracket]:
+                rank = max(1, math.ceil(self.quantiles[k] * self.n)) if self.n else 0
+                part = int(np.searchsorted(self.below[k] + np.cumsum(own), rank)) if self.n else 0
+                self.brackets[k] = int(edges[part]), int(edges[part + 1])
+                self.below[k] += int(own[:part].sum())
+
+    def counts_in(self, block: Array, edges: Integers) -> Integers:
+        """Values in each part of a bracket; the ends of the range are open, as no value lies beyond."""
+        cuts = self.grid.cut(edges)
+        cuts[0] = -np.inf if edges[0] == 0 else cuts[0]
+        cuts[-1] = np.inf if edges[-1] == self.grid.cells else cuts[-1]
+        rows = block if self.by is None else block[block[:, self.by] == self.group]
+        part = np.searchsorted(cuts, rows[:, self.place], side="right")
+        return np.asarray(np.bincount(part, minlength=len(cuts) + 1)[1:-1])
+
+    def ends(self) -> tuple[Array, Array]:
+        """Of the interval of each quantile; NaN without values."""
+        if not self.n:
+            return np.full(len(self.quantiles), np.nan), np.full(len(self.quantiles), np.nan)
+        brackets = np.array(self.brackets)
+        return self.grid.cut(brackets[:, 0]), self.grid.cut(brackets[:, 1])
+
+
+def divided(bracket: Bracket, ways: int) -> Integers:
+    """Edges of its parts, of one length or nearly."""
+    a, b = bracket
+    return np.unique(a + (b - a) * np.arange(ways + 1) // ways)
+
+
+def agreed_quantiles(
+    agreements: Agreements, rows: Sequence[Rows], series: Sequence[Series], ways: int, of: str
+) -> None:
+    """Search for the quantiles of all series side by side, in as many agreements as the longest takes."""
+    before = len(agreements.shown)
+    while any(brackets := [each.open() for each in series]):
+        edges = [[divided(bracket, ways) for bracket in own] for own in brackets]
+        own = [own_counts(part, series, edges).tolist() for part in rows]
+        total = agreements.sum(own, of=of, counts=True, iterate=True).astype(np.int64)
+        for each, asked, cells in zip(series, brackets, edges, strict=True):
+            width = sum(len(parts) - 1 for parts in cells)
+            if asked:
+                each.counted(asked, ways, total[:width])
+            total = total[width:]
+    if len(agreements.shown) > before:  # all but the last were steps on the way
+        agreements.shown[-1] = replace(agreements.shown[-1], iterate=False)
+
+
+def own_counts(rows: Rows, series: Sequence[Series], edges: Sequence[Sequence[Integers]]) -> Integers:
+    """A party's values in each part of the brackets of all series."""
+    brackets = [(each, cells) for each, own in zip(series, edges, strict=True) for cells in own]
+    return row_counts(rows, lambda block: np.concatenate([each.counts_in(block, cells) for each, cells in brackets]))

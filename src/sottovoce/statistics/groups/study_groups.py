@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import cast
 
 from ..asking import Asking
-from .anova import Anova, AnovaAnalysis, Levene, LeveneAnalysis
-from .crosstab import Crosstab, CrosstabAnalysis
-from .describe import DescribeAnalysis, Description
+from .cohort import DescribeAnalysis, Description, TableOne, TableOneAnalysis
+from .comparison import Anova, AnovaAnalysis, Levene, LeveneAnalysis, TTest, TTestAnalysis
+from .contingency import Crosstab, CrosstabAnalysis
 from .quantiles import Quantiles, QuantilesAnalysis
-from .t_test import TTest, TTestAnalysis
-from .table_one import TableOne, TableOneAnalysis
 
 
 class Groups(Asking):
-    """Counts, tests and descriptions."""
+    """Counts, tests and descriptions; what a method returns has an example of it."""
 
     def crosstab(self, rows: str, columns: str) -> Crosstab:
         """The counts of two categories or booleans against each other, exact, with the tests of Pearson, Yates, Fisher
@@ -25,23 +23,6 @@ class Groups(Asking):
         ----------
         rows, columns : str
             Whose levels are rows, and whose are columns.
-
-        Returns
-        -------
-        Crosstab
-
-        Raises
-        ------
-        InvalidInput
-            A column without levels, or no rows at all.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> tables = [{"smoker": [True, False], "ill": [True, False]}, {"smoker": [True], "ill": [False]}]
-        >>> study = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema={"smoker": "boolean", "ill": "boolean"})
-        >>> study.crosstab("smoker", "ill").counts.tolist()
-        [[1, 0], [1, 1]]
         """
         return cast(Crosstab, self._ask(CrosstabAnalysis, columns=(rows, columns)))
 
@@ -71,25 +52,6 @@ class Groups(Asking):
             What the difference, or the mean of one group, is compared with.
         paired : str, optional
             Without ``by``: another column, which is subtracted in every row.
-
-        Returns
-        -------
-        TTest
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, a group with fewer than two rows, or a column that does not vary.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = {"age": {"type": "number", "range": (0, 120)}}
-        >>> tables = [{"age": [61.0, 58.0]}, {"age": [40.0]}]
-        >>> study = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema=schema)
-        >>> test = study.t_test("age", mu=50)
-        >>> round(test.statistic, 6), test.df
-        (0.457496, 2.0)
         """
         chosen = None if levels is None else tuple(levels)
         options = {"by": by, "levels": chosen, "equal_var": equal_var, "mu": mu, "paired": paired}
@@ -106,28 +68,9 @@ class Groups(Asking):
             A category or a boolean that groups rows.
         levels : sequence of str, optional
             Of these levels alone.
-
-        Returns
-        -------
-        Anova
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, fewer than two groups with rows, or a column that does not vary within them.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = {"age": {"type": "number", "range": (0, 120)}, "ill": "boolean"}
-        >>> tables = [{"age": [61.0, 58.0], "ill": [True, False]}, {"age": [40.0, 66.0], "ill": [False, True]}]
-        >>> test = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema=schema).anova("age", by="ill")
-        >>> round(test.statistic, 6), test.n.tolist()
-        (2.409742, [2, 2])
         """
-        return cast(
-            Anova, self._ask(AnovaAnalysis, column=column, by=by, levels=None if levels is None else tuple(levels))
-        )
+        chosen = None if levels is None else tuple(levels)
+        return cast(Anova, self._ask(AnovaAnalysis, column=column, by=by, levels=chosen))
 
     def levene(self, column: str, *, by: str, levels: Sequence[str] | None = None, center: str = "mean") -> Levene:
         """Whether groups have one variance: Levene's test about the mean.
@@ -138,24 +81,6 @@ class Groups(Asking):
             As for ``anova``.
         center : {"mean"}
             About the median there is no test: it would need that of every group.
-
-        Returns
-        -------
-        Levene
-
-        Raises
-        ------
-        InvalidInput
-            What ``anova`` refuses, or another centre.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = {"age": {"type": "number", "range": (0, 120)}, "ill": "boolean"}
-        >>> tables = [{"age": [61.0, 58.0, 59.0], "ill": [True] * 3}, {"age": [40.0, 66.0, 50.0], "ill": [False] * 3}]
-        >>> test = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema=schema).levene("age", by="ill")
-        >>> round(test.statistic, 4), test.df
-        (4.8503, (1, 4))
         """
         chosen = None if levels is None else tuple(levels)
         return cast(Levene, self._ask(LeveneAnalysis, column=column, by=by, levels=chosen, center=center))
@@ -184,25 +109,6 @@ class Groups(Asking):
             A category or a boolean that groups rows.
         ways : int
             Into how many parts an interval is divided in each agreement.
-
-        Returns
-        -------
-        Quantiles
-
-        Raises
-        ------
-        InvalidInput
-            A column without a range, or numbers that do not fit.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = {"age": {"type": "number", "range": (0, 120)}}
-        >>> tables = [{"age": [61.2, 58.0]}, {"age": [40.0]}]
-        >>> study = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema=schema)
-        >>> found = study.quantiles("age", 0.9, resolution=0.5)
-        >>> found.low.tolist(), found.high.tolist()
-        ([[61.0]], [[61.5]])
         """
         options = {"q": q, "resolution": resolution, "by": by, "ways": ways}
         return cast(Quantiles, self._ask(QuantilesAnalysis, column=column, **options))
@@ -214,18 +120,6 @@ class Groups(Asking):
         ----------
         column, resolution, by
             As for ``quantiles``.
-
-        Returns
-        -------
-        Quantiles
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = {"age": {"type": "integer", "range": (0, 120)}}
-        >>> study = sv.Study(sv.Network.from_edges(2, [(0, 1)]), [{"age": [61, 58]}, {"age": [40]}], schema=schema)
-        >>> study.median("age").value.tolist()
-        [58.0]
         """
         return self.quantiles(column, 0.5, resolution=resolution, by=by)
 
@@ -243,24 +137,6 @@ class Groups(Asking):
             Whether to search for those of numbers that have a range.
         steps : int
             To which part of the range; integers and dates are not divided further than 1.
-
-        Returns
-        -------
-        Description
-
-        Raises
-        ------
-        InvalidInput
-            Columns that the schema does not have, or no rows at all.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = {"age": {"type": "number", "range": (0, 120)}, "ill": "boolean"}
-        >>> tables = [{"age": [61.0, 58.0], "ill": [True, False]}, {"age": [40.0], "ill": [True]}]
-        >>> found = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema=schema).describe()
-        >>> found.mean[0].round(6).tolist(), found.counts("ill").tolist()
-        ([53.0], [[1], [2]])
         """
         options = {"quartiles": quartiles, "steps": steps}
         return cast(Description, self._ask(DescribeAnalysis, columns=_listed(columns), **options))
@@ -281,24 +157,6 @@ class Groups(Asking):
             Numbers that are told by median and quartiles, and not by mean and deviation.
         steps : int
             To which part of the range quartiles are; integers and dates are not divided further than 1.
-
-        Returns
-        -------
-        TableOne
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or no rows at all.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = {"age": {"type": "number", "range": (0, 120)}, "ill": "boolean"}
-        >>> tables = [{"age": [61.0, 58.0], "ill": [True, False]}, {"age": [40.0, 66.0], "ill": [False, True]}]
-        >>> table = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema=schema).table_one(by="ill")
-        >>> table.names, table.pvalue.round(4).tolist()
-        (('age',), [0.2608])
         """
         options = {"columns": _listed(columns), "nonnormal": _listed(nonnormal), "steps": steps}
         return cast(TableOne, self._ask(TableOneAnalysis, by=by, **options))

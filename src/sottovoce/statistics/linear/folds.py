@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...costs.base import Array
-from ...errors import InvalidInput
 
 # The finaliser of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-MOST = 100
 
 
 def fold_of(rows: Array, folds: int, seed: int = 0) -> npt.NDArray[np.int64]:
@@ -53,11 +51,3 @@ def _mixed(word: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     word = (word ^ (word >> np.uint64(30))) * FIRST
     word = (word ^ (word >> np.uint64(27))) * SECOND
     return np.asarray(word ^ (word >> np.uint64(31)))
-
-
-def check_folds(folds: int, seed: int) -> None:
-    """Options of a cross-validation, or a sentence."""
-    if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or not 2 <= folds <= MOST:
-        raise InvalidInput(f"folds must be an integer from 2 to {MOST}; got {folds!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
-        raise InvalidInput(f"fold_seed must be an integer from 0 to 2^63 - 1; got {seed!r}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,32 @@ from ...pdmm.result import Status
 from ..fit import Fit
 from ..new_rows import linear_prediction
 from ..statistic import Value, plain
-from .hypothesis import Test, chi_squared, f_ratio
 
 DEPENDENT = 1e-14  # of its variance, what those of other estimates leave of one that follows from them
+
+
+class Test(NamedTuple):
+    """Of a hypothesis: the statistic, its probability if the hypothesis is true, and its degrees of freedom, of an F
+    test those of the residuals as well."""
+
+    statistic: float
+    pvalue: float
+    df: int
+    df_resid: int | None = None
+
+
+def f_ratio(statistic: float, df: int, df_resid: int) -> Test:
+    """Compare a statistic with Fisher's distribution."""
+    from scipy import special
+
+    return Test(statistic, float(special.fdtrc(df, df_resid, statistic)), df, df_resid)
+
+
+def chi_squared(statistic: float, df: int) -> Test:
+    """Compare a statistic with the chi-squared distribution."""
+    from scipy import special
+
+    return Test(statistic, float(special.chdtrc(df, statistic)), df)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,7 +144,7 @@ class LinearFit(Fit):
 
     @property
     def rsquared_adj(self) -> float:
-        """The same, by degrees of freedom."""
+        """``rsquared``, by degrees of freedom."""
         left = self.ssr / self._total if self._total else math.nan
         return 1 - (self.nobs - self.constant) / self.df_resid * left
 
@@ -146,7 +169,7 @@ class LinearFit(Fit):
 
     @property
     def f_pvalue(self) -> float:
-        """Its probability."""
+        """The probability of ``fvalue``."""
         return self._whole()[1]
 
     def _whole(self) -> Test:
@@ -158,7 +181,7 @@ class LinearFit(Fit):
         return self._f_ratio(self.ess, self.df_model)
 
     def _f_ratio(self, squares: float, df: int) -> Test:
-        """Against those of the residuals; infinite where these are 0."""
+        """Compare squares with those of the residuals; infinite where these are 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return f_ratio(float(np.divide(squares / df, self.scale)), df, self.df_resid)
 
@@ -170,7 +193,7 @@ class LinearFit(Fit):
         return f_ratio(statistic, len(at), self.df_resid)
 
     def wald_test(self, terms: str | Sequence[str]) -> Test:
-        """The same with the chi-squared distribution."""
+        """``f_test`` with the chi-squared distribution."""
         F = self.f_test(terms)
         return chi_squared(F.df * F.statistic, F.df)
 

@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...costs.base import Array
+from ...data.selection import INTERCEPT
+from ...network.labels import shortened
+from ...network.pictures import BLUE, INK, ORANGE, PALE, picture
 from ...numerics.fixed_order import total
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
 from ..covariates import covariates
 from ..new_rows import linear_prediction
 from ..statistic import Statistic, Value, plain
-from .equation import INTERCEPT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+NAMED = 8  # paths with their names, those that end furthest from 0
+LONGEST = 24  # letters of a name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,10 +98,14 @@ class PenaltyPath(Statistic):
         return "Penalised regression"
 
     @property
+    def _slopes(self) -> list[int]:
+        """Places of the terms but the intercept."""
+        return [k for k, term in enumerate(self.terms) if term != INTERCEPT]
+
+    @property
     def aliased(self) -> tuple[str, ...]:
         """Columns that are constant, or without an intercept 0: a level without rows, for instance."""
-        slopes = [term for term in self.terms if term != INTERCEPT]
-        return tuple(term for term, size in zip(slopes, self.deviations, strict=True) if size == 0)
+        return tuple(self.terms[k] for k, size in zip(self._slopes, self.deviations, strict=True) if size == 0)
 
     @property
     def penalty(self) -> float:
@@ -130,7 +139,7 @@ class PenaltyPath(Statistic):
 
     @property
     def cv_std(self) -> Array:
-        """``(P,)``: its standard deviation over folds (over ``folds``, as scikit-learn has it)."""
+        """``(P,)``: the standard deviation of that over folds (over ``folds``, as scikit-learn has it)."""
         return np.sqrt(_mean((self.cv_errors - _mean(self.cv_errors)[:, None]) ** 2)) if self.folds else np.empty(0)
 
     @property
@@ -191,9 +200,39 @@ class PenaltyPath(Statistic):
         return "\n".join([*self._head(), "", *lines])
 
     def _picture(self, path: str | Path | None) -> Figure:
-        from .pictures import plot_path
+        """By penalty what a standard deviation of each column adds to the response, with the choices; below that the
+        mean error of the cross-validation with its standard error."""
+        slopes = self._slopes
+        if len(self.penalties) == 1:
+            from ..pictures import plot_rows
 
-        return plot_path(path, self)
+            names = [self.terms[k] for k in slopes]
+            return plot_rows(path, names, self.params[slopes], None, self._facts(), "coefficient")
+        curves = self.path[:, slopes] * self.deviations
+        with picture(path, 7.2, 6.0) as figure:
+            above, below = figure.subplots(2, 1, sharex=True)
+            shown = np.argsort(-np.abs(curves[self.best]))[:NAMED].tolist()
+            for j in [*shown, *(j for j in range(len(slopes)) if j not in shown)]:
+                colour = f"C{shown.index(j)}" if j in shown else PALE
+                name = shortened(self.terms[slopes[j]], LONGEST) if j in shown else None
+                above.plot(self.penalties, curves[:, j], color=colour, linewidth=1.4, label=name)
+            above.axhline(0, color=PALE, linewidth=0.8)
+            above.set_ylabel("coefficient times\ndeviation of its column")
+            for text in above.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False).get_texts():
+                text.set_parse_math(False)
+            mean, se = self.cv_mean, self.cv_se
+            below.fill_between(self.penalties, mean - se, mean + se, color=BLUE, alpha=0.18, linewidth=0)
+            below.plot(self.penalties, mean, color=BLUE, linewidth=1.6)
+            below.set_ylabel("mean squared error\nin the fold left out")
+            below.set_xlabel("penalty")
+            marks = (("least error", self.penalty, INK, "-"), ("one standard error", self.penalty_1se, ORANGE, "--"))
+            for name, at, colour, line in marks:
+                above.axvline(at, color=colour, linewidth=1, linestyle=line)
+                below.axvline(at, color=colour, linewidth=1, linestyle=line, label=f"{name}: {at:.3g}")
+            below.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+            below.set_xscale("log")
+            figure.suptitle(self._facts(), x=0.01, ha="left", fontsize=10, parse_math=False)
+        return figure
 
 
 def within_one_error(errors: Array) -> tuple[int, int]:
@@ -261,5 +300,4 @@ class LassoPath(PenaltyPath):
         return "Lasso" if self.l1_ratio == 1 else f"Elastic net (l1_ratio {self.l1_ratio:g})"
 
     def _head(self) -> list[str]:
-        chosen = [f"{len(self.selected)} of {len([t for t in self.terms if t != 'Intercept'])} columns are in"]
-        return [*super()._head(), *chosen]
+        return [*super()._head(), f"{len(self.selected)} of {len(self._slopes)} columns are in"]

@@ -1,21 +1,32 @@
-"""Principal components as the parties hold them in the end."""
+"""``type = "pca"``: principal components of tables."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ...costs.base import Array
+from ...data.rows import Rows
 from ...data.selection import PlainColumns
+from ...errors import InvalidInput, Undetermined
+from ...network.pictures import BLUE, ORANGE, picture
+from ...numerics.fixed_order import eigen, total
 from ...pdmm.result import Status
-from ..new_rows import matrix_of, table_rows
+from ..agreements import Agreements
+from ..analysis import Analysis
+from ..new_rows import matrix_of, schema_text, table_rows
 from ..statistic import Statistic, Value, plain
+from .gram import Columns, Moments, agreed_gram, check_size, check_told_apart, numbers_of_gram
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+FEW = 100  # columns, whose eigenvectors take less than a second in a fixed order
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,6 +123,105 @@ class PrincipalComponents(Statistic):
         return variances | {name: self.components[:, j].tolist() for j, name in enumerate(self.names)}
 
     def _picture(self, path: str | Path | None) -> Figure:
-        from .pictures import plot_scree
+        """The share of each component in the variance, and of all up to it."""
+        share = self.explained_variance_ratio
+        at = np.arange(1, len(share) + 1)
+        with picture(path, 6.4, 3.8) as figure:
+            axes: Any = figure.subplots()
+            axes.bar(at, share, color=BLUE, edgecolor="white", label="each")
+            axes.plot(at, np.cumsum(share), color=ORANGE, marker="o", markersize=4, label="all up to it")
+            axes.set_ylim(0, 1.05)
+            axes.locator_params(axis="x", integer=True)
+            axes.set_xlabel("component")
+            axes.set_ylabel("share of the variance")
+            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+            figure.suptitle(self._facts(), x=0.01, ha="left", fontsize=10, parse_math=False)
+        return figure
 
-        return plot_scree(path, self)
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ComponentsModel(Analysis):
+    """``columns`` of the table; ``standardize``; ``components``, how many."""
+
+    columns: tuple[str, ...] = ()  # what the rows have is what is asked for
+    standardize: bool = False
+    components: int | None = None
+
+    type: ClassVar[str] = "pca"
+    gives = PrincipalComponents
+
+    def __post_init__(self) -> None:
+        names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        object.__setattr__(self, "columns", names)
+        if not names:
+            raise InvalidInput("columns is missing: name one or more.")
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"columns must be different columns; got {names!r}.")
+        for name in names:
+            if self.schema.restricted([name])[name].type == "category":
+                raise InvalidInput(f"columns has {name!r}, a category, which has no variance. Leave it out.")
+        if self.components is not None and not 1 <= self.components <= len(names):
+            raise InvalidInput(
+                f"components must be an integer from 1 to the number of columns, {len(names)}; got {self.components!r}."
+            )
+        check_size(len(names))
+
+    @cached_property
+    def selection(self) -> PlainColumns:
+        return PlainColumns(self.columns)
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> PrincipalComponents:
+        columns = Columns(self.columns, self.units)
+        count = len(self.columns) if self.components is None else int(self.components)
+        gram = agreed_gram(agreements, rows, columns)
+        if (need := max(2, count)) > gram.N:
+            raise Undetermined(f"the parties have {gram.N} rows in all; this needs {need} at least.")
+        check_told_apart(gram, columns, intercept=True)
+        moments = Moments(gram.whole, gram.units)
+        if self.standardize and not moments.varies.all():
+            constant = ", ".join(map(repr, np.array(columns.names)[~moments.varies].tolist()))
+            raise Undetermined(
+                f"constant over the rows of all parties: {constant}. Leave it out, or do not standardize."
+            )
+        scale = moments.deviations if self.standardize else np.ones(len(columns.names))
+        variances, vectors = _eigen(moments.S / np.outer(scale, scale))
+        share = gram.N / (gram.N - 1)
+        return PrincipalComponents(
+            *agreements.made,
+            names=self.columns,
+            schema=schema_text(self.schema, self.columns),
+            nobs=gram.N,
+            standardize=self.standardize,
+            mean=moments.mean,
+            scale=scale,
+            components=vectors.T[:count],
+            explained_variance=np.maximum(variances[:count], 0.0) * share,
+            total_variance=float(total(variances)) * share,
+        )
+
+    @property
+    def parameters(self) -> int:
+        return len(self.columns)
+
+    @property
+    def revealed(self) -> list[str]:
+        names = ", ".join(self.columns)
+        return ["the number of rows", f"values and products, pair by pair, of {names}"]
+
+    @property
+    def numbers(self) -> int:
+        return numbers_of_gram(len(self.columns))
+
+    stages = 1
+    counts = 0
+
+
+def _eigen(S: Array) -> tuple[Array, Array]:
+    """Eigenvalues, the largest first, and vectors as columns, each with a positive entry where that is largest in size:
+    in a fixed order, but of very many columns as fast as there is."""
+    if len(S) <= FEW:
+        return eigen(S)
+    variances, vectors = np.linalg.eigh(S)
+    vectors = vectors[:, ::-1]
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(S))]
+    return variances[::-1], vectors * np.where(largest < 0, -1.0, 1.0)

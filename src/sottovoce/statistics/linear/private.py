@@ -59,11 +59,6 @@ def private_linear(
     -------
     LinearFit
 
-    Raises
-    ------
-    InvalidInput
-        Shards that do not fit together, or no more rows than terms.
-
     Examples
     --------
     >>> import numpy as np
@@ -102,7 +97,7 @@ def private_ridge(
 
     Parameters
     ----------
-    network, shards, target, intercept, names
+    network, shards, target, intercept, names, **gone
         As for ``private_linear``.
     penalties : float or sequence of float, optional
         Default: 25, from 100 to 0.0001 per row, in units of the columns' variances. With one there is nothing to
@@ -114,17 +109,10 @@ def private_ridge(
         an intercept in units of their root mean squares.
     fold_seed : int
         Public; another one gives other folds.
-    **gone
-        Options of older versions get a sentence.
 
     Returns
     -------
     RidgePath
-
-    Raises
-    ------
-    InvalidInput
-        Shards that do not fit together, a constant response, or a fold without rows.
 
     Examples
     --------
@@ -166,25 +154,16 @@ def private_lasso(
 
     Parameters
     ----------
-    network, shards, target, intercept, names
-        As for ``private_linear``.
+    network, shards, target, intercept, names, folds, standardize, fold_seed, **gone
+        As for ``private_ridge``.
     penalties : float or sequence of float, optional
         Default: 50, from the least one that leaves no column in to a thousandth of it.
-    folds, standardize, fold_seed
-        As for ``private_ridge``.
     l1_ratio : float
-        1 for the lasso, less for an elastic net.
-    **gone
-        Options of older versions get a sentence.
+        The share of the penalty on absolute values, the rest being on squares; 1 for the lasso.
 
     Returns
     -------
     LassoPath
-
-    Raises
-    ------
-    InvalidInput
-        What ``private_ridge`` refuses.
 
     Examples
     --------
@@ -217,25 +196,18 @@ def private_pca(
 
     Parameters
     ----------
-    network : Network
-        Who talks to whom; one node a party.
+    network, **gone
+        As for ``private_linear``.
     shards : sequence, or mapping
         Rows ``(n_i, d)`` of every party, or frames.
     standardize : bool
         Whether columns are brought to one variance first: components of the correlations.
     components : int, optional
         How many. Default: all.
-    **gone
-        Options of older versions get a sentence.
 
     Returns
     -------
     PrincipalComponents
-
-    Raises
-    ------
-    InvalidInput
-        Shards that do not fit together; a constant column where they are standardised.
 
     Examples
     --------
