@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ..sums import IntegerSums, NeededUnits, Whole
+from ..sums import IntegerSums, NeededUnits, ProductSums, Whole
 
 Array = npt.NDArray[np.float64]
 BLOCK = 8192  # rows
@@ -21,6 +21,8 @@ WholeTerms = Callable[[Array], Int64]
 # Of a block, the factors of a sum of products of whole numbers: left, right, and a weight (rows,) where there is one.
 WholeColumns = Int64 | Whole  # Python's integers, where 64 bits are too few
 WholeSides = Callable[[Array], tuple[WholeColumns, WholeColumns] | tuple[WholeColumns, WholeColumns, Int64]]
+
+WholePairs = Callable[[Array], list[tuple[Int64, Int64]]]  # several of these
 
 
 class Rows(ABC):
@@ -39,6 +41,10 @@ class Rows(ABC):
     @abstractmethod
     def grams(self, sides: WholeSides) -> Whole:
         """``sum_r weight(r) left(r)' right(r)`` of whole numbers, ``(p, q)``: exact."""
+
+    @abstractmethod
+    def several_grams(self, pairs: WholePairs) -> list[Whole]:
+        """``sum_r left(r)' right(r)`` of several pairs, in one pass."""
 
     @abstractmethod
     def needed_units(self) -> NeededUnits:
@@ -77,6 +83,12 @@ class ArrayRows(Rows):
         sums = IntegerSums((left.shape[1], right.shape[1]))
         for block in self._blocks():
             sums.add_products(*sides(block))
+        return sums.value()
+
+    def several_grams(self, pairs: WholePairs) -> list[Whole]:
+        sums = ProductSums([(left.shape[1], right.shape[1]) for left, right in pairs(self.array[:0])])
+        for block in self._blocks():
+            sums.add(pairs(block))
         return sums.value()
 
     def needed_units(self) -> NeededUnits:

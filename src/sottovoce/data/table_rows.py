@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from ..errors import InvalidInput
-from ..sums import IntegerSums, NeededUnits, Whole
+from ..sums import IntegerSums, NeededUnits, ProductSums, Whole
 from .fold import Array, Fold, Folded, even
-from .rows import Rows, WholeSides, WholeTerms
+from .rows import Rows, WholePairs, WholeSides, WholeTerms
 
 MOST_THREADS = 4  # blocks are read one after the other: more would wait for them
 
@@ -62,6 +62,16 @@ class FoldedRows(Rows):
         start = partial(IntegerSums, (left.shape[1], right.shape[1]))
         whole: Whole = self._pass(Fold(self.width, into, start)).sums.value()
         return whole
+
+    def several_grams(self, pairs: WholePairs) -> list[Whole]:
+        """``sum_r left(r)' right(r)`` of several pairs, in one pass."""
+
+        def into(sums: ProductSums, block: Array) -> None:
+            sums.add(pairs(block))
+
+        shapes = [(left.shape[1], right.shape[1]) for left, right in pairs(self._no_rows)]
+        wholes: list[Whole] = self._pass(Fold(self.width, into, partial(ProductSums, shapes))).sums.value()
+        return wholes
 
     def needed_units(self) -> NeededUnits:
         """What the values of each column need of a unit."""

@@ -5,7 +5,7 @@ rounding (``integer_sums``), covers the sums with pads that its neighbours take 
 words are added up a tree and told down (``party``). Everybody then holds one total, to the bit.
 """
 
-from .integer_sums import IntegerSums, Whole, join_squares, square_parts
+from .integer_sums import IntegerSums, ProductSums, Whole, join_squares, square_parts
 from .party import Party
 from .play import Traffic, summed
 from .ring import Ring
@@ -17,6 +17,7 @@ __all__ = [
     "IntegerSums",
     "NeededUnits",
     "Party",
+    "ProductSums",
     "Ring",
     "Traffic",
     "Whole",

@@ -8,6 +8,8 @@ what was summed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -101,6 +103,35 @@ class IntegerSums:
         for shift, part in self._parts.items():
             self.total = self.total + part.astype(object) * (1 << shift)
         self._parts, self._chunks = {}, 0
+
+
+class ProductSums:
+    """Several sums of products, of pairs of columns that are made of the same rows.
+
+    Columns that are multiplied with others are apart from those that are not: every product of limbs takes its time.
+
+    Parameters
+    ----------
+    shapes : sequence of tuple of int
+        ``(p, q)`` of each.
+    """
+
+    def __init__(self, shapes: Sequence[tuple[int, int]]) -> None:
+        self.sums = [IntegerSums(shape) for shape in shapes]
+
+    def add(self, pairs: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]) -> None:
+        """Add the products of some rows."""
+        for sums, (left, right) in zip(self.sums, pairs, strict=True):
+            sums.add_products(left, right)
+
+    def merge(self, other: ProductSums) -> None:
+        """Add the sums of other rows."""
+        for own, more in zip(self.sums, other.sums, strict=True):
+            own.merge(more)
+
+    def value(self) -> list[Whole]:
+        """The sums so far."""
+        return [sums.value() for sums in self.sums]
 
 
 def square_parts(values: Int64) -> Int64:

@@ -491,20 +491,25 @@ class Part:
         """Integers at some parameters: for ``maximise``."""
         known, k, both = self.known, self.known.k, self.known.model.kinds > 1
 
-        def sides(block: Array) -> tuple[Int64, Int64]:
+        def pairs(block: Array) -> list[tuple[Int64, Int64]]:
             z, y, w, eta, o = self._at(block, theta)
             pieces = known.model.family.pieces(known.model.link, eta, y)
             C = on_grid(np.sqrt(w * pieces.information)[:, None] * z, known.root_bits)
-            left, right = [np.ones((len(z), 1), np.int64), on_grid(z, known.z_bits), C], [C]
+            found = [(C, C)]
             if both:
                 c = w * self._curvature(eta, y)
                 D = on_grid(np.sqrt(np.abs(c))[:, None] * z, known.root_bits)
-                left, right = [*left, D], [*right, D * np.sign(c).astype(np.int64)[:, None]]
-            right += [pair(w * pieces.score, known.score_bits), pair(w * pieces.deviance, known.deviance_bits)]
-            right += [self._squares(w * pieces.square), *self._null(theta[k:], y, w, o)]
-            return np.hstack(left), np.hstack(right)
+                found.append((D, D * np.sign(c).astype(np.int64)[:, None]))
+            of_rows = [pair(w * pieces.score, known.score_bits), pair(w * pieces.deviance, known.deviance_bits)]
+            of_rows += [self._squares(w * pieces.square), *self._null(theta[k:], y, w, o)]
+            ones_and_z = np.hstack([np.ones((len(z), 1), np.int64), on_grid(z, known.z_bits)])
+            return [*found, (ones_and_z, np.hstack(of_rows))]
 
-        return self._told(self.rows.grams(sides), k, both)
+        *informations, sums = self.rows.several_grams(pairs)
+        score = [join(*row) for row in sums[1:, :2]]
+        deviance, squares, null, *more = (join(*row) for row in sums[0, 2:].reshape(-1, 2))
+        first = np.array([deviance, squares, null, *score], object)
+        return np.concatenate([first, *map(half, informations), np.array(more, object)])
 
     def _null(self, theta: Array, y: Array, w: Array, o: Array) -> list[Int64]:
         """Terms of the model with an intercept alone; its parameter is known unless there are offsets."""
@@ -526,16 +531,6 @@ class Part:
         if self.known.model.dispersed:
             return pair(values, self.known.deviance_bits)
         return pair(np.where(values < FARTHEST / self.known.N, values, FARTHEST), 0)
-
-    def _told(self, gram: Whole, k: int, both: bool) -> Whole:
-        """The part of the products that is sent: see ``Known``."""
-        information = [half(gram[1 + k : 1 + 2 * k, :k])]
-        if both:
-            information.append(half(gram[1 + 2 * k :, k : 2 * k]))
-        q = k * (1 + both)  # where pairs begin
-        score = [join(*row) for row in gram[1 : 1 + k, q : q + 2]]
-        d, squares, null, *more = (join(*both_) for both_ in gram[0, q + 2 :].reshape(-1, 2))
-        return np.concatenate([np.array([d, squares, null, *score], object), *information, np.array(more, object)])
 
     def scores(self, theta: Array, bits: int) -> Whole:
         """``sum u^2 z z'`` for the scores ``u z`` of the rows: what stands in the middle of the sandwich."""
