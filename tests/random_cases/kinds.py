@@ -1,0 +1,13 @@
+"""The kinds of random cases: one for each analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import columns, linear
+from .case import Case
+
+KINDS: dict[str, Callable[[Case], None]] = {
+    **columns.KINDS,
+    **linear.KINDS,
+}
