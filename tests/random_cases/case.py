@@ -84,8 +84,8 @@ class Case:
         ):
             self.wrong.append(f"{what} is {_listed(found)}, not {_listed(expected)}")
             return
-        apart = np.abs(found - expected)
         with np.errstate(divide="ignore", invalid="ignore"):
+            apart = np.abs(found - expected)
             relative = np.where(apart == 0, 0.0, apart / np.broadcast_to(sizes, apart.shape))[finite]
         error = float(relative.max(initial=0.0))
         self.worst = max(self.worst, error)

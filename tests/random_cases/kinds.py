@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import columns, linear
+from . import columns, groups, linear
 from .case import Case
 
 KINDS: dict[str, Callable[[Case], None]] = {
     **columns.KINDS,
     **linear.KINDS,
+    **groups.KINDS,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,12 @@ class World:
             width = (high - low) or abs(high) or 1.0
             slack = width * float(self.rng.choice([0.0, 0.1, 10.0, 1e4]))
             self.schema[name]["range"] = (low - slack, high + slack + (0.0 if high > low or slack else width))
+            if self.rng.random() < 0.7:
+                self.schema[name]["unit"] = str(Decimal(1).scaleb(-decimals))
+            else:  # on the grid that follows from the range: cells beyond it are rounded, and the owner is told
+                grid = sv.Schema({name: self.schema[name]})[name].grid
+                rounded = np.clip(_on(rounded, grid), *self.schema[name]["range"])
+                self.columns[name] = rounded
         return rounded
 
     def integer(self, name: str, values: Any, low: int, high: int) -> Array:
@@ -131,6 +138,13 @@ class World:
         options = {"missing": "drop"} if drop else {}
         study = sv.Study(network_of(self.rng, parties), tables, schema=self.schema, **options)
         return Dealt(study, frame.assign(party=party), parties)
+
+
+def _on(values: Array, grid: Fraction | None) -> Array:
+    """The nearest multiples."""
+    if grid is None:
+        return values
+    return np.array([float(round(Fraction(repr(value)) / grid) * grid) for value in values.tolist()])
 
 
 def _cell(value: Any) -> Any:
