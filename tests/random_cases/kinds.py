@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import columns, groups, linear
+from . import columns, groups, linear, survival
 from .case import Case
 
 KINDS: dict[str, Callable[[Case], None]] = {
     **columns.KINDS,
     **linear.KINDS,
+    **survival.KINDS,
     **groups.KINDS,
 }

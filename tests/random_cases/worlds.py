@@ -37,8 +37,11 @@ class World:
     def declare(self, name: str) -> None:
         """Tell the unit of a column, and its range: products of such columns have all their digits."""
         reach = 2.0 * float(np.abs(self.columns[name]).max(initial=1.0))
-        unit = str(Decimal(1).scaleb(-self.decimals[name]))
-        self.schema[name] |= {"unit": unit, "range": (-reach, reach)}
+        self.schema[name] |= {"unit": str(self.unit(name)), "range": (-reach, reach)}
+
+    def unit(self, name: str) -> Decimal:
+        """The decimals of a column."""
+        return Decimal(1).scaleb(-self.decimals[name])
 
     def number(self, name: str, *, like: str | None = None, near: float = 0.0, ranged: bool = False) -> Array:
         """A column of numbers. ``like``: another one, from which it differs by ``near`` of its deviations."""
@@ -88,7 +91,7 @@ class World:
             slack = width * float(self.rng.choice([0.0, 0.1, 10.0, 1e4]))
             self.schema[name]["range"] = (low - slack, high + slack + (0.0 if high > low or slack else width))
             if self.rng.random() < 0.7:
-                self.schema[name]["unit"] = str(Decimal(1).scaleb(-decimals))
+                self.schema[name]["unit"] = str(self.unit(name))
             else:  # on the grid that follows from the range: cells beyond it are rounded, and the owner is told
                 grid = sv.Schema({name: self.schema[name]})[name].grid
                 rounded = np.clip(_on(rounded, grid), *self.schema[name]["range"])
