@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import columns, groups, linear, survival
+from . import columns, evidence, groups, linear, survival
 from .case import Case
 
 KINDS: dict[str, Callable[[Case], None]] = {
@@ -12,4 +12,5 @@ KINDS: dict[str, Callable[[Case], None]] = {
     **linear.KINDS,
     **survival.KINDS,
     **groups.KINDS,
+    **evidence.KINDS,
 }
