@@ -1,0 +1,145 @@
+"""Maxima of likelihoods in numbers of 80 bits, where those of statsmodels end at some digits of float64.
+
+A design is first brought to columns at right angles, from differences that float64 has exactly; a maximum is then
+climbed to by Newton's method, and statsmodels is asked for its score there. Whether there is a finite maximum at all is
+a linear programme: whether some direction never lowers the likelihood (A. Albert and J. A. Anderson, Biometrika 71, 1984).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from .exactly import Exact, floats, fractions, independent
+
+Wide = np.ndarray[Any, np.dtype[np.longdouble]]
+Terms = Callable[[Wide], tuple[Any, Wide, Wide]]  # of parameters: objective, score, information
+STEPS = 200
+SEPARATES = 0.5  # of a row that gains by a direction, where a gain is counted up to 1
+
+
+def wide(values: Exact) -> Wide:
+    """Fractions in two parts, so that all 64 bits of a number are right."""
+    high = floats(values)
+    exact = np.array([a for a in np.ravel(values)], object).reshape(np.shape(values))
+    low = floats(exact - fractions_of(high))
+    return high.astype(np.longdouble) + low.astype(np.longdouble)
+
+
+def fractions_of(values: Any) -> Exact:
+    """Of float64 as they are, not of the decimals that they stand for."""
+    from fractions import Fraction
+
+    flat = np.empty(np.size(values), object)
+    flat[:] = [Fraction(value) for value in np.ravel(values).tolist()]
+    return flat.reshape(np.shape(values))
+
+
+class Design:
+    """A design, and the same space in columns ``Z`` at right angles: ``X = Z R``. Parameters of ``X`` are ``R^-1`` times
+    those of ``Z``."""
+
+    def __init__(self, X: Exact) -> None:
+        self.kept = independent(X)
+        n = max(1, len(X))
+        columns = [X[:, k] for k in self.kept]
+        p = len(columns)
+        self.R = np.zeros((p, p), np.longdouble)
+        Z = np.zeros((len(X), p), np.longdouble)
+        means = [column.sum() / n if k and self._has_ones(X) else 0 for k, column in enumerate(columns)]
+        W = np.column_stack([wide(c - m) for c, m in zip(columns, means, strict=True)]) if p else Z
+        for k in range(p):
+            left = W[:, k].copy()
+            for _ in range(2):  # twice is enough (W. Kahan)
+                for j in range(k):
+                    part = (Z[:, j] @ left) / n
+                    self.R[j, k] += part
+                    left = left - part * Z[:, j]
+            self.R[k, k] = np.sqrt((left @ left) / n)
+            Z[:, k] = left / self.R[k, k]
+        for k in range(1, p):
+            self.R[0, k] += wide(np.array([means[k]], object))[0] * (self.R[0, 0] if means[k] else 0)
+        self.Z = Z
+        sizes = [np.sqrt((W[:, k] @ W[:, k]) / n) for k in range(p)]
+        self.nearness = min((float(self.R[k, k] / sizes[k]) for k in range(p)), default=1.0)
+
+    @staticmethod
+    def _has_ones(X: Exact) -> bool:
+        return bool(X.shape[1] and (X[:, 0] == 1).all())
+
+    @property
+    def inverse(self) -> Wide:
+        """``R^-1``."""
+        p = len(self.R)
+        found = np.zeros((p, p), np.longdouble)
+        for k in reversed(range(p)):
+            row = np.eye(p, dtype=np.longdouble)[k] - self.R[k, k + 1 :] @ found[k + 1 :]
+            found[k] = row / self.R[k, k]
+        return found
+
+
+def cholesky(A: Wide) -> Wide:
+    """The lower factor of a definite matrix, or an ``ArithmeticError``."""
+    p = len(A)
+    L = np.zeros((p, p), np.longdouble)
+    for j in range(p):
+        pivot = A[j, j] - L[j, :j] @ L[j, :j]
+        if not pivot > 0:
+            raise ArithmeticError("not definite")
+        L[j, j] = np.sqrt(pivot)
+        for i in range(j + 1, p):
+            L[i, j] = (A[i, j] - L[i, :j] @ L[j, :j]) / L[j, j]
+    return L
+
+
+def inverse_of(A: Wide) -> Wide:
+    """Of a definite matrix."""
+    L = cholesky(A)
+    p = len(L)
+    M = np.zeros((p, p), np.longdouble)
+    for i in range(p):
+        M[i] = (np.eye(p, dtype=np.longdouble)[i] - L[i, :i] @ M[:i]) / L[i, i]
+    return M.T @ M
+
+
+def climbed(terms: Terms, start: Any) -> Wide:
+    """Where the score is 0, by halved steps of Newton's method."""
+    theta = np.asarray(start, np.longdouble)
+    value, score, information = terms(theta)
+    last = np.inf
+    for _ in range(STEPS):
+        step = inverse_of(information) @ score
+        size = float(step @ information @ step)
+        if size < 1e-34 or (size < 1e-26 and size >= last):
+            return theta
+        last = size
+        for _ in range(60):
+            tried = terms(theta + step)
+            if tried[0] >= value - abs(value) * 1e-17 - 1e-18:
+                break
+            step = step / 2
+        theta, (value, score, information) = theta + step, tried
+    return theta
+
+
+def recedes(A: Any) -> bool:
+    """Whether some ``b`` has ``A b >= 0``, and not 0 in all rows: the likelihood then rises for ever along it."""
+    A = np.asarray(A, np.float64)
+    if not A.size:
+        return False
+    m, p = A.shape
+    cost = np.concatenate([np.zeros(p), -np.ones(m)])
+    found = linprog(
+        cost,
+        A_ub=np.hstack([-A, np.eye(m)]),
+        b_ub=np.zeros(m),
+        bounds=[(None, None)] * p + [(0, 1)] * m,
+        method="highs",
+    )
+    return bool(found.status == 0 and -found.fun > SEPARATES)
+
+
+__all__ = ["Design", "climbed", "fractions", "inverse_of", "recedes", "wide"]
