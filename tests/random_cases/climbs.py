@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from .exactly import Exact, floats, fractions, independent
+from .exactly import Exact, binary, floats, independent
 
 Wide = np.ndarray[Any, np.dtype[np.longdouble]]
 Terms = Callable[[Wide], tuple[Any, Wide, Wide]]  # of parameters: objective, score, information
@@ -25,17 +25,8 @@ def wide(values: Exact) -> Wide:
     """Fractions in two parts, so that all 64 bits of a number are right."""
     high = floats(values)
     exact = np.array([a for a in np.ravel(values)], object).reshape(np.shape(values))
-    low = floats(exact - fractions_of(high))
+    low = floats(exact - binary(high))
     return high.astype(np.longdouble) + low.astype(np.longdouble)
-
-
-def fractions_of(values: Any) -> Exact:
-    """Of float64 as they are, not of the decimals that they stand for."""
-    from fractions import Fraction
-
-    flat = np.empty(np.size(values), object)
-    flat[:] = [Fraction(value) for value in np.ravel(values).tolist()]
-    return flat.reshape(np.shape(values))
 
 
 class Design:
@@ -142,4 +133,4 @@ def recedes(A: Any) -> bool:
     return bool(found.status == 0 and -found.fun > SEPARATES)
 
 
-__all__ = ["Design", "climbed", "fractions", "inverse_of", "recedes", "wide"]
+__all__ = ["Design", "climbed", "inverse_of", "recedes", "wide"]

@@ -19,6 +19,11 @@ def fractions(values: Any) -> Exact:
     return filled(flat, np.shape(values))
 
 
+def binary(values: Any) -> Exact:
+    """Float64 as they are, not the decimals that they stand for."""
+    return filled([Fraction(float(value)) for value in np.ravel(np.asarray(values))], np.shape(values))
+
+
 def filled(flat: Sequence[Fraction], shape: tuple[int, ...]) -> Exact:
     """An array of objects."""
     array = np.empty(len(flat), object)

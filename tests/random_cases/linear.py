@@ -22,6 +22,7 @@ from .worlds import Dealt, World, rows_of
 
 FEW = 8 * ONCE  # some operations on numbers that were rounded once
 NEAREST = 1e-12  # of a column, what those before it leave; below, float64 may have made it
+Reading = Callable[[Any], Exact]
 NEARLY = "columns are nearly dependent"
 FOLDS = "fold . of . has no rows"
 
@@ -84,8 +85,9 @@ def names_by_formulaic(formula: str, rows: pd.DataFrame, schema: Any) -> list[st
     return list(found.columns)
 
 
-def exact_column(name: str, rows: pd.DataFrame, rounded: bool = False) -> Exact:
-    """A column of a design by its name, such as ``x0:g[T.g1]``. ``rounded``: as float64 has it."""
+def exact_column(name: str, rows: pd.DataFrame, rounded: bool = False, read: Reading = fractions) -> Exact:
+    """A column of a design by its name, such as ``x0:g[T.g1]``. ``rounded``: as float64 has it; ``read``: what number a
+    cell is, the decimal that it says or the float64 itself."""
     if rounded:
         return fractions(floats(exact_column(name, rows)))
     column = fractions(np.ones(len(rows)))
@@ -96,17 +98,19 @@ def exact_column(name: str, rows: pd.DataFrame, rounded: bool = False) -> Exact:
             variable, level = factor[:-1].split("[")
             column = column * (rows[variable] == level.removeprefix("T.")).to_numpy().astype(int)
         elif factor.startswith("I("):
-            column = column * fractions(rows["x0"].astype(float)) ** 2
+            column = column * read(rows["x0"].astype(float)) ** 2
         else:
-            column = column * fractions(rows[factor].astype(float))
+            column = column * read(rows[factor].astype(float))
     return column
 
 
-def exact_design(names: Sequence[str], rows: pd.DataFrame, rounded: bool = False) -> Exact:
+def exact_design(
+    names: Sequence[str], rows: pd.DataFrame, rounded: bool = False, read: Reading = fractions
+) -> Exact:
     """The columns of these names."""
     X = np.empty((len(rows), len(names)), object)
     for k, name in enumerate(names):
-        X[:, k] = exact_column(name, rows, rounded)
+        X[:, k] = exact_column(name, rows, rounded, read)
     return X
 
 

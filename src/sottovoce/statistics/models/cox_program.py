@@ -165,7 +165,7 @@ def _by_party(
         ended = maximise(
             agreements, [lambda beta, own=own: own.integers(beta, model.ties) for own in strata],  # type: ignore[misc]
             np.zeros(k), cohort.columns.names, read, size=1 + k + k * (k + 1) // 2, infinite=INFINITE,
-            digits=digits,
+            digits=digits, named=cohort.columns.unmixed.T[1:, 1:],
         )  # fmt: skip
     except Undetermined as error:
         why = str(error)
@@ -192,6 +192,7 @@ def _on_grid(
         agreements, [lambda beta, own=own: own.integers(beta, grid.shift(beta)) for own in binned],  # type: ignore[misc]
         np.zeros(k), cohort.columns.names, grid.read, size=leaving.width(k), infinite=INFINITE,
         of=f"weighted sums and products of {k} columns over each of {len(leaving.shown)} risk sets",
+        named=cohort.columns.unmixed.T[1:, 1:],
     )  # fmt: skip
     return _fit(
         agreements, model, cohort, ended, times=np.asarray(points)[leaving.shown],
@@ -230,14 +231,15 @@ def _fit(
 ) -> CoxFit:  # fmt: skip
     """In the units of the data."""
     columns = cohort.columns
-    params = ended.theta / columns.deviation
+    params = columns.slopes(ended.theta) / columns.deviation
+    of_slopes = columns.slopes(columns.slopes(covariance(ended.information)).T)
     lower, _ = fixed_order.cholesky(ended.first_information)
     score = fixed_order.forward(lower, ended.first_score)
     return CoxFit(
         *agreements.made,
         terms=columns.names,
         params=params,
-        covariance=covariance(ended.information) / np.outer(columns.deviation, columns.deviation),
+        covariance=(of_slopes + of_slopes.T) / 2 / np.outer(columns.deviation, columns.deviation),
         nobs=cohort.rows,
         time=model.time,
         event=model.event,

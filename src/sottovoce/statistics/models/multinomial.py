@@ -95,7 +95,7 @@ class Multinomial(LevelModel):
         ended = maximise(
             agreements, [softmax.sums(part) for part in rows], start.ravel(), self.terms_of(columns),
             softmax.read if penalty is None else penalised(softmax.read, penalty), size=softmax.size,
-            digits=softmax.digits(agreements, shares),
+            digits=softmax.digits(agreements, shares), named=np.kron(np.eye(others), columns.unmixed.T),
             infinite=f": columns separate levels of {self.response!r}. Drop one, merge some, or take a ridge penalty.",
         )  # fmt: skip
         back: Array = np.kron(np.eye(others), columns.back).astype(np.float64)

@@ -64,16 +64,18 @@ class Ordinal(LevelModel):
         N = int(counts.sum())
         bits = factor_bits(N)
         start = np.append(np.zeros(d), LINKS[self.link].quantile(np.cumsum(counts)[:-1] / N))
+        named = np.eye(d + cuts)
+        named[:d, :d] = columns.unmixed.T[1:, 1:]
         ended = maximise(
             agreements, [self._sums(part, columns, bits) for part in rows], start, self.terms_of(columns),
             lambda total, theta: self._read(total, d, 2 * bits), size=self._size(d),
-            digits=self._digits(agreements, counts, d, 2 * bits),
+            digits=self._digits(agreements, counts, d, 2 * bits), named=named,
             infinite=f": columns separate levels of {self.response!r}. Drop one, or merge levels.",
         )  # fmt: skip
         # cut - x'beta = (cut - centre'beta) - z'(deviation beta) for standardised columns z
         back = np.eye(d + cuts)
-        back[:d, :d] = np.diag(1 / columns.deviation)
-        back[d:, :d] = columns.centre / columns.deviation
+        back[:d, :d] = columns.back[1:, 1:]
+        back[d:, :d] = -columns.back[0, 1:]
         return OrdinalFit(*agreements.made, link=self.link, **self.fields_of(counts, ended, columns, back))
 
     def _size(self, d: int) -> int:
