@@ -30,7 +30,7 @@ def wide(values: Exact) -> Wide:
 
 
 class Design:
-    """A design, and the same space in columns ``Z`` at right angles: ``X = Z R``. Parameters of ``X`` are ``R^-1`` times
+    """A design, and the same space in columns ``Z`` at right angles: ``X = Z R``. Its parameters are ``R^-1`` times
     those of ``Z``."""
 
     def __init__(self, X: Exact) -> None:
@@ -131,6 +131,3 @@ def recedes(A: Any) -> bool:
         method="highs",
     )
     return bool(found.status == 0 and -found.fun > SEPARATES)
-
-
-__all__ = ["Design", "climbed", "inverse_of", "recedes", "wide"]

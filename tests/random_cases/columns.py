@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
 from .case import Case
-from .exactly import Exact, floats, fractions, root
+from .exactly import Exact, fractions
 from .worlds import World, rows_of
 
 # Sums are exact and rounded once: half of a unit in the last place, 1.1e-16.
@@ -95,12 +96,12 @@ def histogram(case: Case) -> None:
             low, high = world.schema["x"]["range"]
             count = 10 if bins is None else bins
             even = [Fraction(low) + (Fraction(high) - Fraction(low)) * k / count for k in range(count + 1)]
-            case.same("edges", edges, even, 4 * ONCE, max(abs(low), abs(high)))  # computed by linspace, not rounded once
+            case.same(
+                "edges", edges, even, 4 * ONCE, max(abs(low), abs(high))
+            )  # computed by linspace, not rounded once
         x = rows["x"].astype(float).tolist()
         last = len(edges) - 2
-        inside = [
-            sum(a <= v < b or (k == last and v == b) for v in x) for k, (a, b) in enumerate(zip(edges, edges[1:]))
-        ]
+        inside = [sum(a <= v < b or (k == last and v == b) for v in x) for k, (a, b) in enumerate(pairwise(edges))]
         case.equal("counts", found.counts, inside)
         case.equal("beyond", [found.below, found.above], [sum(v < edges[0] for v in x), sum(v > edges[-1] for v in x)])
 
@@ -111,5 +112,3 @@ KINDS: dict[str, Callable[[Case], None]] = {
     "covariance": covariance,
     "histogram": histogram,
 }
-
-__all__ = ["KINDS", "ONCE", "columns_of", "covariance_of", "floats", "root"]

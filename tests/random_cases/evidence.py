@@ -80,7 +80,9 @@ def mantel_haenszel(case: Case) -> None:
         case.same("chi2", found.chi2, excess**2 / variance, FEW, max(excess**2 / variance, Fraction(1, 10**20)))
         chi2 = float((abs(excess) - Fraction(1, 2)) ** 2 / variance)
         case.same("chi2_corrected", found.chi2_corrected, chi2, 100 * FEW, max(chi2, 1e-3))
-        case.pvalue("pvalue", found.pvalue, stats.chi2.sf(float(excess**2 / variance), 1), abs(float(excess)) + 1, 1e-12)
+        case.pvalue(
+            "pvalue", found.pvalue, stats.chi2.sf(float(excess**2 / variance), 1), abs(float(excess)) + 1, 1e-12
+        )
     if R * S and all(min(table) > 0 for table in tables if sum(table)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -128,7 +130,9 @@ def meta_analysis(case: Case) -> None:
         rows = dealt.rows("x", *by)
         own = [rows[rows["party"] == k] for k in range(dealt.parties)]
         levels = dealt.study.schema["g"].levels if by else ()
-        samples = [[p["x"][p["g"] == level].astype(float) for level in levels] if by else [p["x"].astype(float)] for p in own]
+        samples = [
+            [p["x"][p["g"] == level].astype(float) for level in levels] if by else [p["x"].astype(float)] for p in own
+        ]
         estimates = [pair for sample in samples if (pair := _estimate_of_means(sample))]
         options: dict[str, Any] = {"column": "x"} | ({"by": "g", "levels": tuple(levels)} if by else {})
     else:

@@ -54,13 +54,18 @@ def inverse(A: Exact) -> Exact:
 
 def independent(X: Exact) -> list[int]:
     """The columns that are no combinations of those before them."""
-    rows, kept = [list(map(Fraction, row)) for row in X.T @ X], []
+    return independent_rows(X.T @ X)
+
+
+def independent_rows(A: Exact) -> list[int]:
+    """The same of a semidefinite matrix."""
+    rows, kept = [list(map(Fraction, row)) for row in A], []
     for k in range(len(rows)):
         if not rows[k][k]:
             continue
         kept.append(k)
-        for i in range(len(rows)):
-            if i != k and i not in kept and (factor := rows[i][k] / rows[k][k]):
+        for i in range(k + 1, len(rows)):
+            if factor := rows[i][k] / rows[k][k]:
                 rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
     return kept
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from scipy import stats
 
 from .case import Case
 from .columns import ONCE
-from .exactly import Exact, filled, floats, fractions, root
+from .exactly import filled, fractions, root
 from .worlds import Dealt, World, rows_of
 
 FEW = 8 * ONCE
@@ -193,7 +193,10 @@ def _chi2(table: Any) -> Fraction:
 def fisher(a: int, b: int, c: int, d: int) -> Fraction:
     """Of all tables with these margins those that are no more likely; as likely but for 1e-7 counts too, as in R."""
     row, column, n = a + b, a + c, a + b + c + d
-    ways = {k: math.comb(row, k) * math.comb(n - row, column - k) for k in range(max(0, row + column - n), min(row, column) + 1)}
+    ways = {
+        k: math.comb(row, k) * math.comb(n - row, column - k)
+        for k in range(max(0, row + column - n), min(row, column) + 1)
+    }
     own = ways[a] * (1 + Fraction(1, 10**7))
     return Fraction(sum(each for each in ways.values() if each <= own), sum(ways.values()))
 
@@ -231,7 +234,11 @@ def quantiles(case: Case) -> None:
         inside = (found.low[k] <= expected) & ((expected < found.high[k]) | (expected == high))
         case.equal("intervals hold quantiles", inside.tolist(), [True] * len(q))
         width = found.high[k] - found.low[k]
-        case.equal("no wider than told", (width <= found.resolution + 1e-15 * abs(low) + 1e-15 * abs(high)).tolist(), [True] * len(q))
+        case.equal(
+            "no wider than told",
+            (width <= found.resolution + 1e-15 * abs(low) + 1e-15 * abs(high)).tolist(),
+            [True] * len(q),
+        )
 
 
 def _quartiles(case: Case, found: Any, place: int, group: int, values: Any, resolution: float) -> None:
@@ -352,5 +359,3 @@ KINDS: dict[str, Callable[[Case], None]] = {
     "describe": describe,
     "table_one": table_one,
 }
-
-__all__ = ["KINDS", "Exact", "floats", "special"]

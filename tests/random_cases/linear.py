@@ -18,7 +18,7 @@ from sottovoce.statistics.linear.folds import fold_of
 from .case import Case
 from .columns import ONCE
 from .exactly import Exact, floats, fractions, independent, inverse, root, solved
-from .worlds import Dealt, World, rows_of
+from .worlds import World, rows_of
 
 FEW = 8 * ONCE  # some operations on numbers that were rounded once
 NEAREST = 1e-12  # of a column, what those before it leave; below, float64 may have made it
@@ -104,9 +104,7 @@ def exact_column(name: str, rows: pd.DataFrame, rounded: bool = False, read: Rea
     return column
 
 
-def exact_design(
-    names: Sequence[str], rows: pd.DataFrame, rounded: bool = False, read: Reading = fractions
-) -> Exact:
+def exact_design(names: Sequence[str], rows: pd.DataFrame, rounded: bool = False, read: Reading = fractions) -> Exact:
     """The columns of these names."""
     X = np.empty((len(rows), len(names)), object)
     for k, name in enumerate(names):
@@ -161,7 +159,9 @@ def linear(case: Case) -> None:
     oracle = Exactly(X[:, kept], y, weights) if answers else None
     lone = oracle is not None and robust in ("HC2", "HC3") and any(h == 1 for h in oracle.leverages)
     rules = ["leverage"] if lone else []
-    fit = case.ask(lambda: dealt.study.linear(asked, weights=w, robust=robust), answers=answers and not lone, rules=rules)
+    fit = case.ask(
+        lambda: dealt.study.linear(asked, weights=w, robust=robust), answers=answers and not lone, rules=rules
+    )
     if fit is None or oracle is None:
         return
     case.equal("columns of the design", sorted(fit.all_terms), sorted(names))
@@ -220,7 +220,9 @@ class Exactly:
         total = Fraction((self.w * (self.y - mean) ** 2).sum())
         case.equal("constant", fit.constant, constant)
         if total:
-            case.same("rsquared", fit.rsquared, 1 - self.ssr / total, FEW, max(Fraction(1, 10**12), 1 - self.ssr / total))
+            case.same(
+                "rsquared", fit.rsquared, 1 - self.ssr / total, FEW, max(Fraction(1, 10**12), 1 - self.ssr / total)
+            )
         if not self.ssr:
             case.equal("errors of a perfect fit", fit.bse.tolist(), [0.0] * self.k)
             return
@@ -471,5 +473,3 @@ def pca(case: Case) -> None:
 
 
 KINDS: dict[str, Callable[[Case], None]] = {"linear": linear, "ridge": ridge, "lasso": lasso, "pca": pca}
-
-__all__ = ["KINDS", "Dealt", "Table", "exact_design", "names_by_formulaic"]

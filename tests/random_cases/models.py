@@ -27,7 +27,6 @@ from .worlds import Dealt, World
 CLOSE = 1e-12
 NEARLY = "linearly dependent over the rows of all parties, or so nearly|so nearly linearly dependent"
 TOO_NEAR = 3e-6  # of the length of a column, what others leave of it: below, refusals are documented
-FAR = "Look for outliers|no maximum after|is infinite|are infinite"
 F, L = sm.families, sm.families.links
 
 
@@ -45,7 +44,7 @@ class Asked:
         return exact_design(self.names, self.rows, read=binary)
 
 
-def explained(case: Case, least: int, *, even: bool = False) -> tuple[World, list[str], Any]:
+def explained(case: Case, least: int) -> tuple[World, list[str], Any]:
     """Columns that explain something, and the predictor that they make, of about one deviation."""
     rng = case.rng
     world = World(rng, int(rng.integers(least, 120)))
@@ -180,7 +179,9 @@ def glm(case: Case) -> None:
     if offset:
         world.add("o", rng.normal(0, 0.3, world.n), digits=4)
     formula = f"y ~ {' + '.join(names)}"
-    asked = asked_of(world, formula, [*names, "y", *(["w"] if "weights" in options else []), *(["o"] if offset else [])])
+    asked = asked_of(
+        world, formula, [*names, "y", *(["w"] if "weights" in options else []), *(["o"] if offset else [])]
+    )
     rows, n = asked.rows, len(asked.rows)
     y = rows["y"].astype(float).to_numpy()
     w = rows["w"].astype(float).to_numpy() if "weights" in options else np.ones(n)
@@ -335,8 +336,7 @@ def multinomial(case: Case) -> None:
 
     case.equal("levels", list(fit.levels), order)
     theta = climbed(terms, np.zeros(others * p))
-    value, score, information = terms(theta)
-    back = np.kron(np.eye(others), np.asarray(design.inverse))
+    value, _, information = terms(theta)
     place = [design.kept.index(asked.names.index(term)) for term in fit.variables]
     every = [a * p + k for a in range(others) for k in place]
     back = _kron(others, design.inverse)
@@ -436,7 +436,12 @@ def _ordinal_terms(link: str, Z: Wide, codes: Any, theta: Wide, levels: int) -> 
             return under, over, under * over, under * over * (over - under)
         plain = np.clip(np.asarray(x, np.float64), -35, 35)
         density = np.exp(-x * x / 2) / np.sqrt(2 * np.longdouble(np.pi))
-        return special.ndtr(plain).astype(np.longdouble), special.ndtr(-plain).astype(np.longdouble), density, -x * density
+        return (
+            special.ndtr(plain).astype(np.longdouble),
+            special.ndtr(-plain).astype(np.longdouble),
+            density,
+            -x * density,
+        )
 
     (Fa, Ga, fa, sa), (Fb, Gb, fb, sb) = tails(a), tails(b)
     P = np.where(b > 0, Gb - Ga, Fa - Fb)
@@ -470,16 +475,14 @@ def cox(case: Case) -> None:
     world.boolean("d", rng.random(world.n) < rng.choice([0.4, 0.8, 1.0]))
     formula = " + ".join(names)
     asked = asked_of(world, "y ~ " + formula, [*names, "t", "d"], even=bool(rng.random() < 0.3))
-    rows, n = asked.rows, len(asked.rows)
+    rows = asked.rows
     time, event, party = rows["t"].astype(float).to_numpy(), rows["d"].to_numpy().astype(bool), rows["party"].to_numpy()
     design = Design(asked.design())
     Z, p = design.Z[:, 1:], max(0, len(design.kept) - 1)
     plain = np.asarray(Z, np.float64)
     strata = [np.flatnonzero(party == k) for k in np.unique(party)]
     pairs = [
-        plain[own[i]] - plain[own[time[own] >= time[own[i]]]]
-        for own in strata
-        for i in np.flatnonzero(event[own])
+        plain[own[i]] - plain[own[time[own] >= time[own[i]]]] for own in strata for i in np.flatnonzero(event[own])
     ]
     A = np.vstack(pairs) if pairs else np.zeros((0, p))
     singular = np.linalg.svd(A, compute_uv=False) if len(A) else np.zeros(p)
@@ -515,9 +518,7 @@ def cox(case: Case) -> None:
     case.same("llf by statsmodels", fit.llf, theirs, 1e-9, size)
 
 
-def _cox_terms(
-    Z: Wide, time: Any, event: Any, strata: Sequence[Any], ties: str, theta: Wide
-) -> tuple[Any, Wide, Wide]:
+def _cox_terms(Z: Wide, time: Any, event: Any, strata: Sequence[Any], ties: str, theta: Wide) -> tuple[Any, Wide, Wide]:
     """The partial log-likelihood, its score and information, risk set by risk set."""
     p = Z.shape[1]
     value, score, information = np.longdouble(0), np.zeros(p, np.longdouble), np.zeros((p, p), np.longdouble)

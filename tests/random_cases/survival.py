@@ -9,13 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from lifelines import KaplanMeierFitter, NelsonAalenFitter
 from lifelines.statistics import multivariate_logrank_test
 from scipy import stats
 
 from .case import Case
-from .exactly import Exact, independent, root, solved
+from .exactly import Exact, independent_rows, root, solved
 from .worlds import Dealt, World, rows_of
 
 # Products and sums over some fifty points, each with a rounding or two.
@@ -200,19 +199,6 @@ def log_rank(case: Case) -> None:
         case.same("statistic by lifelines", found.statistic, theirs.test_statistic, 1e-6, max(float(statistic), 1e-2))
 
 
-def independent_rows(V: Exact) -> list[int]:
-    """Of a semidefinite matrix, those that no combination of the ones before them is."""
-    rows, kept = [list(map(Fraction, row)) for row in V], []
-    for k in range(len(rows)):
-        if not rows[k][k]:
-            continue
-        kept.append(k)
-        for i in range(len(rows)):
-            if i not in kept and (factor := rows[i][k] / rows[k][k]):
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return kept
-
-
 def _compared(
     place: Any,
     event: Any,
@@ -264,5 +250,3 @@ KINDS: dict[str, Callable[[Case], None]] = {
     "nelson_aalen": nelson_aalen,
     "log_rank": log_rank,
 }
-
-__all__ = ["KINDS", "independent", "pd", "timed"]

@@ -8,6 +8,7 @@ all rows and many none; levels may be rare, or in the schema alone; cells may be
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -139,8 +140,9 @@ class World:
             {name: [_cell(v) for v in frame.loc[party == k, name].tolist()] for name in frame} for k in range(parties)
         ]
         options = {"missing": "drop"} if drop else {}
-        study = sv.Study(network_of(self.rng, parties), tables, schema=self.schema, **options)
-        return Dealt(study, frame.assign(party=party), parties)
+        network = network_of(self.rng, parties)
+        study = sv.Study(network, tables, schema=self.schema, **options)
+        return Dealt(study, frame.assign(party=party), parties, tables, options)
 
 
 def _on(values: Array, grid: Fraction | None) -> Array:
@@ -154,11 +156,22 @@ def _cell(value: Any) -> Any:
     return None if value is None or value != value else value
 
 
+@dataclass
 class Dealt:
     """A study, and all of its rows in one place, in a column ``party`` whose they are."""
 
-    def __init__(self, study: sv.Study, frame: pd.DataFrame, parties: int) -> None:
-        self.study, self.frame, self.parties = study, frame, parties
+    study: sv.Study
+    frame: pd.DataFrame
+    parties: int
+    tables: list[dict[str, list[Any]]]
+    options: dict[str, Any]
+
+    def with_number(self, name: str, values: Array) -> sv.Study:
+        """The same with one more column, which may depend on whose a row is."""
+        party = self.frame["party"].to_numpy()
+        tables = [table | {name: values[party == k].tolist()} for k, table in enumerate(self.tables)]
+        schema = {**self.study.schema, name: {"type": "number"}}
+        return sv.Study(self.study.network, tables, schema=sv.Schema(schema), **self.options)
 
     def rows(self, *names: str) -> pd.DataFrame:
         """Those that have a value in these columns, with the types that the columns have."""
