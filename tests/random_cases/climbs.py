@@ -2,7 +2,8 @@
 
 A design is first brought to columns at right angles, from differences that float64 has exactly; a maximum is then
 climbed to by Newton's method, and statsmodels is asked for its score there. Whether there is a finite maximum at all is
-a linear programme: whether some direction never lowers the likelihood (A. Albert and J. A. Anderson, Biometrika 71, 1984).
+a linear programme: whether some direction never lowers the likelihood (A. Albert and J. A. Anderson, Biometrika 71,
+1984).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .exactly import Exact, binary, floats, independent
 Wide = np.ndarray[Any, np.dtype[np.longdouble]]
 Terms = Callable[[Wide], tuple[Any, Wide, Wide]]  # of parameters: objective, score, information
 STEPS = 200
+ALIASED = 1e-11  # of its length, what the columns before one leave of it where it hangs on them
 SEPARATES = 0.5  # of a row that gains by a direction, where a gain is counted up to 1
 
 
@@ -31,31 +33,40 @@ def wide(values: Exact) -> Wide:
 
 class Design:
     """A design, and the same space in columns ``Z`` at right angles: ``X = Z R``. Its parameters are ``R^-1`` times
-    those of ``Z``."""
+    those of ``Z``. Columns that depend on those before them but for rounding are left out, as R's glm does it.
+
+    ``kept``: the others; ``nearness``: the least of what a column has left, of its length about the mean.
+    """
 
     def __init__(self, X: Exact) -> None:
-        self.kept = independent(X)
-        n = max(1, len(X))
-        columns = [X[:, k] for k in self.kept]
-        p = len(columns)
-        self.R = np.zeros((p, p), np.longdouble)
-        Z = np.zeros((len(X), p), np.longdouble)
-        means = [column.sum() / n if k and self._has_ones(X) else 0 for k, column in enumerate(columns)]
-        W = np.column_stack([wide(c - m) for c, m in zip(columns, means, strict=True)]) if p else Z
-        for k in range(p):
-            left = W[:, k].copy()
+        n, ones = max(1, len(X)), self._has_ones(X)
+        self.kept: list[int] = []
+        self.nearness = 1.0
+        Z: list[Wide] = []
+        parts: list[list[Any]] = []  # of each column, by those before it
+        for k in independent(X):
+            mean = X[:, k].sum() / n if Z and ones else 0
+            column = wide(X[:, k] - mean)
+            left, shares = column.copy(), [np.longdouble(0)] * len(Z)
             for _ in range(2):  # twice is enough (W. Kahan)
-                for j in range(k):
-                    part = (Z[:, j] @ left) / n
-                    self.R[j, k] += part
-                    left = left - part * Z[:, j]
-            self.R[k, k] = np.sqrt((left @ left) / n)
-            Z[:, k] = left / self.R[k, k]
-        for k in range(1, p):
-            self.R[0, k] += wide(np.array([means[k]], object))[0] * (self.R[0, 0] if means[k] else 0)
-        self.Z = Z
-        sizes = [np.sqrt((W[:, k] @ W[:, k]) / n) for k in range(p)]
-        self.nearness = min((float(self.R[k, k] / sizes[k]) for k in range(p)), default=1.0)
+                for j, other in enumerate(Z):
+                    share = (other @ left) / n
+                    shares[j] += share
+                    left = left - share * other
+            size = np.sqrt((left @ left) / n)
+            nearness = float(size / np.sqrt((column @ column) / n))
+            if nearness < ALIASED:
+                continue
+            if mean:
+                shares[0] += wide(np.array([mean], object))[0]
+            self.nearness = min(self.nearness, nearness)
+            self.kept.append(k)
+            Z.append(left / size)
+            parts.append([*shares, size])
+        self.Z = np.column_stack(Z) if Z else np.zeros((len(X), 0), np.longdouble)
+        self.R = np.zeros((len(Z), len(Z)), np.longdouble)
+        for k, shares in enumerate(parts):
+            self.R[: k + 1, k] = shares
 
     @staticmethod
     def _has_ones(X: Exact) -> bool:

@@ -124,6 +124,9 @@ def mixed(case: Case) -> None:
     fit = case.ask(lambda: study.mixed(formula, method=method), answers=answers, rules=rules)
     if fit is None:
         return
+    case.equal("terms", sorted(fit.terms), sorted(asked.names[k] for k in design.kept))
+    if case.wrong:
+        return
     exact = fractions(rows["y"])
     mean = exact.sum() / len(exact)
     profile = Profile.of(design, wide(exact - mean), where, reml)

@@ -335,6 +335,9 @@ def multinomial(case: Case) -> None:
         return value, (hits.T @ Z).ravel(), information
 
     case.equal("levels", list(fit.levels), order)
+    case.equal("columns", sorted(fit.variables), sorted(asked.names[k] for k in design.kept))
+    if case.wrong:
+        return
     theta = climbed(terms, np.zeros(others * p))
     value, _, information = terms(theta)
     place = [design.kept.index(asked.names.index(term)) for term in fit.variables]
@@ -398,6 +401,10 @@ def ordinal(case: Case) -> None:
     def terms(theta: Wide) -> tuple[Any, Wide, Wide]:
         return _ordinal_terms(link, Z, codes, theta, levels)
 
+    terms_of = [asked.names[k] for k in design.kept[1:]]
+    case.equal("columns", sorted(fit.terms[: len(fit.slopes)]), sorted(terms_of))
+    if case.wrong:
+        return
     shares = np.cumsum(np.bincount(codes, minlength=levels))[:-1] / n
     start = special.ndtri(shares) if link == "probit" else special.logit(shares)
     theta = climbed(terms, np.concatenate([np.zeros(d), start]))
@@ -409,7 +416,6 @@ def ordinal(case: Case) -> None:
     back[d:, d:] = np.eye(cuts)
     back[d:, :d] = -inverse[0, 1:] * ones if d else 0
     params, V = back @ theta, back @ inverse_of(information) @ back.T
-    terms_of = [asked.names[k] for k in design.kept[1:]]
     place = [*(terms_of.index(term) for term in fit.terms[:d]), *range(d, d + cuts)]
     # The normal distribution is that of float64 here, whose differences lose digits in its tails.
     worst = _condition(design, information) * (10.0 if link == "probit" else 1.0)
@@ -496,12 +502,15 @@ def cox(case: Case) -> None:
     def terms(theta: Wide) -> tuple[Any, Wide, Wide]:
         return _cox_terms(Z, time, event, strata, ties, theta)
 
+    terms_of = [asked.names[k] for k in design.kept[1:]]
+    case.equal("columns", sorted(fit.terms), sorted(terms_of))
+    if case.wrong:
+        return
     theta = climbed(terms, np.zeros(p))
     value, _, information = terms(theta)
     first, score, at_zero = terms(np.zeros(p, np.longdouble))
     back = design.inverse[1:, 1:]
     params, V = back @ theta, back @ inverse_of(information) @ back.T
-    terms_of = [asked.names[k] for k in design.kept[1:]]
     place = [terms_of.index(term) for term in fit.terms]
     worst = _condition(design, information)
     compare_fit(case, fit, params[place], V[np.ix_(place, place)], worst)
