@@ -311,6 +311,11 @@ def penalised(case: Case, lasso: bool) -> None:
         case.ask(lambda: dealt.study.ridge(formula), answers=False)
         return
     columns = names_by_formulaic(formula, rows, dealt.study.schema)
+    if not intercept:  # all levels are there, in the order of the schema
+        of_levels = [f"{name}[{level}]" for name in table.categories for level in dealt.study.schema[name].levels]
+        at = {name: of_levels.index(name) for name in columns if name in of_levels}
+        ranked = iter(sorted(at, key=lambda name: at[name]))
+        columns = [next(ranked) if name in at else name for name in columns]
     X, y = exact_design([name for name in columns if name != "Intercept"], rows), fractions(rows["y"].astype(float))
     S, r, yy = _moments(X, y, intercept)
     # The size of a penalty that matters: of ridge the squares of a column, of the lasso the largest correlation.
@@ -334,6 +339,9 @@ def penalised(case: Case, lasso: bool) -> None:
     if fit is None:
         return
     case.equal("penalties", fit.penalties, penalties)
+    case.equal("terms", list(fit.terms), columns)
+    if case.wrong:
+        return
     for place, penalty in enumerate(penalties):
         found = fit.path[place][int(intercept) :]
         b, size = _optimum(case, (S, r, n), _units(S), penalty, ratio if lasso else None, standardize, found)
