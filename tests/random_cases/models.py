@@ -175,6 +175,12 @@ def glm(case: Case) -> None:
     if rng.random() < 0.3:
         world.add("w", rng.uniform(0.2, 3, world.n) * 10 ** rng.uniform(-2, 2), digits=6)
         options["weights"] = "w"
+    estimated = family in ("gamma", "inverse_gaussian", "gaussian")
+    if not estimated and rng.random() < 0.15:
+        options["dispersion"] = "pearson"
+    # Of other links statsmodels takes the observed information for the sandwich.
+    if link in ("logit", "inverse", "inverse_squared", "identity") and rng.random() < 0.25:
+        options["robust"] = str(rng.choice(["HC0", "HC1"]))
     offset = link in ("log", "logit", "probit", "cloglog") and rng.random() < 0.2
     if offset:
         world.add("o", rng.normal(0, 0.3, world.n), digits=4)
@@ -208,11 +214,15 @@ def glm(case: Case) -> None:
     v = variance_of(family, mu)
     information = design.Z.T @ ((w * slope**2 / v)[:, None] * design.Z)
     pearson = (w * (y - mu) ** 2 / v).sum()
-    scale = pearson / (n - p) if family in ("gamma", "inverse_gaussian", "gaussian") and n > p else np.longdouble(1)
-    if family in ("gamma", "inverse_gaussian", "gaussian") and n == p:
+    dispersed = estimated or "dispersion" in options
+    if n == p and (dispersed or "robust" in options):
         return
-    back = design.inverse
-    V, params = back @ inverse_of(information) @ back.T * scale, back @ theta
+    scale = pearson / (n - p) if dispersed else np.longdouble(1)
+    back, inverse = design.inverse, inverse_of(information)
+    params, V = back @ theta, back @ inverse @ back.T * scale
+    if robust := options.get("robust"):
+        scores = (w * (y - mu) * slope / v)[:, None] * design.Z @ inverse @ back.T
+        V = scores.T @ scores * (np.longdouble(n) / (n - p) if robust == "HC1" else 1)
     place = [design.kept.index(k) for k in order]
     worst = 1 + 0.1 / design.nearness
     compare_fit(case, fit, params[place], V[np.ix_(place, place)], worst)
@@ -221,7 +231,7 @@ def glm(case: Case) -> None:
     close = float(w.sum()) * 1e-15
     deviance = model.family.deviance(y, mu.astype(np.float64), w)
     case.same("deviance", fit.deviance, deviance, 1e-11, deviance + close * 1e3)
-    told = deviance / n if family == "gaussian" else float(scale)
+    told = deviance / n if family == "gaussian" else float(scale) if estimated else 1.0
     densities = np.abs(np.atleast_1d(model.family.loglike_obs(y, mu.astype(np.float64), w, scale=told)))
     llf = model.family.loglike_obs(y, mu.astype(np.float64), w, scale=told).sum()
     case.same("llf", fit.llf, llf, 1e-11, float(densities.sum()) + 1e-3)
@@ -298,8 +308,12 @@ def multinomial(case: Case) -> None:
     known = [f"y{k}" for k in range(levels)]
     world.schema["y"] = {"type": "category", "levels": known, "reference": str(rng.choice(known))}
     formula = f"y ~ {' + '.join(names)}"
-    asked = asked_of(world, formula, [*names, "y"])
+    weights = "w" if rng.random() < 0.3 else None
+    if weights:
+        world.add("w", rng.uniform(0.2, 3, world.n) * 10 ** rng.uniform(-2, 2), digits=6)
+    asked = asked_of(world, formula, [*names, "y", *([weights] if weights else [])])
     rows, n = asked.rows, len(asked.rows)
+    w = rows["w"].astype(float).to_numpy() if weights else np.ones(n)
     first = world.schema["y"]["reference"]
     order = [first, *(level for level in known if level != first)]
     codes = np.array([order.index(level) for level in rows["y"]], int)
@@ -315,7 +329,7 @@ def multinomial(case: Case) -> None:
                 gains.append(gain[1:].ravel())
     answers = n >= p * others > 0 and len(set(codes.tolist())) == levels and not recedes(np.array(gains))
     rules = [NEARLY] if design.nearness < TOO_NEAR else []
-    fit = case.ask(lambda: asked.dealt.study.multinomial(formula), answers=answers, rules=rules)
+    fit = case.ask(lambda: asked.dealt.study.multinomial(formula, weights=weights), answers=answers, rules=rules)
     if fit is None:
         return
 
@@ -325,12 +339,12 @@ def multinomial(case: Case) -> None:
         top = eta.max(axis=1, keepdims=True)
         odds = np.exp(eta - top)
         shares = odds / odds.sum(axis=1, keepdims=True)
-        value = (eta[np.arange(n), codes] - top[:, 0] - np.log(odds.sum(axis=1))).sum()
-        hits = (codes[:, None] == np.arange(1, levels)) - shares[:, 1:]
+        value = (w * (eta[np.arange(n), codes] - top[:, 0] - np.log(odds.sum(axis=1)))).sum()
+        hits = w[:, None] * ((codes[:, None] == np.arange(1, levels)) - shares[:, 1:])
         information = np.zeros((others * p, others * p), np.longdouble)
         for a in range(others):
             for b in range(others):
-                f = shares[:, a + 1] * ((a == b) - shares[:, b + 1])
+                f = w * shares[:, a + 1] * ((a == b) - shares[:, b + 1])
                 information[a * p : (a + 1) * p, b * p : (b + 1) * p] = Z.T @ (f[:, None] * Z)
         return value, (hits.T @ Z).ravel(), information
 
@@ -344,8 +358,12 @@ def multinomial(case: Case) -> None:
     every = [a * p + k for a in range(others) for k in place]
     back = _kron(others, design.inverse)
     params, V = back @ theta, back @ inverse_of(information) @ back.T
-    compare_fit(case, fit, params[every], V[np.ix_(every, every)], _condition(design, information))
-    case.same("llf", fit.llf, float(value), CLOSE, abs(float(value)) + n * 1e-3)
+    # Weights may be far from their mean: the grid of their terms leaves 6 bits for that (``Softmax.bits``).
+    worst = _condition(design, information) * (8.0 if weights else 1.0)
+    compare_fit(case, fit, params[every], V[np.ix_(every, every)], worst)
+    case.same("llf", fit.llf, float(value), CLOSE, abs(float(value)) + float(w.sum()) * 1e-3)
+    if weights:
+        return
     model = sm.MNLogit(codes, plain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -471,7 +489,7 @@ def _ordinal_terms(link: str, Z: Wide, codes: Any, theta: Wide, levels: int) -> 
 
 
 def cox(case: Case) -> None:
-    """A baseline for each party; ties of both kinds."""
+    """A baseline for each party, or one for all on a grid; ties of both kinds."""
     rng = case.rng
     world, names, eta = explained(case, 20)
     ties = str(rng.choice(["efron", "breslow"]))
@@ -481,11 +499,18 @@ def cox(case: Case) -> None:
     world.boolean("d", rng.random(world.n) < rng.choice([0.4, 0.8, 1.0]))
     formula = " + ".join(names)
     asked = asked_of(world, "y ~ " + formula, [*names, "t", "d"], even=bool(rng.random() < 0.3))
-    rows = asked.rows
+    rows, n = asked.rows, len(asked.rows)
     time, event, party = rows["t"].astype(float).to_numpy(), rows["d"].to_numpy().astype(bool), rows["party"].to_numpy()
     design = Design(asked.design())
     Z, p = design.Z[:, 1:], max(0, len(design.kept) - 1)
     plain = np.asarray(Z, np.float64)
+    options: dict[str, Any] = {"ties": ties}
+    if rng.random() < 0.3:
+        points = sorted({*rng.integers(1, most + 1, 5).tolist(), most // 2 + 1})
+        options |= {"baseline": "grid", "grid": points, "min_departures": 1}
+        place = np.searchsorted(points, time, side="left")
+        event = event & (place < len(points))  # beyond the last point nothing is observed
+        time, party = np.minimum(place, len(points) - 1).astype(float), np.zeros(n, int)
     strata = [np.flatnonzero(party == k) for k in np.unique(party)]
     pairs = [
         plain[own[i]] - plain[own[time[own] >= time[own[i]]]] for own in strata for i in np.flatnonzero(event[own])
@@ -495,7 +520,7 @@ def cox(case: Case) -> None:
     told = p > 0 and len(A) > 0 and len(singular) == p and singular[-1] > 1e-9 * singular[0]
     answers = bool(told and not recedes(A))
     rules = [NEARLY] if design.nearness < TOO_NEAR or (told and singular[-1] < TOO_NEAR * singular[0]) else []
-    fit = case.ask(lambda: asked.dealt.study.cox(f"t, d ~ {formula}", ties=ties), answers=answers, rules=rules)
+    fit = case.ask(lambda: asked.dealt.study.cox(f"t, d ~ {formula}", **options), answers=answers, rules=rules)
     if fit is None:
         return
 
@@ -513,8 +538,14 @@ def cox(case: Case) -> None:
     params, V = back @ theta, back @ inverse_of(information) @ back.T
     place = [terms_of.index(term) for term in fit.terms]
     worst = _condition(design, information)
+    if "grid" in options:
+        # A row's weight is rounded to 2^-40 of the mean weight (docs: From measurements to integers): of a sum over a
+        # risk set that is as much as the set is light.
+        weight = np.exp(np.asarray(Z @ theta, np.float64))
+        lightest = min(weight[time >= point].sum() for point in np.unique(time[event])) / weight.mean()
+        worst *= 1 + 3 * math.sqrt(n) * 2.0**-40 / CLOSE / lightest
     compare_fit(case, fit, params[place], V[np.ix_(place, place)], worst)
-    size = abs(float(first)) + 1e-3
+    size = (abs(float(first)) + 1e-3) * worst
     case.same("llf", fit.llf, float(value), CLOSE, size)
     case.same("llf_null", fit.llf_null, float(first), CLOSE, size)
     statistic = float(score @ inverse_of(at_zero) @ score)
