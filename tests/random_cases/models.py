@@ -53,8 +53,8 @@ def explained(case: Case, least: int) -> tuple[World, list[str], Any]:
     if rng.random() < 0.6:
         names.append("x1")
         if rng.random() < 0.3:
-            near = 1e-3 if abs(np.mean(world.columns["x0"])) < 1e3 * np.std(world.columns["x0"]) else 1e-2
-            world.number("x1", like="x0", near=float(rng.choice([near, 10 * near])))
+            centred = abs(np.mean(world.columns["x0"])) < 1e3 * np.std(world.columns["x0"])
+            world.number("x1", like="x0", near=float(rng.choice([1e-1, 1e-3, 1e-5, 1e-7] if centred else [1e-1, 1e-2])))
         else:
             world.number("x1")
     eta = np.zeros(world.n)
