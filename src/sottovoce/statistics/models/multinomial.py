@@ -92,10 +92,11 @@ class Multinomial(LevelModel):
         if self.selection.intercept:
             start[:, 0] = np.log(shares[1:] / shares[0])
         penalty = self._penalty(columns)
+        named: Array = np.kron(np.eye(others), columns.unmixed.T).astype(np.float64)
         ended = maximise(
             agreements, [softmax.sums(part) for part in rows], start.ravel(), self.terms_of(columns),
             softmax.read if penalty is None else penalised(softmax.read, penalty), size=softmax.size,
-            digits=softmax.digits(agreements, shares), named=np.kron(np.eye(others), columns.unmixed.T),
+            digits=softmax.digits(agreements, shares), named=named,
             infinite=f": columns separate levels of {self.response!r}. Drop one, merge some, or take a ridge penalty.",
         )  # fmt: skip
         back: Array = np.kron(np.eye(others), columns.back).astype(np.float64)
