@@ -93,6 +93,22 @@ def test_optimum_is_exact_where_columns_are_nearly_dependent():
     assert both[1].sum() == pytest.approx(0.75)
 
 
+def test_signs_are_found_where_descent_takes_very_many_sweeps():
+    """Of designs whose condition is 1e6 to 1e12, at which descent gave up after twenty thousand sweeps."""
+    near = np.array([[1.0, 0.9999999999994236], [0.9999999999994236, 1.0]])
+    two = near, np.array([-0.08332948241968362, -0.08332954220641339]), np.full(2, 0.04990995990140488)
+    S = np.eye(4)
+    S[0, 1:], S[1, 2:], S[2, 3] = [0.9999996441, -0.000364, -0.06883], [-0.000191, -0.06922], -0.5
+    S = np.triu(S) + np.triu(S, 1).T
+    four = S, np.array([-0.26023725, -0.26023687, 0.00012, 0.01786]), np.array([1.41e-4, 1.41e-4, 1.3e-3, 1.6e-3])
+    for S, r, l1 in (two, four):
+        assert np.linalg.cond(S) > 1e6
+        b = elastic_net_path(S, r, l1[None], np.zeros((1, len(r))))[0]
+        slope = r - S @ b
+        assert np.allclose(slope[b != 0], (l1 * np.sign(b))[b != 0], rtol=1e-9)
+        assert (np.abs(slope) <= l1 * (1 + 1e-9)).all()
+
+
 def test_a_descent_that_does_not_settle_says_so(monkeypatch):
     monkeypatch.setattr(penalised, "SWEEPS", 1)
     S = np.full((6, 6), 0.999999) + 1e-6 * np.eye(6)

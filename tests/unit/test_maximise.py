@@ -306,9 +306,13 @@ def test_columns_at_right_angles(rng):
     table = np.round(rng.normal(size=(60, 3)), 6)
     table[:, 2] = np.round(table[:, 0] + 1e-4 * table[:, 2], 6)
     units = [Fraction(1, 10**6)] * 3
-    plain = columns_of(products([ArrayRows(table)], range(3), units), ("a", "b", "c"), units, intercept=True)
+    gram = products([ArrayRows(table)], range(3), units)
+    mixed = columns_of(gram, ("a", "b", "c"), units, intercept=True)
+    plain = replace(mixed, mix=None)
     z = plain.matrix(table)
-    mixed = replace(plain, mix=np.linalg.cholesky(z[:, 1:].T @ z[:, 1:] / 60))
+    np.testing.assert_allclose(mixed.mix, np.linalg.cholesky(z[:, 1:].T @ z[:, 1:] / 60), rtol=1e-7, atol=1e-12)
+    assert columns_of(gram, ("a", "b", "c"), units, intercept=True, alias=False).mix is None  # under a penalty
+    assert columns_of(gram[:3, :3], ("a", "b"), units[:2], intercept=True).mix is None  # far from dependent
     q = mixed.matrix(table)
     np.testing.assert_allclose(q.T @ q / 60, np.eye(4), atol=1e-7)  # 1e-16 of a square of which 1e-8 is left
     theta = rng.normal(size=4)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sottovoce.data import fold
+from sottovoce.data.rows import ArrayRows, Rows
 from sottovoce.data.table_rows import TableRows
 from sottovoce.errors import InvalidInput
 from sottovoce.sums import on_grid
@@ -94,6 +95,17 @@ def test_blocks_that_terms_are_made_of_do_not_show(whole, rows, monkeypatch):
     found = made(TableRows(cut(1000, table), 4, threads=2))
     monkeypatch.undo()
     assert found == (expected or made(TableRows(cut(1000, table), 4, threads=1)))
+
+
+@pytest.mark.parametrize("rows", [ArrayRows(TABLE), TableRows(lambda: iter([TABLE[:5], TABLE[5:]]), TABLE.shape[1])])
+def test_several_products_in_one_pass_are_those_of_a_pass_each(rows):
+    def pairs(block):
+        left, right = on_grid(block[:, :2], 20), on_grid(block[:, 1:], 20)
+        return [(left, left), (left, right), (right, left)]
+
+    together, apart = rows.several_grams(pairs), Rows.several_grams(rows, pairs)
+    assert [one.tolist() for one in together] == [one.tolist() for one in apart]
+    assert together[1].tolist() == together[2].T.tolist()
 
 
 def test_the_order_of_rows_does_not_show(whole):

@@ -64,7 +64,7 @@ class FoldedRows(Rows):
         return whole
 
     def several_grams(self, pairs: WholePairs) -> list[Whole]:
-        """``sum_r left(r)' right(r)`` of several pairs, in one pass."""
+        """``sum_r left(r)' right(r)`` of several pairs, in one pass over the table."""
 
         def into(sums: ProductSums, block: Array) -> None:
             sums.add(pairs(block))

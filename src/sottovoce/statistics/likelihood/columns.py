@@ -27,6 +27,7 @@ from ..fewer_digits import Rounding
 NEARLY = 1e-12  # of a column's square, what others must leave of it so that float64 tells it apart
 SAME = 1e-22  # what rounding of a combination may leave: R's glm calls a column aliased with 1e-11 of its length
 SHARE = 0.1  # of the largest, what a column takes part in
+STEEP = 0.1  # of a column's length, what those before it leave: below, columns are brought to right angles
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +98,11 @@ class Columns:
             first = int(self.intercept)
             inverse[first:, first:] = forward(self.mix, np.eye(len(self.names)))
         return inverse
+
+    def slopes(self, theta: Array) -> Array:
+        """Of standardised columns, the rows of those of mixed ones: parameters without the intercept's."""
+        first = int(self.intercept)
+        return theta if self.mix is None else product(self.unmixed.T[first:, first:], theta)
 
     def params(self, theta: Array) -> Array:
         """Parameters of the columns as they are."""
@@ -177,6 +183,9 @@ def columns_of(
     rounding : Rounding, optional
         How finely products are told, with weights or without: columns that depend on others are then refused, unless
         both are counted.
+
+    Columns that nearly depend on each other are mixed: at right angles neither their digits nor the size of an estimate
+    is lost to that. Those that may be dependent, as a penalty tells their parameters, stay as they are.
     """
     d, n, centre, variance = len(names), int(gram[0, 0]), [], []
     gram_of_columns = gram[: d + 1, : d + 1]
@@ -196,17 +205,35 @@ def columns_of(
         nearest(centre) if columns else np.zeros(0),
         np.where(deviation > 0, deviation, 1.0),  # 0 only where nothing is left out
         tuple(names[j - 1] for j in range(1, d + 1) if j not in columns),
+        _mix(gram, columns, intercept=intercept) if alias and rounding is None else None,
     )
+
+
+def _mix(gram: Whole, columns: list[int], *, intercept: bool) -> Array | None:
+    """The Cholesky factor of the correlations of some columns; None where these are far from dependent."""
+    if len(columns) < 2:
+        return None
+    L, place = cholesky(_correlations(_products(gram, intercept=intercept), columns))
+    return L if place is None and (np.diag(L) < STEEP).any() else None
+
+
+def _products(gram: Whole, *, intercept: bool) -> Whole:
+    """Of columns about their means, where there is an intercept; times the number of rows."""
+    return np.asarray(gram[0, 0] * gram - np.multiply.outer(gram[0], gram[0]) if intercept else gram)
+
+
+def _correlations(products: Whole, columns: list[int]) -> Array:
+    size = np.sqrt(nearest([products[j, j] for j in columns]))
+    return np.asarray(nearest(products[np.ix_(columns, columns)]) / np.multiply.outer(size, size))
 
 
 def _independent(gram: Whole, names: Sequence[str], *, intercept: bool) -> list[int]:
     """The columns that do not depend on those before them: exactly, or but for what rounding of float64 can do."""
     first = 0 if intercept else 1
     columns = [place for place in (first + kept for kept in independent(gram[first:, first:])) if place]
-    products = gram[0, 0] * gram - np.multiply.outer(gram[0], gram[0]) if intercept else gram
+    products = _products(gram, intercept=intercept)
     while columns:
-        size = np.sqrt(nearest([products[j, j] for j in columns]))
-        correlations = nearest(products[np.ix_(columns, columns)]) / np.multiply.outer(size, size)
+        correlations = _correlations(products, columns)
         L, place = cholesky(correlations, NEARLY)
         if place is None:
             break

@@ -353,18 +353,19 @@ class CoxAnalysis(Analysis):
         standard = [_standard(part.array, columns, p) for part in held]
         times = hazard = None
         if leaving is None or self.points is None:
-            ended = self._climb_by_party(agreements, standard, columns.names, N, events)
+            ended = self._climb_by_party(agreements, standard, columns, N, events)
         else:
             grid = OnGrid(leaving, self.ties)
             binned = [Binned.of(x, time, event, own - offset, self.points, leaving) for x, time, event, own in standard]
-            ended = _climb_on_grid(agreements, binned, columns.names, grid)
+            ended = _climb_on_grid(agreements, binned, columns, grid)
             times = np.asarray(self.points)[leaving.shown]
             hazard = grid.cumulative_hazard(ended.total, len(columns.names))
         score = fixed_order.forward(fixed_order.cholesky(ended.first_information)[0], ended.first_score)
+        of_slopes = columns.slopes(columns.slopes(covariance(ended.information)).T)
         time, event = self.selection.design.response
         return CoxFit(
-            *agreements.made, terms=columns.names, params=ended.theta / columns.deviation,
-            covariance=covariance(ended.information) / np.outer(columns.deviation, columns.deviation), nobs=N,
+            *agreements.made, terms=columns.names, params=columns.slopes(ended.theta) / columns.deviation, nobs=N,
+            covariance=(of_slopes + of_slopes.T) / 2 / np.outer(columns.deviation, columns.deviation),
             time=time, event=event, formula=self.formula, schema=schema_text(self.schema, self.selection.needs),
             aliased=columns.aliased, events=events, ties=self.ties, baseline=self.baseline, llf=ended.objective,
             llf_null=ended.first, score_statistic=float(fixed_order.total(score * score)), means=columns.centre,
@@ -389,12 +390,12 @@ class CoxAnalysis(Analysis):
             )
 
     def _climb_by_party(
-        self, agreements: Agreements, parts: Sequence[Standard], names: Sequence[str], rows: int, events: int
+        self, agreements: Agreements, parts: Sequence[Standard], columns: Columns, rows: int, events: int
     ) -> Maximum:
         """The maximum with a baseline for each: a party adds log-likelihood, score and information of its stratum."""
         # A stratum knows differences alone, and of a constant there are none.
         strata = [Stratum.of(x - x[:1] if len(x) else x, time, event, own) for x, time, event, own in parts]
-        k = len(names)
+        k = len(columns.names)
         indices: list[Index] = [(), *((i,) for i in range(k)), *combinations_with_replacement(range(k), 2)]
 
         def read(total: Whole, _: Array) -> tuple[float, Array, Array]:
@@ -403,8 +404,8 @@ class CoxAnalysis(Analysis):
 
         try:
             return maximise(
-                agreements, [partial(own.integers, ties=self.ties) for own in strata], np.zeros(k), names, read,
-                size=len(indices), infinite=INFINITE,
+                agreements, [partial(own.integers, ties=self.ties) for own in strata], np.zeros(k), columns.names, read,
+                size=len(indices), infinite=INFINITE, named=columns.unmixed.T[1:, 1:],
                 digits=climb_digits(agreements, indices, [FINEST] * len(indices), rows, np.full(k, float(events))),
             )  # fmt: skip
         except Undetermined as error:
@@ -412,12 +413,13 @@ class CoxAnalysis(Analysis):
             raise Undetermined(why + WITHIN if why.startswith(("column ", "the columns ")) else why) from None
 
 
-def _climb_on_grid(agreements: Agreements, parts: Sequence[Binned], names: Sequence[str], grid: OnGrid) -> Maximum:
+def _climb_on_grid(agreements: Agreements, parts: Sequence[Binned], columns: Columns, grid: OnGrid) -> Maximum:
     """The maximum with one baseline for all: a party adds sums of those who leave at each point."""
-    k = len(names)
+    k = len(columns.names)
     return maximise(
         agreements, [lambda beta, own=own: own.integers(beta, grid.shift(beta)) for own in parts],  # type: ignore[misc]
-        np.zeros(k), names, grid.read, size=grid.leaving.width(k), infinite=INFINITE,
+        np.zeros(k), columns.names, grid.read, size=grid.leaving.width(k), infinite=INFINITE,
+        named=columns.unmixed.T[1:, 1:],
         of=f"weighted sums and products of {k} columns over each of {len(grid.leaving.shown)} risk sets",
     )  # fmt: skip
 

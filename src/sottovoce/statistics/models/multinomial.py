@@ -152,9 +152,10 @@ class Multinomial(LevelModel):
             f, g, H = softmax.read(total, theta)
             return f - float(quadratic(Q, theta)) / 2, g - product(Q, theta), H + Q
 
+        named: Array = np.kron(np.eye(others), columns.unmixed.T).astype(np.float64)
         ended = maximise(
             agreements, [softmax.sums(part) for part in rows], start.ravel(), self.terms_of(columns),
-            penalised, size=len(softmax.indices), digits=softmax.digits(agreements, shares),
+            penalised, size=len(softmax.indices), digits=softmax.digits(agreements, shares), named=named,
             infinite=f": columns separate levels of {self.response!r}. Drop one, merge some, or take a ridge penalty.",
         )  # fmt: skip
         back: Array = np.kron(np.eye(others), columns.back).astype(np.float64)

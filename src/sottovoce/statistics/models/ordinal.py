@@ -185,18 +185,20 @@ class Ordinal(LevelModel):
         below = np.cumsum(counts)[:-1]
         # Of a slope as a logistic regression on the middle has it, and of a cut as that of its two sides.
         first = np.append(np.full(d, N / 4), np.maximum(below * (1 - below / N), 1.0))
+        named = np.eye(d + cuts)
+        named[:d, :d] = columns.unmixed.T[1:, 1:]
         of = [2 * bits + (len(index) == 2 and max(index) < d) for index in indices]  # of two slopes twice
         ended = maximise(
             agreements, [self._sums(part, columns, bits) for part in rows],
             np.append(np.zeros(d), LINKS[self.link].quantile(below / N)), self.terms_of(columns),
             lambda total, theta: self._read(total, d, 2 * bits), size=len(indices),
-            digits=climb_digits(agreements, indices, of, N, first),
+            digits=climb_digits(agreements, indices, of, N, first), named=named,
             infinite=f": columns separate levels of {self.response!r}. Drop one, or merge levels.",
         )  # fmt: skip
         # cut - x'beta = (cut - centre'beta) - z'(deviation beta) for standardised columns z
         back = np.eye(d + cuts)
-        back[:d, :d] = np.diag(1 / columns.deviation)
-        back[d:, :d] = columns.centre / columns.deviation
+        back[:d, :d] = columns.back[1:, 1:]
+        back[d:, :d] = -columns.back[0, 1:]
         return OrdinalFit(*agreements.made, link=self.link, **self.fields_of(counts, ended, columns, back))
 
     def _indices(self, d: int) -> list[Index]:
