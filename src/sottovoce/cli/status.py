@@ -49,7 +49,7 @@ def _written(path: Path) -> dict[str, Any] | None:
     try:
         result = json_module.loads(path.read_text(encoding="utf-8"))
         return result if isinstance(result["answer"], dict) and isinstance(result["covers"], list) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
