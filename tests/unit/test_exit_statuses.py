@@ -1,4 +1,4 @@
-"""How commands end: one table, and the page on deploying, its systemd unit and the help of commands, which say the same."""
+"""How commands end: one table, with which the page on deploying, its systemd unit and the help of commands agree."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from .transport.transport import Transport
 log = logging.getLogger(__name__)
 
 ASKING = 1.0  # seconds to wait for what is asked on the local socket
+ENDING = 1.0  # seconds to wait for a program that is not wanted any more; one that computes ends at its next agreement
 
 
 Tell = Callable[[dict[str, Any]], None]  # what to do with the result, once it is written
@@ -182,6 +184,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
                 with suppress(JournalError):  # which may be the reason to stop
                     agent.save()
             await transport.stop()
+            await asyncio.wait({work, halt}, timeout=2 * ENDING)  # so that its thread ends with it
             status.close()
             with suppress(OSError):
                 config.socket.unlink()
@@ -216,7 +219,10 @@ async def _work(agent: Agent, own: OwnData, tell: Tell, ledger: str | None) -> N
     agreements = NetworkAgreements(agent, loop)
     agreements.ledger = ledger
     failed = asyncio.create_task(agent.failure())
-    program = asyncio.ensure_future(loop.run_in_executor(None, answer, agent.config, own, agreements))
+    # Its own: programs wait in their threads for what others say. Where these wait for a thread of the same pool,
+    # nobody ever says it.
+    thread = ThreadPoolExecutor(1, f"sottovoce program of {agent.config.name}")
+    program = asyncio.ensure_future(loop.run_in_executor(thread, answer, agent.config, own, agreements))
     program.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody asks if this is cancelled
     try:
         await asyncio.wait([failed, program], return_when=asyncio.FIRST_COMPLETED)
@@ -232,6 +238,9 @@ async def _work(agent: Agent, own: OwnData, tell: Tell, ledger: str | None) -> N
         raise
     finally:
         failed.cancel()  # nobody asks it any more
+        agreements.end()
+        thread.shutdown(wait=False)
+        await asyncio.wait({program}, timeout=ENDING)
     counts = agent.party.counts
     agent.write_result(
         {
