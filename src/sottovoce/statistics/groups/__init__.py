@@ -1,20 +1,10 @@
 """Groups of rows: counts, tests and descriptions."""
 
-from .anova import Anova, AnovaAnalysis, Levene, LeveneAnalysis
-from .crosstab import Crosstab, CrosstabAnalysis
-from .describe import DescribeAnalysis, Description
-from .quantiles import Quantiles, QuantilesAnalysis
-from .t_test import TTest, TTestAnalysis
-from .table_one import TableOne, TableOneAnalysis
+from .anova import Anova, Levene
+from .crosstab import Crosstab
+from .describe import Description
+from .quantiles import Quantiles
+from .t_test import TTest
+from .table_one import TableOne
 
-ANALYSES = (
-    CrosstabAnalysis,
-    TTestAnalysis,
-    AnovaAnalysis,
-    LeveneAnalysis,
-    QuantilesAnalysis,
-    DescribeAnalysis,
-    TableOneAnalysis,
-)
-
-__all__ = ["ANALYSES", "Anova", "Crosstab", "Description", "Levene", "Quantiles", "TTest", "TableOne"]
+__all__ = ["Anova", "Crosstab", "Description", "Levene", "Quantiles", "TTest", "TableOne"]
