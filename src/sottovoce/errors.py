@@ -1,4 +1,4 @@
-"""Everything the package raises or warns with.
+"""Everything the package raises or warns with, and the statuses with which its commands end.
 
 SottovoceError
 ├── InvalidInput (ValueError)     an argument that cannot be used
@@ -26,7 +26,8 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Collection
-from typing import Any, TypeGuard
+from enum import IntEnum
+from typing import Any, Self, TypeGuard
 
 
 class SottovoceError(Exception):
@@ -197,6 +198,40 @@ class PrecisionLost(SottovoceWarning):
 
     Given before a run: lower the variance, or raise ``tol``; or give a smaller unit.
     """
+
+
+class ExitStatus(IntEnum):
+    """How a command ends. Commands that judge something end with 1 where the verdict is no.
+
+    The page on deploying, its systemd unit and ``sottovoce node --help`` say the same, which a test holds.
+
+    Attributes
+    ----------
+    meaning : str
+        Of a party, for its operator.
+    again : bool
+        Whether the same command may go on from there by itself: a service starts it again.
+
+    Examples
+    --------
+    >>> from sottovoce.errors import ExitStatus
+    >>> ExitStatus(3).meaning, ExitStatus(3).again
+    ("the party's own policy refuses", False)
+    """
+
+    meaning: str
+    again: bool
+
+    def __new__(cls, number: int, meaning: str, again: bool) -> Self:
+        status = int.__new__(cls, number)
+        status._value_, status.meaning, status.again = number, meaning, again
+        return status
+
+    DONE = 0, "done", False
+    UNFINISHED = 1, "stopped before the end; the same command goes on from there", True
+    TO_MEND = 2, "something to mend first, here or at another party; one line on stderr says what", False
+    REFUSED = 3, "the party's own policy refuses", False
+    INTERRUPTED = 130, "interrupted by Ctrl-C; the same command goes on from there", True
 
 
 def is_number(value: Any) -> TypeGuard[float]:

@@ -330,10 +330,11 @@ def test_node_and_status_print_the_table_of_a_statistic(out, party, kind, monkey
             asked = sottovoce("status", out / "ann/node.toml")
         config.socket.unlink()
         assert (table in asked.stdout) is finished
-    config.result.write_text('{"answer": 3}')  # of who knows what
-    with answering(config.socket, b'{"party": "ann", "done": true}\n'):
-        assert sottovoce("status", out / "ann/node.toml").exit_code == 0
-    config.socket.unlink()
+    for strange in ('{"answer": 3}', "[" * 50_000):  # of who knows what
+        config.result.write_text(strange)
+        with answering(config.socket, b'{"party": "ann", "done": true}\n'):
+            assert sottovoce("status", out / "ann/node.toml").exit_code == 0
+        config.socket.unlink()
     assert f"An answer is there: {config.result}" in sottovoce("status", out / "ann/node.toml").stderr
 
 

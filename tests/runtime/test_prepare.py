@@ -32,7 +32,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     folders = {kind: tmp_path_factory.mktemp(kind) for kind in ("mean", "linear", "lasso")}
     two = sv.Network.from_edges(2, [(0, 1)])
     folders = {
-        kind: prepare(folder, two, "mean" if kind == "lasso" else kind).folder for kind, folder in folders.items()
+        kind: prepare(folder, two, "mean" if kind == "lasso" else kind, rows=None if kind == "lasso" else 200).folder
+        for kind, folder in folders.items()
     }
     for path in folders["lasso"].glob("*/node.toml"):
         text = re.sub("(?m)^tol = .*$", "tol = 1e-3", path.read_text())
@@ -45,8 +46,24 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 
 
 def test_a_party_that_averages_is_light(told):
+    """Numba alone takes half a second and 100 MB. Rows, pads and sums of few numbers are NumPy's and Python's."""
     assert told["mean"]["ended"] == [0, 0]
     assert told["mean"]["heavy"] == []
+
+
+def test_other_analyses_are_not_loaded(told):
+    """Not by the registry, nor by the public names of the package."""
+    assert "sottovoce.statistics.pooled_moments" in told["mean"]["own"]
+    rooms = (
+        "statistics.models",
+        "statistics.survival",
+        "statistics.groups",
+        "statistics.evidence",
+        "sweeps",
+        "privacy",
+    )
+    others = tuple(f"sottovoce.{room}" for room in (*rooms, "statistics.study"))
+    assert [name for name in told["mean"]["own"] if name.startswith(others)] == []
 
 
 @pytest.mark.parametrize("kind", ["mean", "linear", "lasso"])

@@ -12,7 +12,8 @@ from typing import Any
 
 from sottovoce.cli import run_node
 
-HEAVY = ("numba", "scipy", "matplotlib", "networkx", "cvxpy", "rich", "typer", "pandas", "narwhals")
+HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "networkx", "cvxpy", "rich", "typer", "pandas", "narwhals")
+HEAVY += ("pyarrow", "duckdb", "prometheus_client")
 
 
 class Watch(importlib.abc.MetaPathFinder, logging.Handler):
@@ -50,7 +51,8 @@ def watched(folder: Path) -> dict[str, Any]:
         sys.meta_path.remove(watch)
         log.removeHandler(watch)
     heavy = sorted({name.partition(".")[0] for name in sys.modules} & set(HEAVY))
-    return {"ended": ended, "started": watch.missing == 0, "late": sorted(watch.late), "heavy": heavy}
+    own = sorted(name for name in sys.modules if name.startswith("sottovoce."))
+    return {"ended": ended, "started": watch.missing == 0, "late": sorted(watch.late), "heavy": heavy, "own": own}
 
 
 if __name__ == "__main__":

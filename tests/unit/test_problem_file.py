@@ -10,6 +10,7 @@ import pytest
 
 from sottovoce.data.problem_file import EXAMPLES, GENERATORS, KEYS, SCHEDULES, ProblemFile, example, read_problem_file
 from sottovoce.errors import InvalidFile
+from sottovoce.files.toml_table import DEEPEST, toml_values
 from sottovoce.pdmm.result import Status
 from sottovoce.pdmm.solve import solve
 
@@ -686,6 +687,27 @@ def test_files_that_are_no_text(tmp_path: Path, content: bytes, expected: str) -
     path = tmp_path / "problem.toml"
     path.write_bytes(content)
     assert expected in refusal(path)
+
+
+NESTED = {
+    "arrays": "values = " + "[" * 50_000 + "]" * 50_000,
+    "tables": "values = " + "{a = " * 50_000 + "1" + "}" * 50_000,
+    "a dotted key": "values" + ".a" * 5_000 + " = 1",
+    "a header": "[values" + ".a" * 5_000 + "]\nb = 1",
+    "one more than allowed": "values = " + "[" * DEEPEST + "]" * DEEPEST,
+}
+
+
+@pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
+def test_values_within_values_without_end(tmp_path: Path, text: str) -> None:
+    assert "problem.toml: not valid TOML: values in it are nested more than 32 deep" in refusal(write(tmp_path, text))
+
+
+def test_values_within_values_as_deep_as_allowed() -> None:
+    inner = toml_values("values = " + "[" * (DEEPEST - 1) + "]" * (DEEPEST - 1))["values"]
+    for _ in range(DEEPEST - 2):
+        (inner,) = inner
+    assert inner == []
 
 
 def test_no_file_and_a_directory(tmp_path: Path) -> None:

@@ -117,7 +117,17 @@ def test_files_stay_readable():
 
 def test_import_is_light_and_compiles_nothing():
     heavy = ("numba", "matplotlib", "narwhals", "pandas", "networkx", "cvxpy", "rich", "grpc", "cryptography")
-    heavy += ("sklearn", "nicegui", "joblib", "threadpoolctl", "cloudpickle", "pyarrow", "distributed")
+    heavy += (
+        "numpy",
+        "scipy",
+        "sklearn",
+        "nicegui",
+        "joblib",
+        "threadpoolctl",
+        "cloudpickle",
+        "pyarrow",
+        "distributed",
+    )
     code = f"import sys, sottovoce; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -126,6 +136,21 @@ def test_import_is_light_and_compiles_nothing():
 def test_public_names_are_what_all_says():
     assert sorted(sottovoce.__all__) == sottovoce.__all__
     assert all(getattr(sottovoce, name).__doc__ for name in sottovoce.__all__)
+
+
+@pytest.mark.parametrize("module", ["sottovoce", "sottovoce.statistics", "sottovoce.runtime"])
+def test_names_that_are_loaded_late_are_those_that_type_checkers_see(module):
+    loaded = importlib.import_module(module)
+    (late,) = (node for node in parsed(Path(loaded.__file__)).body if isinstance(node, ast.If))
+    found = {
+        (node.module, alias.name)
+        for node in late.body
+        if isinstance(node, ast.ImportFrom) and node.module not in (None, "pdmm")  # which are modules
+        for alias in node.names
+    }
+    assert {(where, name) for where, names in loaded._FOUND_IN.items() for name in names} == found
+    assert {name for _, name in found} <= {*loaded.__all__, "compare"}
+    assert set(loaded.__all__) <= set(dir(loaded)) or module == "sottovoce.runtime"
 
 
 def test_import_changes_no_environment():

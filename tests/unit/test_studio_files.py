@@ -79,6 +79,7 @@ def test_a_file_that_asks_for_something_else_lends_its_network(name, tmp_path):
         ("a.graphml", b"<html></html>", "no GraphML"),
         ("a.graphml", b'<!DOCTYPE a [<!ENTITY b "c">]><graphml>&b;</graphml>', "DOCTYPE"),
         ("a.toml", b"[network", "not valid TOML"),
+        ("a.toml", b"network = " + b"[" * 50_000 + b"]" * 50_000, "nested more than 32 deep"),
         ("a.toml", b"[network]\ngenerator='ring'\n", r"\[cost\] is missing"),
         ("a.toml", b"[network]\ngenerator='ring'\n[cost]\ntype='averaging'\nvalues=[1,2,'x']\n", "the file, line"),
     ],

@@ -12,6 +12,7 @@ from .audit import audit
 from .check import check
 from .compare import compare
 from .demo import demo
+from .doctor import doctor
 from .drop import drop
 from .fingerprints import fingerprints
 from .keygen import keygen
@@ -102,6 +103,7 @@ for command, summary in (
     (keygen, "Make the key and certificate of a party."),
     (plan, "Write the node files of a whole network, audited first."),
     (fingerprints, "Show what to compare with the neighbours over the telephone."),
+    (doctor, "Look whether a party could run here."),
     (node, "Run one party on the network."),
     (status, "Ask a running party how it is."),
     (ledger, "Show what a party has released so far."),

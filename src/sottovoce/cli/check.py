@@ -43,7 +43,7 @@ def check(
 
     Exit status: 0 the party could start, 2 it could not.
     """
-    from ..errors import InvalidInput
+    from ..errors import ExitStatus, InvalidInput
     from .check_node import checked_node
 
     own = {"formula": formula, "columns": columns, "missing": missing, "delimiter": delimiter, "decimal": decimal}
@@ -59,7 +59,7 @@ def check(
         print_json(checked.to_dict())
     else:
         print_checked(checked)
-    return 0 if checked.ok else 2
+    return ExitStatus.DONE if checked.ok else ExitStatus.TO_MEND
 
 
 def _of_table(file: Path, schema: Path, given: dict[str, Any]) -> Checked:

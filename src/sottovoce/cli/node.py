@@ -24,8 +24,12 @@ def node(
       sottovoce node node.toml --quiet --json
 
     \b
-    Exit status: 0 done; 1 stopped before the end, or refused by the others;
-    2 bad input, or another party refuses; 3 its own policy refuses; 130 interrupted.
+    Exit status:
+      0    done
+      1    stopped before the end; the same command goes on from there
+      2    something to mend first, here or at another party; one line on stderr says what
+      3    the party's own policy refuses
+      130  interrupted by Ctrl-C; the same command goes on from there
     """
     from .run_node import run_node
 

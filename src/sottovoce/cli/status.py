@@ -49,7 +49,7 @@ def _written(path: Path) -> dict[str, Any] | None:
     try:
         result = json_module.loads(path.read_text(encoding="utf-8"))
         return result if isinstance(result["answer"], dict) and isinstance(result["covers"], list) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -68,6 +68,7 @@ def status_facts(told: dict[str, Any]) -> dict[str, Any]:
         "run": told.get("run"),
         **{"asked for" if name == "kind" else name: value for name, value in told.get("question", {}).items()},
         "stage": "finished" if told.get("done") else where,
+        **({} if told.get("waiting") is None else {"now": f"it {told['waiting']}"}),
         "residual": "-" if residual is None else residual_words(residual, told.get("tol")),
         **({} if (noise := told.get("noise")) is None else {"noise": noise_words(noise)}),
         "wakes": f"{told.get('wakes', 0):,}",

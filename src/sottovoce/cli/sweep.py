@@ -60,7 +60,7 @@ def sweep(
     Exit status: 0 all converged, 1 some did not or failed, 2 bad input, 130 or 143 interrupted.
     """
     from ..data.problem_file import ProblemFile
-    from ..errors import InvalidInput
+    from ..errors import ExitStatus, InvalidInput
     from ..files.toml_table import TomlFile
     from ..statistics.either_file import read_file
     from ..sweeps import sweep as play
@@ -93,7 +93,7 @@ def sweep(
     except KeyboardInterrupt as leave:
         kept = "" if out is None else f": the points that are done are kept beside {out}, and the same command goes on"
         print(f"interrupted{kept}", file=sys.stderr)
-        raise Exit(leave.code if isinstance(leave, Ended) else 130) from None
+        raise Exit(leave.code if isinstance(leave, Ended) else ExitStatus.INTERRUPTED) from None
     if json:
         print_json(found.to_dict())
     else:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PolicyError, SottovoceError, SottovoceWarning
+from ..errors import ExitStatus, PolicyError, SottovoceError, SottovoceWarning
 from ..files.written import finite
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Ended(Exit, KeyboardInterrupt):
 
 @contextmanager
 def one_line_each() -> Iterator[None]:
-    """Inside, a warning is one line on stderr, and an error of the library one line and exit status 2; 3 where the
-    party's own policy refuses."""
+    """Inside, a warning is one line on stderr, and an error of the library one line and its exit status: another one
+    where the party's own policy refuses."""
     with warnings.catch_warnings():
         warnings.simplefilter("default", SottovoceWarning)
 
@@ -52,12 +52,12 @@ def one_line_each() -> Iterator[None]:
             yield
         except SottovoceError as error:
             print(f"error: {error}", file=sys.stderr)
-            raise Exit(3 if isinstance(error, PolicyError) else 2) from None
+            raise Exit(ExitStatus.REFUSED if isinstance(error, PolicyError) else ExitStatus.TO_MEND) from None
         except Exit:
             raise
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
-            raise Exit(130) from None
+            raise Exit(ExitStatus.INTERRUPTED) from None
 
 
 def unwritten(leave: BaseException) -> int | None:
@@ -72,7 +72,7 @@ def unwritten(leave: BaseException) -> int | None:
         status = CLOSED_PIPE
     elif why is not None and why.errno in FULL and why.filename is None:  # files have names
         print(f"error: the output cannot be written: {why.strerror}.", file=sys.stderr)
-        status = 2
+        status = ExitStatus.TO_MEND
     else:
         return None
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more

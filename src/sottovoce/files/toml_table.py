@@ -15,6 +15,8 @@ from ..errors import InvalidFile, InvalidInput
 T = TypeVar("T")
 
 REQUIRED: Any = object()
+DEEPEST = 32  # values within values; what files of this package say takes seven
+TOO_DEEP = f"values in it are nested more than {DEEPEST} deep, which no key takes"
 HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
 ASSIGNMENT = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 
@@ -28,11 +30,9 @@ class TomlFile:
         if not self.text.strip():
             raise InvalidFile(f"{path} is empty. Start from: sottovoce solve --example averaging")
         try:
-            self.values = tomllib.loads(self.text)
-        except ValueError as error:  # of TOML, or of a number with thousands of digits
+            self.values = toml_values(self.text)
+        except ValueError as error:
             raise InvalidFile(self._syntax(str(error))) from None
-        if _has_huge(self.values):  # which no key takes, and which could not even be told in a sentence
-            raise InvalidFile(f"{path}: a whole number in it is beyond 64 bits, -2^63 to 2^63 - 1, which TOML has.")
 
     def _syntax(self, message: str) -> str:
         found = re.search(r" \(at line (\d+), column (\d+)\)", message)
@@ -72,13 +72,21 @@ class TomlFile:
         return header or (self.line(outer, inner) if outer else None)
 
 
-def _has_huge(values: Any) -> bool:
-    """Whether a whole number beyond 64 bits is anywhere in it."""
-    if isinstance(values, dict):
-        return any(map(_has_huge, values.values()))
-    if isinstance(values, list):
-        return any(map(_has_huge, values))
-    return isinstance(values, int) and values.bit_length() > 63
+def toml_values(text: str) -> dict[str, Any]:
+    """What a TOML text says; ``ValueError`` where it is none, or has what no key takes and no sentence could quote: a
+    whole number beyond 64 bits, or values within values without end."""
+    try:
+        values = tomllib.loads(text)
+    except RecursionError:  # of brackets; dotted keys come to any depth
+        raise ValueError(TOO_DEEP) from None
+    level: list[Any] = [values]
+    for _ in range(DEEPEST):
+        level = [inner for value in level for inner in (value.values() if isinstance(value, dict) else value)]
+        if any(isinstance(value, int) and value.bit_length() > 63 for value in level):
+            raise ValueError("a whole number in it is beyond 64 bits, -2^63 to 2^63 - 1, which TOML has")
+        if not (level := [value for value in level if isinstance(value, dict | list)]):
+            return values
+    raise ValueError(TOO_DEEP)
 
 
 class Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..errors import PeerError, PolicyError
@@ -33,10 +34,9 @@ async def linger(agent: Agent, seconds: float = LINGER, *, answered: bool = True
             unaware = agent.party.unaware
             retention.tell(agent.journal, agent.party.links.keys() - unaware)
         agent.turn.clear()
-        try:
-            await asyncio.wait_for(agent.turn.wait(), min(1.0, until - loop.time()))
-        except TimeoutError:
-            continue
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(1.0, until - loop.time())):  # wait_for may miss that it is cancelled
+                await agent.turn.wait()
     say_goodbye(agent, FINISHED)
     if answered:
         close(agent)

@@ -45,6 +45,15 @@ class NetworkAgreements(Agreements):
         super().__init__(config.parties, [config.name])
         self.agent, self.loop, self.tol = agent, loop, config.tol
         self.runs: list[Result] = []
+        self.ended = False
+        self._under_way: asyncio.Task[Any] | None = None
+
+    def end(self) -> None:
+        """There will be no more agreements: the program gets ``CancelledError`` where it waits for one or asks for one,
+        so that its thread ends. Called from the event loop."""
+        self.ended = True
+        if self._under_way is not None:
+            self._under_way.cancel()
 
     def units(self, rows: Sequence[Rows], declared: Sequence[Fraction | None]) -> tuple[Fraction, ...]:
         """A party knows its own rows alone, and units are public: those declared, or else 10^-9."""
@@ -99,7 +108,14 @@ class NetworkAgreements(Agreements):
                 return self._wait(agree())
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+        return asyncio.run_coroutine_threadsafe(self._unless_ended(coroutine), self.loop).result()
+
+    async def _unless_ended(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if self.ended:
+            coroutine.close()
+            raise asyncio.CancelledError
+        self._under_way = asyncio.current_task()
+        return await coroutine
 
 
 def _joined(sums: Array, ring: Ring, width: int) -> Whole:

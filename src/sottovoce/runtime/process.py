@@ -9,11 +9,12 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInput, JournalError, PeerError, PolicyError, SottovoceError, Undetermined
+from ..errors import ExitStatus, InvalidInput, JournalError, PeerError, PolicyError, SottovoceError, Undetermined
 from .agent import Agent
 from .drop import drop
 from .ending import close, linger, part, refuse, say_goodbye
@@ -31,14 +32,14 @@ from .transport.transport import Transport
 
 log = logging.getLogger(__name__)
 
-DONE, UNFINISHED, INTERRUPTED = 0, 1, 130
 ASKING = 1.0  # seconds to wait for what is asked on the local socket
+ENDING = 1.0  # seconds to wait for a program that is not wanted any more; one that computes ends at its next agreement
 
 
 Tell = Callable[[dict[str, Any]], None]  # what to do with the result, once it is written
 
 
-def run_party(config: NodeConfig, tell: Tell) -> int:
+def run_party(config: NodeConfig, tell: Tell) -> ExitStatus:
     """Run one party until it has its answer and its neighbours know; docs/guides/own-transport.md runs some.
 
     Parameters
@@ -50,8 +51,8 @@ def run_party(config: NodeConfig, tell: Tell) -> int:
 
     Returns
     -------
-    int
-        The exit status of ``sottovoce node``: 0 with the answer, 130 or 1 for a party that was told to stop before.
+    ExitStatus
+        That of ``sottovoce node``: done, or interrupted or unfinished for a party that was told to stop before.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def run_party(config: NodeConfig, tell: Tell) -> int:
     return asyncio.run(serve(config, tell=tell))
 
 
-async def serve(config: NodeConfig, transport: Transport | None = None, tell: Tell = lambda result: None) -> int:
+async def serve(config: NodeConfig, transport: Transport | None = None, tell: Tell = lambda result: None) -> ExitStatus:
     """``run_party`` on a running event loop.
 
     Parameters
@@ -98,7 +99,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
 
     Returns
     -------
-    int
+    ExitStatus
         As of ``run_party``, which also says what is raised.
 
     Examples
@@ -130,7 +131,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     ...     parties = Cluster(out)
     ...     asyncio.run(both(parties))
     ...     round(parties.results()["ann"]["answer"]["mean"][0], 6)
-    [0, 0]
+    [<ExitStatus.DONE: 0>, <ExitStatus.DONE: 0>]
     41.0
     """
     began = asyncio.get_running_loop().time()
@@ -141,7 +142,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     with Journal(config.journal, identity.derive("journal")) as journal:
         if (result := finished(config, journal)) is not None:
             tell(result)
-            return DONE
+            return ExitStatus.DONE
         with journal.together():  # keys of all edges, and whose they are: one wait for the disk
             agent = Agent(config, transport, identity, journal)
         ledger, refused = _policy(config, own, over=journal.get(RESULT) is not None)
@@ -164,15 +165,15 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
             await asyncio.wait({work, halt}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 work.result()
-                return DONE
+                return ExitStatus.DONE
             if refused is not None:
                 raise refused
             if agent.result is not None:
                 log.info("told to stop; the answer is there")
                 close(agent)
-                return DONE
+                return ExitStatus.DONE
             log.warning("told to stop before the end; start the same command to go on")
-            return INTERRUPTED if halted.by == signal.SIGINT else UNFINISHED
+            return ExitStatus.INTERRUPTED if halted.by == signal.SIGINT else ExitStatus.UNFINISHED
         finally:
             for task in (work, halt):
                 task.cancel()
@@ -183,6 +184,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
                 with suppress(JournalError):  # which may be the reason to stop
                     agent.save()
             await transport.stop()
+            await asyncio.wait({work, halt}, timeout=2 * ENDING)  # so that its thread ends with it
             status.close()
             with suppress(OSError):
                 config.socket.unlink()
@@ -217,7 +219,10 @@ async def _work(agent: Agent, own: OwnData, tell: Tell, ledger: str | None) -> N
     agreements = NetworkAgreements(agent, loop)
     agreements.ledger = ledger
     failed = asyncio.create_task(agent.failure())
-    program = asyncio.ensure_future(loop.run_in_executor(None, answer, agent.config, own, agreements))
+    # Its own: programs wait in their threads for what others say. Where these wait for a thread of the same pool,
+    # nobody ever says it.
+    thread = ThreadPoolExecutor(1, f"sottovoce program of {agent.config.name}")
+    program = asyncio.ensure_future(loop.run_in_executor(thread, answer, agent.config, own, agreements))
     program.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody asks if this is cancelled
     try:
         await asyncio.wait([failed, program], return_when=asyncio.FIRST_COMPLETED)
@@ -233,6 +238,9 @@ async def _work(agent: Agent, own: OwnData, tell: Tell, ledger: str | None) -> N
         raise
     finally:
         failed.cancel()  # nobody asks it any more
+        agreements.end()
+        thread.shutdown(wait=False)
+        await asyncio.wait({program}, timeout=ENDING)
     counts = agent.party.counts
     agent.write_result(
         {

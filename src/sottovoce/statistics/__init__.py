@@ -6,28 +6,71 @@ spanning tree, and everybody computes the answer from the totals. What that reve
 component. There is nothing to choose, and answers are those of the pooled rows, to the bit.
 """
 
-from .arrays import private_covariance, private_histogram, private_mean, private_variance
-from .disclosure import Disclosure
-from .evidence import Calibration, MantelHaenszel, MetaAnalysis, Roc, private_meta_analysis
-from .fit import Fit
-from .groups import Anova, Crosstab, Description, Levene, Quantiles, TableOne, TTest
-from .histogram import Histogram
-from .linear.linear_fit import LinearFit
-from .linear.penalty_path import LassoPath, PenaltyPath, RidgePath
-from .linear.principal_components import PrincipalComponents
-from .linear.private import private_lasso, private_linear, private_pca, private_ridge
-from .models.cox import CoxFit
-from .models.glm import GLMFit
-from .models.mixed import MixedFit
-from .models.multinomial import MultinomialFit
-from .models.ordinal import OrdinalFit
-from .models.private import private_cox, private_glm, private_multinomial
-from .pooled import PooledCovariance, PooledMean, PooledVariance
-from .statistic import Statistic
-from .survival.curves import Curves
-from .survival.kaplan_meier import KaplanMeier
-from .survival.log_rank import LogRank
-from .survival.nelson_aalen import NelsonAalen
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .arrays import private_covariance, private_histogram, private_mean, private_variance
+    from .disclosure import Disclosure
+    from .evidence import Calibration, MantelHaenszel, MetaAnalysis, Roc, private_meta_analysis
+    from .fit import Fit
+    from .groups import Anova, Crosstab, Description, Levene, Quantiles, TableOne, TTest
+    from .histogram import Histogram
+    from .linear.linear_fit import LinearFit
+    from .linear.penalty_path import LassoPath, PenaltyPath, RidgePath
+    from .linear.principal_components import PrincipalComponents
+    from .linear.private import private_lasso, private_linear, private_pca, private_ridge
+    from .models.cox import CoxFit
+    from .models.glm import GLMFit
+    from .models.mixed import MixedFit
+    from .models.multinomial import MultinomialFit
+    from .models.ordinal import OrdinalFit
+    from .models.private import private_cox, private_glm, private_multinomial
+    from .pooled import PooledCovariance, PooledMean, PooledVariance
+    from .statistic import Statistic
+    from .survival.curves import Curves
+    from .survival.kaplan_meier import KaplanMeier
+    from .survival.log_rank import LogRank
+    from .survival.nelson_aalen import NelsonAalen
+
+_FOUND_IN = {
+    "arrays": ("private_covariance", "private_histogram", "private_mean", "private_variance"),
+    "disclosure": ("Disclosure",),
+    "evidence": ("Calibration", "MantelHaenszel", "MetaAnalysis", "Roc", "private_meta_analysis"),
+    "fit": ("Fit",),
+    "groups": ("Anova", "Crosstab", "Description", "Levene", "Quantiles", "TableOne", "TTest"),
+    "histogram": ("Histogram",),
+    "linear.linear_fit": ("LinearFit",),
+    "linear.penalty_path": ("LassoPath", "PenaltyPath", "RidgePath"),
+    "linear.principal_components": ("PrincipalComponents",),
+    "linear.private": ("private_lasso", "private_linear", "private_pca", "private_ridge"),
+    "models.cox": ("CoxFit",),
+    "models.glm": ("GLMFit",),
+    "models.mixed": ("MixedFit",),
+    "models.multinomial": ("MultinomialFit",),
+    "models.ordinal": ("OrdinalFit",),
+    "models.private": ("private_cox", "private_glm", "private_multinomial"),
+    "pooled": ("PooledCovariance", "PooledMean", "PooledVariance"),
+    "statistic": ("Statistic",),
+    "survival.curves": ("Curves",),
+    "survival.kaplan_meier": ("KaplanMeier",),
+    "survival.log_rank": ("LogRank",),
+    "survival.nelson_aalen": ("NelsonAalen",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, loaded when it is first used: a run needs one analysis of all."""
+    for module, names in _FOUND_IN.items():
+        if name in names:
+            found = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Anova",

@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
-from . import evidence, groups
-from .analysis import Analysis
-from .histogram import HistogramAnalysis
-from .linear.linear_model import LinearModel
-from .linear.penalised import LassoModel, RidgeModel
-from .linear.principal_components import ComponentsModel
-from .models.cox import CoxAnalysis
-from .models.glm import GLM
-from .models.mixed import Mixed
-from .models.multinomial import Multinomial
-from .models.ordinal import Ordinal
-from .pooled_moments import CovarianceAnalysis, MeanAnalysis, VarianceAnalysis
-from .survival.kaplan_meier import KaplanMeierAnalysis
-from .survival.log_rank import LogRankAnalysis
-from .survival.nelson_aalen import NelsonAalenAnalysis
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
-_ALL: tuple[type[Analysis], ...] = (
-    MeanAnalysis,
-    VarianceAnalysis,
-    CovarianceAnalysis,
-    HistogramAnalysis,
-    LinearModel,
-    RidgeModel,
-    LassoModel,
-    ComponentsModel,
-    GLM,
-    Multinomial,
-    Ordinal,
-    CoxAnalysis,
-    Mixed,
-    KaplanMeierAnalysis,
-    NelsonAalenAnalysis,
-    LogRankAnalysis,
-    *groups.ANALYSES,
-    *evidence.ANALYSES,
-)
-ANALYSES: dict[str, type[Analysis]] = {analysis.type: analysis for analysis in _ALL}
+from .analysis import Analysis
+
+_FOUND_IN = {
+    "mean": "pooled_moments.MeanAnalysis",
+    "variance": "pooled_moments.VarianceAnalysis",
+    "covariance": "pooled_moments.CovarianceAnalysis",
+    "histogram": "histogram.HistogramAnalysis",
+    "linear": "linear.linear_model.LinearModel",
+    "ridge": "linear.penalised.RidgeModel",
+    "lasso": "linear.penalised.LassoModel",
+    "pca": "linear.principal_components.ComponentsModel",
+    "glm": "models.glm.GLM",
+    "multinomial": "models.multinomial.Multinomial",
+    "ordinal": "models.ordinal.Ordinal",
+    "cox": "models.cox.CoxAnalysis",
+    "mixed": "models.mixed.Mixed",
+    "kaplan_meier": "survival.kaplan_meier.KaplanMeierAnalysis",
+    "nelson_aalen": "survival.nelson_aalen.NelsonAalenAnalysis",
+    "log_rank": "survival.log_rank.LogRankAnalysis",
+    "crosstab": "groups.contingency.CrosstabAnalysis",
+    "t_test": "groups.comparison.TTestAnalysis",
+    "anova": "groups.comparison.AnovaAnalysis",
+    "levene": "groups.comparison.LeveneAnalysis",
+    "quantiles": "groups.quantiles.QuantilesAnalysis",
+    "describe": "groups.cohort.DescribeAnalysis",
+    "table_one": "groups.cohort.TableOneAnalysis",
+    "mantel_haenszel": "evidence.mantel_haenszel.MantelHaenszelAnalysis",
+    "meta_analysis": "evidence.meta_of_tables.MetaAnalysisAnalysis",
+    "roc": "evidence.roc.RocAnalysis",
+    "calibration": "evidence.calibration.CalibrationAnalysis",
+}
+
+
+class _Analyses(Mapping[str, type[Analysis]]):
+    """Each is loaded when it is asked for: a party has use for one."""
+
+    def __getitem__(self, kind: str) -> type[Analysis]:
+        module, _, name = _FOUND_IN[kind].rpartition(".")
+        analysis: type[Analysis] = getattr(import_module(f"{__package__}.{module}"), name)
+        return analysis
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FOUND_IN)
+
+    def __len__(self) -> int:
+        return len(_FOUND_IN)
+
+
+ANALYSES: Mapping[str, type[Analysis]] = _Analyses()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import tomllib
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from ..data.problem_file import KEYS, ProblemFile
 from ..errors import InvalidFile, InvalidInput, MissingExtra
+from ..files.toml_table import toml_values
 from ..files.toml_text import toml, toml_key
 from ..network import Network
 from ..pdmm.masks import GaussianMask
@@ -104,8 +104,8 @@ def _graphml(text: str, scene: Scene) -> Scene:
 
 def _problem(text: str, scene: Scene) -> tuple[Scene, str]:
     try:
-        values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        values = toml_values(text)
+    except ValueError as error:
         raise InvalidFile(f"not valid TOML: {error}.") from None
     for table, content in values.items():
         more = sorted(set(content) - TAKEN.get(table, set())) if isinstance(content, dict) else [""]

@@ -117,7 +117,7 @@ class Kept:
             about = json.loads(told.get(SWEEP, b"null"))
             if about is not None and told.get(ROWS) != hash_of(table):
                 raise ValueError("its rows are not those that were written")
-        except (OSError, ValueError, pa.ArrowException) as error:
+        except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
             reason = "".join(each for each in str(error).splitlines()[0][:120] if each.isprintable())
             raise InvalidFile(
                 f"{file} cannot be read ({reason}). If it is no file of a sweep, choose another out; if it is one, it "

@@ -153,6 +153,11 @@ def check_certificate(pem: str, name: str, fingerprint: str, now: datetime | Non
         raise InvalidInput(f"the certificate of {name} is valid from {begin:%Y-%m-%d} only; check the clocks.")
 
 
+def valid_until(pem: str) -> datetime:
+    """When a certificate ends."""
+    return _parse(pem).not_valid_after_utc
+
+
 def with_lengths(*parts: bytes) -> bytes:
     """Parts in a row, each after its length in four bytes: so no two rows look alike. What is signed and derived."""
     return b"".join(len(part).to_bytes(4, "little") + part for part in parts)

@@ -326,6 +326,11 @@ class Agreement:
             )
 
     @property
+    def unheard(self) -> list[int]:
+        """Neighbours that have not said anything in this agreement since this process has begun."""
+        return [] if self.done else [j for j in self.node.neighbours if j not in self.telling.heard]
+
+    @property
     def not_agreed(self) -> list[int]:
         """Whose acceptance of the present epoch is not known here; nobody's is asked for before the first."""
         if self.epoch is None or self.done:

@@ -51,6 +51,8 @@ OPTIONS = [
     ("grpc.server_handshake_timeout_ms", int(1000 * ANSWER)),
     # Otherwise two parties can listen on one port, and each gets some of the calls.
     ("grpc.so_reuseport", 0),
+    # A proxy in the environment is for what people browse: it would see who calls whom, and say that nobody is there.
+    ("grpc.enable_http_proxy", 0),
     # Every attempt starts anew: when to dial again is decided in transport.py.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_retries", 0),
