@@ -31,9 +31,9 @@ PAIR = sv.Network.complete(2)
 
 
 @pytest.fixture
-def party(tmp_path) -> Path:
-    """The folder of p0, which calls p1."""
-    folder = tmp_path / "trial"
+def party(tmp_path_factory) -> Path:
+    """The folder of p0, which calls p1. Its path is short: a socket lies in it."""
+    folder = tmp_path_factory.mktemp("t") / "t"
     prepare(folder, PAIR)
     folder.chmod(0o700)
     return folder / "parties" / "p0"
