@@ -15,10 +15,9 @@ import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput, Undetermined
 from sottovoce.statistics.agreements import SimulatedAgreements
-from sottovoce.statistics.analyses import ANALYSES
-from sottovoce.statistics.evidence import common_ratios
-from sottovoce.statistics.evidence.effects import of_table
-from sottovoce.statistics.tables import _unplain
+from sottovoce.statistics.analyses import ANALYSES, _unplain
+from sottovoce.statistics.evidence.mantel_haenszel import ratio_estimates, ratio_terms
+from sottovoce.statistics.evidence.meta_analysis import of_table
 
 SCHEMA = {
     "arm": {"type": "category", "levels": ["a", "b", "c"]},
@@ -212,7 +211,7 @@ def test_terms_keep_their_digits_in_large_tables():
     for a, b, c, d in ([1, 2**33, 1, 2**33], [1, 2**34, 2, 3], [2**20, 1, 1, 2**20]):
         T = a + b + c + d
         R, S = Fraction(a * d, T), Fraction(b * c, T)
-        found = common_ratios.estimates(common_ratios.terms(np.array([a, b, c, d])))
+        found = ratio_estimates(ratio_terms(np.array([a, b, c, d])))
         log_variance = (
             Fraction(a + d, T) / R / 2
             + (Fraction(a + d, T) * S + Fraction(b + c, T) * R) / (2 * R * S)

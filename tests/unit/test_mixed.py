@@ -13,12 +13,12 @@ from unit.test_programs import Meeting, OneParty
 import sottovoce as sv
 from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput, Unsupported
+from sottovoce.statistics.analyses import restored
 from sottovoce.statistics.models import variance_ratio
 from sottovoce.statistics.models.mixed import Mixed
 from sottovoce.statistics.models.ratio_point import visit
 from sottovoce.statistics.models.variance_ratio import best_ratio
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
-from sottovoce.statistics.tables import restored
 
 SCHEMA = sv.Schema(
     {

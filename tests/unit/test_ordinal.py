@@ -11,10 +11,10 @@ from scipy import stats
 import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput
+from sottovoce.statistics.analyses import restored
 from sottovoce.statistics.likelihood.columns import Columns
 from sottovoce.statistics.models.ordinal import Ordinal
 from sottovoce.statistics.models.ordinal_links import LINKS
-from sottovoce.statistics.tables import restored
 from sottovoce.sums import Beyond
 
 SCHEMA = sv.Schema(

@@ -14,7 +14,7 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
 from sottovoce.errors import InvalidInput, PrecisionLost
-from sottovoce.statistics.tables import restored
+from sottovoce.statistics.analyses import restored
 
 SCHEMA = sv.Schema(
     {

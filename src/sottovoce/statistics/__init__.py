@@ -26,10 +26,8 @@ from .models.private_glm import private_glm
 from .models.private_multinomial import private_multinomial
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .statistic import Statistic
-from .survival.curves import Curves
-from .survival.kaplan_meier import KaplanMeier
+from .survival.curves import Curves, KaplanMeier, NelsonAalen
 from .survival.log_rank import LogRank
-from .survival.nelson_aalen import NelsonAalen
 
 __all__ = [
     "Anova",

@@ -16,13 +16,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ..data.batch import Array
 from ..data.rows import Int64, Rows
-from ..errors import InvalidInput, Undetermined
+from ..errors import Undetermined
 from ..numerics import fixed_order
 from ..numerics.exact_algebra import independent, nearest
 from ..sums import Whole, join_squares, square_parts, whole
@@ -184,12 +184,6 @@ class Rounding:
                 f'digits = "statistical" do not tell what the columns leave of {response!r}: a share of '
                 f"{max(share, 0.0):.2g} of its variance. {FULL}"
             )
-
-
-def check_digits(given: Any) -> None:
-    """Refuse anything but ``"full"`` and ``"statistical"``."""
-    if given not in get_args(Digits):
-        raise InvalidInput(f'digits must be "full" or "statistical"; got {given!r}.')
 
 
 def endless(names: Sequence[str], ends: Ends) -> list[str]:

@@ -22,8 +22,7 @@ from ..pdmm.modular_mask import Integers
 from ..pdmm.result import Status
 from .agreements import Agreements
 from .analysis import CountsAnalysis
-from .plain_table import plain_table
-from .statistic import Statistic, Value
+from .statistic import Statistic, Value, plain_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

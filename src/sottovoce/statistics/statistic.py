@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
@@ -243,3 +244,30 @@ def check_alpha(alpha: float) -> float:
     if not (is_number(alpha) and 0 < alpha < 1):
         raise InvalidInput(f"alpha must lie between 0 and 1, 0.05 for 95 %; got {alpha!r}.")
     return float(alpha)
+
+
+def normal_reach(alpha: float) -> float:
+    """How many standard errors an interval reaches to both sides that holds with probability ``1 - alpha``."""
+    from scipy.special import ndtri
+
+    return float(ndtri(1 - check_alpha(alpha) / 2))
+
+
+def plain_table(columns: Mapping[str, Sequence[Any]], *, texts: int) -> list[str]:
+    """Lines: a header, and the rows below it. The first ``texts`` columns are aligned to the left, numbers to the
+    right.
+
+    >>> plain_table({"column": ["age", "crp"], "mean": [61.5, 3.0]}, texts=1)
+    ['column  mean', 'age     61.5', 'crp        3']
+    """
+
+    def cell(entry: Any) -> str:
+        return "" if entry is None else f"{entry:.9g}" if isinstance(entry, float) else str(entry)
+
+    rows = [list(columns), *([cell(entry) for entry in row] for row in zip(*columns.values(), strict=True))]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    sides = ["<" if k < texts else ">" for k in range(len(widths))]
+    return [
+        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
+        for row in rows
+    ]

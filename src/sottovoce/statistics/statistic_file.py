@@ -15,7 +15,7 @@ from ..data.formula import Formula
 from ..data.number_columns import NumberColumns
 from ..data.party_rows import DATA_KEYS, read_data
 from ..data.party_tables import read_sources
-from ..data.problem_file import check_tables, party_numbers, read_network
+from ..data.problem_file import ProblemFile, check_tables, party_numbers, read_network, read_problem_file
 from ..data.schema import Schema
 from ..data.schema_file import read_schema
 from ..data.sources import Source
@@ -23,8 +23,8 @@ from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, TomlFile
 from ..network import Network
 from .agreements import SimulatedAgreements
+from .analyses import read_asked, read_kind
 from .analysis import Analysis
-from .asked_table import read_asked, read_kind
 from .gone import EXACT, refuse_gone
 from .of_tables import AnyTable, Asked, checked_table, run_on_tables
 from .statistic import Statistic
@@ -81,6 +81,13 @@ class StatisticFile:
         return party_numbers(names, self.parties, self.path)
 
 
+def read_file(path: Path, seed: int | None = None) -> ProblemFile | StatisticFile:
+    """The file of ``solve``, ``audit`` and the studio: one with ``[statistic]``, or a problem with ``[cost]``."""
+    if "statistic" in TomlFile(path).values:
+        return read_statistic_file(path, seed)
+    return read_problem_file(path, seed)
+
+
 def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticFile:
     """Read and check a problem file that has ``[statistic]`` (docs/reference/problem-file.md).
 
@@ -125,8 +132,7 @@ def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticF
     question = Table(file, table.name, {key: value for key, value in table.values.items() if key not in DATA_KEYS})
     sources: list[Source]
     if "schema" in file.values:
-        schema = read_schema(file)
-        asked = read_asked(question, schema)
+        asked = read_asked(question, read_schema(file))
         parties, sources = read_sources(table, file.path.parent)
     else:
         asked, parties, sources = _of_numbers(file, table, question)
@@ -145,7 +151,7 @@ def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticF
 
 def _of_numbers(file: TomlFile, table: Table, question: Table) -> tuple[Asked, list[str], list[Source]]:
     """Without a schema: the columns that the question names, or that the data have, are numbers."""
-    _, keys, _ = read_kind(table, DATA_KEYS)
+    _, keys = read_kind(table, DATA_KEYS)
     base = file.path.parent
     values, wanted = {key: value for key, value in table.values.items() if key in DATA_KEYS}, dict(question.values)
     is_equation = "formula" in keys and "formula" not in table

@@ -9,26 +9,24 @@ import numpy.typing as npt
 
 from ..data.schema import Schema
 from ..data.sources import Source, open_source
-from ..data.table import Missing, check_missing
+from ..data.table import Missing
 from ..errors import InvalidFile, InvalidInput
 from ..network import Network
 from ..pdmm.shards import whose
 from .agreements import SimulatedAgreements
 from .analysis import Analysis
-from .empty_levels import EmptyLevels, check_empty_levels
 from .evidence.study_evidence import Evidence
-from .fewer_digits import Digits, check_digits
+from .fewer_digits import Digits
 from .gone import refuse_options
 from .groups.study_groups import Groups
 from .histogram import Histogram, HistogramAnalysis
 from .linear.study_linear import Linear
 from .models.study_categories import Categories
 from .models.study_models import Models
-from .of_tables import Asked, ask_analysis, checked_table, run_on_tables
+from .of_tables import Asked, EmptyLevels, ask_analysis, check_rules, checked_table, run_on_tables
 from .policy import Policy
-from .policy.of_study import admitted, read_policies
-from .pooled import PooledCovariance, PooledMean, PooledVariance
-from .pooled_moments import CovarianceAnalysis, MeanAnalysis, VarianceAnalysis
+from .policy.policy import admitted, read_policies
+from .pooled import CovarianceAnalysis, MeanAnalysis, PooledCovariance, PooledMean, PooledVariance, VarianceAnalysis
 from .shards import one_per_party
 from .statistic import Statistic
 from .survival.study_survival import Survival
@@ -97,9 +95,7 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
     ) -> None:
         refuse_options(gone)
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
-        check_missing(missing)
-        check_empty_levels(empty_levels)
-        check_digits(digits)
+        check_rules(missing, empty_levels, digits)
         self.network, self.missing, self.empty_levels, self.digits = network, missing, empty_levels, digits
         given = one_per_party(network, tables, "tables")
         self._parties = whose(network, "party")

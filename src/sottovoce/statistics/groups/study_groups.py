@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from ..asking import Asking
+from ..analysis import Asking
 from .anova import Anova, AnovaAnalysis, Levene, LeveneAnalysis
 from .crosstab import Crosstab, CrosstabAnalysis
 from .describe import DescribeAnalysis, Description

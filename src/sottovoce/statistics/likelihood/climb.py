@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ...costs.base import Array
 from ...errors import Undetermined
 from ...numerics import fixed_order
-from ..covariates import is_intercept
 from ..fewer_digits import ClimbDigits
+from ..fit import is_intercept
 
 FINE = 1e-26  # Newton's decrement after the last step, in squared standard errors: 1e-13 of one
 ROUGH = 1e-10  # a decrement that no longer shrinks may be what rounding leaves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from ..asking import Asking
+from ..analysis import Asking
 from .mixed import Mixed
 from .mixed_fit import MixedFit
 from .multinomial import Multinomial

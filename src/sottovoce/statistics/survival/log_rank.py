@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...costs.base import Array
-from ...errors import InvalidInput, Undetermined, is_number
+from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
 from ..statistic import Statistic, Value
 from .curves import at_risk, share
-from .time_to_event import TimeToEvent
+from .grid import TimeToEvent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,7 +146,7 @@ class LogRankAnalysis(TimeToEvent):
                 raise InvalidInput(
                     f"{key} has no meaning for weighting {self.weighting!r}; got {power!r}. Leave it out."
                 )
-            if power is not None and not (is_number(power) and 0 <= power <= MOST_POWER):
+            if power is not None and not 0 <= power <= MOST_POWER:
                 raise InvalidInput(f"{key} must be a number from 0 to {MOST_POWER}; got {power!r}.")
         super().__post_init__()
 
