@@ -93,7 +93,7 @@ class Disclosure:
         """One paragraph in plain words."""
         if not self.shown:
             return "What was shown is not known here: no agreement is recorded."
-        told = [self._sums(), _groups(self.group, self.parties), self._on_the_way(), self._of_a_model()]
+        told = [self._sums(), self._groups(), self._on_the_way(), self._of_a_model()]
         if self.small_cells:
             small = "; ".join(f"{of}: {_listed(counts)}" for of, counts in self.small_cells.items())
             told.append(f"Counts below {self.min_cell} ({small}): {BEFORE_ANYBODY}.")
@@ -106,12 +106,20 @@ class Disclosure:
         kinds += [_many(self.counts, "exact count")] * (self.counts > 0)
         return f"{_many(len(self.shown), 'agreement')} showed {' and '.join(kinds) or 'nothing'}."
 
+    def _groups(self) -> str:
+        each = "Each is a sum over every group of honest parties"
+        if self.group is None:
+            return f"{each}; how small one can be depends on the network, which is not known here."
+        if self.group == 1:
+            return f"{each}, and one corrupt party can leave a single party alone, whose own sums it learns then."
+        return f"{each}; one corrupt party leaves no group below {self.group} of {self.parties} parties."
+
     def _on_the_way(self) -> str:
         if not self.iterates:
             return "None of them is of a step on the way to the answer: there is no algorithmic excess."
         return (
-            f"{_many(self.iterates, 'number')} of them {_are(self.iterates)} of steps on the way to the answer, which "
-            f"tell up to {_many(self.excess, 'number')} of the rows beyond it (algorithmic excess)."
+            f"{_many(self.iterates, 'number')} of them {'is' if self.iterates == 1 else 'are'} of steps on the way to "
+            f"the answer, which tell up to {_many(self.excess, 'number')} of the rows beyond it (algorithmic excess)."
         )
 
     def _of_a_model(self) -> str:
@@ -197,24 +205,11 @@ def smallest_group(network: Network) -> int | None:
     return min((size for size in found.group if size is not None), default=network.n - 1)
 
 
-def _groups(group: int | None, parties: int) -> str:
-    each = "Each is a sum over every group of honest parties"
-    if group is None:
-        return f"{each}; how small one can be depends on the network, which is not known here."
-    if group == 1:
-        return f"{each}, and one corrupt party can leave a single party alone, whose own sums it learns then."
-    return f"{each}; one corrupt party leaves no group below {group} of {parties} parties."
-
-
-def _many(count: int, one: str, more: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
+def _many(count: int, one: str) -> str:
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
 
 
 def _listed(counts: tuple[int, ...]) -> str:
     if len(counts) <= LISTED:
         return ", ".join(map(str, counts))
     return f"{len(counts):,} of them, from {min(counts)} to {max(counts)}"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"

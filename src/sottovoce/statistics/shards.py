@@ -19,15 +19,6 @@ from ..pdmm.shards import entries, read_pairs, whose
 Shards = Sequence[Any] | Mapping[Any, Any]
 
 
-class SampleRows(NamedTuple):
-    """What all parties hold: ``(n_i, d)`` each, the shape of one observation, ``()`` for one variable and ``(d,)`` for
-    columns, and what the columns are called."""
-
-    rows: list[Array]
-    shape: tuple[int, ...]
-    names: tuple[str, ...]
-
-
 class RegressionRows(NamedTuple):
     """Rows ``[A_i, b_i, ..]`` per party, ``(n_i, d + 1 + k)``, with ``k`` further numbers of each; what the columns and
     the target are called, where they have names."""
@@ -37,8 +28,9 @@ class RegressionRows(NamedTuple):
     target: str | None
 
 
-def read_rows(network: Network, shards: Shards) -> SampleRows:
-    """Rows of every party, columns of frames in the order of the first."""
+def read_rows(network: Network, shards: Shards) -> tuple[list[Array], tuple[int, ...], tuple[str, ...]]:
+    """Rows ``(n_i, d)`` of every party, columns of frames in the order of the first; the shape of one observation,
+    ``()`` for one variable and ``(d,)`` for columns; and what the columns are called."""
     given = one_per_party(network, shards)
     parties = whose(network, "party")
     found = [read_columns(shard, who) for shard, who in zip(given, parties, strict=True)]
@@ -57,10 +49,9 @@ def read_rows(network: Network, shards: Shards) -> SampleRows:
         shapes.append(array.shape[1:])
     for who, shape in zip(parties, shapes, strict=True):
         if shape != shapes[0]:
-            raise InvalidInput(
-                f"parties must hold the same columns; {parties[0]} has {_columns(shapes[0])}, {who} {_columns(shape)}."
-            )
-    return SampleRows(rows, shapes[0], names or default_names(shapes[0]))
+            first, other = (f"{each[0]} columns" if each else "one variable" for each in (shapes[0], shape))
+            raise InvalidInput(f"parties must hold the same columns; {parties[0]} has {first}, {who} {other}.")
+    return rows, shapes[0], names or default_names(shapes[0])
 
 
 def default_names(shape: tuple[int, ...]) -> tuple[str, ...]:
@@ -133,7 +124,3 @@ def of_party(who: str, read: Callable[..., Any], *arguments: Any) -> Any:
         return read(*arguments)
     except InvalidCost as error:
         raise InvalidInput(f"{who}: {error}") from None
-
-
-def _columns(shape: tuple[int, ...]) -> str:
-    return f"{shape[0]} columns" if shape else "one variable"

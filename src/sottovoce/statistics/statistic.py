@@ -104,10 +104,8 @@ class Statistic:
     traffic: Traffic | None = None
 
     def audit(self, **arguments: Any) -> tuple[Report, ...]:
-        """What the sums gave away, with the arguments of ``privacy.audit`` besides ``mask`` and ``noise``.
-
-        Over one honest component the total is all that is disclosed, and the procedure adds nothing: pads are uniform.
-        """
+        """What the sums gave away, with the arguments of ``privacy.audit`` besides ``mask`` and ``noise``: over one
+        honest component the total, and the procedure adds nothing."""
         from ..privacy.audit import audit
 
         if self.network is None:

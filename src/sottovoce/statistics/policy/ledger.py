@@ -80,20 +80,11 @@ class Ledger:
     """Every release of a party, each with the rows that it was computed on.
 
     A release is refused if, with all those before it, it would tell of fewer than ``least`` rows (``span``).
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    least : int
-        ``m``.
-    most : int, optional
-        How many different releases there may be.
     """
 
     path: Path
     least: int = DEFAULT_LEAST
-    most: int | None = None
+    most: int | None = None  # different releases
 
     def key(self, *, create: bool) -> bytes:
         """By which rows are told apart; of a ledger that is not there, and is not made, one that is used once."""
@@ -108,13 +99,7 @@ class Ledger:
         return _Contents(read(self.path) or {}).entries
 
     def verdict(self, release: Release, rows: Words) -> str:
-        """What can be said of a release that is not recorded yet.
-
-        Raises
-        ------
-        PolicyError
-            It is refused; or the ledger is damaged.
-        """
+        """What can be said of a release that is not recorded yet; ``PolicyError`` if it is refused."""
         return self._judged(_Contents(read(self.path) or {}), release, Places.of(rows))
 
     def record(self, release: Release, rows: Words) -> str:
@@ -183,7 +168,7 @@ class _Contents:
             self.places = self.places.joined(Places.from_bytes(int(name.rpartition("/")[2]), blobs[name]))
 
     def told(self) -> str:
-        """How many releases there are."""
+        """How many releases there are, for people."""
         return "the release" if len(self.entries) == 1 else f"the {len(self.entries)} releases"
 
     def number_of(self, release: Release, digest: str) -> int | None:

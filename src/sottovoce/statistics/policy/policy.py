@@ -101,13 +101,7 @@ class Policy:
         return self.min_rows or self.min_cell or DEFAULT_LEAST
 
     def check(self, release: Release) -> None:
-        """Refuse what breaks a rule; the ledger is not asked.
-
-        Raises
-        ------
-        PolicyError
-            With all rules that it breaks, each with its limit and what to do.
-        """
+        """Refuse what breaks a rule, with all that it breaks; the ledger is not asked."""
         if broken := self.broken(release):
             raise PolicyError(" ".join(broken))
 
@@ -139,13 +133,7 @@ class Policy:
         return found
 
     def foresee(self, release: Release, rows: OwnRows) -> str | None:
-        """What would become of a release, without recording it: the verdict of the ledger, None without one.
-
-        Raises
-        ------
-        PolicyError
-            It would be refused.
-        """
+        """What would become of a release, without recording it: the verdict of the ledger, None without one."""
         self.check(release)
         if (book := self._book()) is None:
             return None
@@ -208,13 +196,8 @@ def read_policies(network: Network, given: Policy | Mapping[Any, Policy] | None)
 def admitted(
     asked: Asked, tables: Sequence[AnyTable], policies: Sequence[Policy | None], parties: Sequence[str]
 ) -> str | None:
-    """What the ledgers say of a release that all parties allow; None where there is no ledger.
-
-    Raises
-    ------
-    PolicyError
-        A party refuses: which, and by what rule.
-    """
+    """What the ledgers say of a release that all parties allow; None where there is no ledger. All are asked before
+    anything is agreed on, and none records a release that another one refuses."""
     own = [
         (who, policy, *_of(asked, table))
         for who, policy, table in zip(parties, policies, tables, strict=True)

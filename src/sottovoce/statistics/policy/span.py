@@ -63,16 +63,8 @@ class Isolates(Enum):
 def isolates(old: Integers, new: Integers, weights: Integers, least: int, groups: Bools | None = None) -> Isolates:
     """Whether ``new`` brings a combination that is not zero on fewer than ``least`` rows, and on at least one.
 
-    Parameters
-    ----------
-    old, new : ndarray
-        ``(k, A)`` and ``(A,)``, of 0 and 1: the atoms that each release has.
-    weights : ndarray
-        Rows of each atom; with ``groups`` units of each group.
-    least : int
-        ``m``.
-    groups : ndarray of bool, optional
-        ``(groups, A)``: the atoms in which the units of a group have rows. Default: an atom is a group.
+    ``old`` ``(k, A)`` and ``new`` ``(A,)``, of 0 and 1: the atoms that each release has. ``weights``: rows of each
+    atom; with ``groups`` ``(groups, A)``, the atoms in which the units of a group have rows, units of each group.
     """
     units = np.eye(len(weights), dtype=bool) if groups is None else groups
     found = [_isolates(old, new, weights, least, units, prime) for prime in PRIMES]
