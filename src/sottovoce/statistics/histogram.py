@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..data.rows import Rows
@@ -151,9 +150,10 @@ class HistogramAnalysis(CountsAnalysis):
                     "Give the edges of bins, or add its range."
                 )
             return np.asarray(np.linspace(*column.limits, int(count) + 1))
-        if isinstance(count, Sequence) and all(type(edge) is date for edge in count) and column.type == "date":
-            return read_bins([(edge - EPOCH).days for edge in count])  # type: ignore[operator]
-        return read_bins(count)  # type: ignore[arg-type]
+        if column.type == "date" and isinstance(count, Sequence):
+            days = [(edge - EPOCH).days for edge in count if type(edge) is date]
+            return read_bins(days if len(days) == len(count) else count)
+        return read_bins(count)
 
     @property
     def selection(self) -> PlainColumns:
@@ -185,7 +185,7 @@ class HistogramAnalysis(CountsAnalysis):
         return [f"the rows in each of {len(self.edges) - 1} bins of {self.columns[0]}, below and above them"]
 
 
-def read_bins(bins: npt.ArrayLike) -> Array:
+def read_bins(bins: Any) -> Array:
     """The edges of bins."""
     try:
         edges = as_floats(bins, "bins")

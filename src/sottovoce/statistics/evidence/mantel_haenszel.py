@@ -101,7 +101,7 @@ class MantelHaenszel(Finding):
     @property
     def observations(self) -> int:
         """Rows of all parties."""
-        return int(np.sum(self.counts))
+        return int(self.counts.sum())
 
     @property
     def chi2(self) -> float:
@@ -171,15 +171,14 @@ class MantelHaenszel(Finding):
 
         with np.errstate(divide="ignore"):
             logs = np.log(np.column_stack([numbers([self.odds_ratio, self.risk_ratio]), self.conf_int()]))
-        names = ["log odds ratio", "log risk ratio"]
         there = np.isfinite(logs.sum(axis=1))
         if not there.any():
             raise InvalidInput(
                 f"there is nothing to plot: a group of {self.exposure!r} has {self.outcome!r} in no row, or in all, so "
                 "no ratio has an interval."
             )
-        shown = [name for name, own in zip(names, there, strict=True) if own]
-        return plot_rows(path, shown, logs[there, 0], logs[there, 1:], self._facts(), "common ratio, 95 % interval")
+        names = np.array(["log odds ratio", "log risk ratio"])[there].tolist()
+        return plot_rows(path, names, logs[there, 0], logs[there, 1:], self._facts(), "common ratio, 95 % interval")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

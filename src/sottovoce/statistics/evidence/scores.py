@@ -130,32 +130,32 @@ class Roc(Finding):
     @property
     def observations(self) -> int:
         """Rows of all parties."""
-        return int(np.sum(self.positives) + np.sum(self.negatives))
+        return sum(self._totals)
 
     @property
     def _totals(self) -> tuple[int, int]:
-        return int(np.sum(self.positives)), int(np.sum(self.negatives))
+        return int(self.positives.sum()), int(self.negatives.sum())
 
     @property
     def thresholds(self) -> Array:
         """From the highest edge to the lowest: a row is called positive whose score is above one. At the lowest all
         are."""
-        return numbers(self.edges)[::-1]
+        return self.edges[::-1]
 
     @property
     def tpr(self) -> Array:
         """The share of rows with the outcome that each threshold calls positive: sensitivity."""
-        return np.append(0, np.cumsum(np.asarray(self.positives)[::-1])) / self._totals[0]
+        return np.append(0, np.cumsum(self.positives[::-1])) / self._totals[0]
 
     @property
     def fpr(self) -> Array:
         """The share of rows without it: one less specificity."""
-        return np.append(0, np.cumsum(np.asarray(self.negatives)[::-1])) / self._totals[1]
+        return np.append(0, np.cumsum(self.negatives[::-1])) / self._totals[1]
 
     @property
     def _pairs(self) -> tuple[int, int]:
         """Pairs of a positive and a negative row that the bins put into order, and those that they do not."""
-        positives, negatives = np.asarray(self.positives).tolist(), np.asarray(self.negatives).tolist()
+        positives, negatives = self.positives.tolist(), self.negatives.tolist()
         below = [0, *np.cumsum(negatives).tolist()]
         ordered = sum(p * b for p, b in zip(positives, below, strict=False))  # Python's integers do not overflow
         return ordered, sum(p * n for p, n in zip(positives, negatives, strict=True))
@@ -293,24 +293,23 @@ class Calibration(Finding):
     @property
     def observations(self) -> int:
         """Rows of all parties."""
-        return int(np.sum(self.n))
+        return int(self.n.sum())
 
     @property
     def observed(self) -> Array:
         """The share of rows with the outcome in each bin; NaN of an empty one."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.asarray(self.events) / np.asarray(self.n))
+            return np.asarray(self.events / self.n)
 
     @property
     def _there(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(self.n) > 0
+        return self.n > 0
 
     @property
     def hosmer_lemeshow(self) -> float:
         """``sum (events - expected)^2 / (expected (1 - expected/n))`` over bins that have rows; infinite where the
         impossible has happened (D. W. Hosmer and S. Lemeshow, Communications in Statistics A9 (1980) 1043)."""
-        n, events = np.asarray(self.n)[self._there], np.asarray(self.events)[self._there]
-        predicted = numbers(self.predicted)[self._there]
+        n, events, predicted = (values[self._there] for values in (self.n, self.events, self.predicted))
         apart, variance = (events - n * predicted) ** 2, n * predicted * (1 - predicted)
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.where(apart == 0, 0.0, apart / variance).sum())
@@ -328,31 +327,26 @@ class Calibration(Finding):
     @property
     def expected_to_observed(self) -> float:
         """How many times as many outcomes were predicted as there were."""
-        expected = float(np.nansum(np.asarray(self.n) * numbers(self.predicted)))
-        return expected / float(np.sum(self.events))
+        return float(np.nansum(self.n * self.predicted)) / float(self.events.sum())
 
     def _facts(self) -> str:
         return f"{self.score} for {self.outcome}, {self.observations} observations of {self.parties} parties"
 
     def _columns(self) -> dict[str, list[Any]]:
-        edges = numbers(self.edges).tolist()
-        counts = {"n": np.asarray(self.n).tolist(), "events": np.asarray(self.events).tolist()}
-        shares = {"predicted": numbers(self.predicted).tolist(), "observed": self.observed.tolist()}
-        return {"from": edges[:-1], "to": edges[1:], **counts, **shares}
+        columns = {"from": self.edges[:-1], "to": self.edges[1:], "n": self.n, "events": self.events}
+        columns |= {"predicted": self.predicted, "observed": self.observed}
+        return {name: values.tolist() for name, values in columns.items()}
 
     def _head(self) -> list[tuple[str, str]]:
         test = f"{self.hosmer_lemeshow:.6g} on {self.df} degrees of freedom, p {p_words(self.pvalue)}"
-        return [
-            ("Hosmer-Lemeshow", test),
-            ("Brier score", f"{self.brier:.6g}"),
-            ("expected / observed", f"{self.expected_to_observed:.4f}"),
-        ]
+        ratio = f"{self.expected_to_observed:.4f}"
+        return [("Hosmer-Lemeshow", test), ("Brier score", f"{self.brier:.6g}"), ("expected / observed", ratio)]
 
     def _picture(self, path: str | Path | None) -> Figure:
         from ..pictures import plot_calibration
 
         there = self._there
-        shown = numbers(self.predicted)[there], self.observed[there], np.asarray(self.n)[there]
+        shown = self.predicted[there], self.observed[there], self.n[there]
         return plot_calibration(path, *shown, self._facts())
 
 
@@ -371,7 +365,7 @@ class CalibrationAnalysis(ScoreAnalysis):
         if not 0 <= low < high <= 1:
             raise InvalidInput(f"score must be a probability, with a range within 0 and 1; {self.score!r} has another.")
 
-    @property
+    @cached_property
     def edges(self) -> Array:
         """Of the bins, from 0 to 1, whatever part of it the range is."""
         return equal_steps(0, 1, self.bins)
@@ -379,7 +373,7 @@ class CalibrationAnalysis(ScoreAnalysis):
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Calibration:
         unit = agreements.units(rows, self.units)[1]
         unit = unit if unit.denominator <= FINEST else Fraction(1, FINEST)
-        terms = [unless_beyond(lambda part=part: self._terms(part, unit)) for part in rows]  # type: ignore[misc]
+        terms = [unless_beyond(self._terms, part, unit) for part in rows]
         if agreements.ends is not None:
             (count,) = agreements.sum([[len(part)] for part in rows], of="rows", counts=True).tolist()
             steps = self._steps(count, unit)
@@ -424,10 +418,8 @@ class CalibrationAnalysis(ScoreAnalysis):
 
     @property
     def revealed(self) -> list[str]:
-        return [
-            f"the {self.counts_of}",
-            f"values of {self.score} in each bin, and squares of what they are off the outcome",
-        ]
+        what = f"values of {self.score} in each bin, and squares of what they are off the outcome"
+        return [f"the {self.counts_of}", what]
 
     @property
     def numbers(self) -> int:

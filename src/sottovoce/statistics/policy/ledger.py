@@ -207,7 +207,13 @@ class _Contents:
 
 
 class Book:
-    """Named blobs in a file; ``blobs`` are those that were there when it was opened."""
+    """The file of a ledger, SQLite of mode 600: named blobs; ``blobs`` are those that were there when it was opened.
+
+    What is added is one transaction, on the disk when it is over (``synchronous=FULL``). A file that is there is whole:
+    it is made beside its place and then linked there. Disks rot, and SQLite has no checksums: one row, the seal, is a
+    digest of all others, written with each change and checked whenever the ledger is read. What is damaged is refused.
+    What a seal cannot see is a whole file that is older than it should be, or one that somebody has deleted.
+    """
 
     def __init__(self, path: Path, database: sqlite3.Connection, blobs: Blobs) -> None:
         self.path, self._database, self.blobs = path, database, blobs

@@ -165,7 +165,12 @@ class _Search:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Rows: their words, and which of those with this word each is, from 0."""
+    """Rows as a ledger keeps them: their words, and which of those with this word each is, from 0.
+
+    All rows that were ever released have a place, in the order in which they came; a set is a bitmap over these places.
+    Rows that cannot be told apart are told by their number: the second row of the same content has a place of its own,
+    and is in a set that has two such rows or more.
+    """
 
     words: Words
     copies: Copies

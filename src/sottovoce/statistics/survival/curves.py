@@ -105,13 +105,8 @@ class Curves(Statistic):
         return np.column_stack([self.at_risk, np.zeros(len(self.groups), np.int64)])[:, at]
 
     def predict(self, times: npt.ArrayLike) -> Array:
-        """The curves at given times, ``(groups, times)``: a curve is flat up to the next point.
-
-        Raises
-        ------
-        InvalidInput
-            Times below 0 or beyond the last point.
-        """
+        """The curves at given times from 0 to the last point, ``(groups, times)``: a curve is flat up to the next
+        point."""
         at = np.searchsorted(self.times, self._read_times(times), side="right")
         first = np.where(self.nobs > 0, self.start, np.nan)
         return np.column_stack([first, self.curve])[:, at]
@@ -223,20 +218,10 @@ class KaplanMeier(Curves):
             return np.asarray(self.survival * np.sqrt(self.greenwood))
 
     def conf_int(self, alpha: float = 0.05, kind: str = "log-log") -> Array:
-        """Intervals for ``S`` at every point, ``(groups, points, 2)``.
+        """Intervals for ``S`` at every point, ``(groups, points, 2)``, cut at 0 and 1, and NaN where ``S`` is 0.
 
-        Parameters
-        ----------
-        alpha : float
-            One minus their level.
-        kind : {"log-log", "log", "plain"}
-            On which scale they are symmetric: ``log(-log S)``, as in lifelines, ``log S``, or ``S`` itself; cut at 0
-            and 1. They are NaN where ``S`` is 0.
-
-        Returns
-        -------
-        ndarray
-            Lower and upper ends.
+        ``kind``: on which scale they are symmetric, ``log(-log S)`` as in lifelines (``"log-log"``), ``log S``
+        (``"log"``), or ``S`` itself (``"plain"``).
         """
         if kind not in KINDS:
             raise InvalidInput(f"kind must be one of {', '.join(KINDS)}; got {kind!r}.")
@@ -277,18 +262,8 @@ class KaplanMeier(Curves):
 
     def restricted_mean(self, to: float | None = None) -> tuple[Array, Array]:
         """The mean time without the event up to a time ``to``, the area under ``S``, and its standard error, of every
-        group: ``sum_g (area from g to the end)^2 d_g / (n_g (n_g - d_g))`` is the square of the latter.
-
-        Parameters
-        ----------
-        to : float, optional
-            Up to the last point of the grid. Default: the last point up to which all groups are observed.
-
-        Returns
-        -------
-        tuple of ndarray
-            Means and standard errors.
-        """
+        group: ``sum_g (area from g to the end)^2 d_g / (n_g (n_g - d_g))`` is the square of the latter. By default up
+        to the last point up to which all groups are observed."""
         if to is None:
             last = [self.times[risk > 0][-1] for risk in self.at_risk if risk[0]]
             to = float(min(last))  # 0 where a group leaves at once
@@ -373,7 +348,7 @@ class NelsonAalen(Curves):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KaplanMeierAnalysis(TimeToEvent):
-    """``Study.kaplan_meier``."""
+    """What ``Study.kaplan_meier`` asks for."""
 
     type: ClassVar[str] = "kaplan_meier"
     gives: ClassVar[builtins.type[Statistic]] = KaplanMeier
@@ -381,7 +356,7 @@ class KaplanMeierAnalysis(TimeToEvent):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NelsonAalenAnalysis(TimeToEvent):
-    """``Study.nelson_aalen``."""
+    """What ``Study.nelson_aalen`` asks for."""
 
     smooth: bool = False
 

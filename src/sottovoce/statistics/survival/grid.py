@@ -110,15 +110,8 @@ class TimeToEvent(CountsAnalysis):
         """The values of the result, here of a curve for every group, from how many of all parties leave: censored or
         with an event, at every point, ``(groups, points, 2)``."""
         check_rows(counts)
-        return {
-            "time": self.time,
-            "event": self.event,
-            "by": self.by,
-            "groups": self.groups,
-            "times": np.array(self.points),
-            "events": counts[..., 1],
-            "censored": counts[..., 0],
-        }
+        asked = {name: getattr(self, name) for name in ("time", "event", "by", "groups")}
+        return asked | {"times": np.array(self.points), "events": counts[..., 1], "censored": counts[..., 0]}
 
 
 def read_grid(column: Column, grid: Any) -> tuple[float, ...]:
