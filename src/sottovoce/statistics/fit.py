@@ -17,7 +17,7 @@ from ..costs.base import Array
 from ..data.formula import Formula
 from ..errors import InvalidInput
 from ..pdmm.result import Status
-from .statistic import SHOWN, Statistic, Value, check_alpha, plain
+from .statistic import SHOWN, Statistic, Value, check_alpha
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,14 +130,9 @@ class Fit(Statistic):
             return None
         return len(self.terms), covariates([self.terms[k] for k in self._slopes]), self.nobs
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, for JSON: the fields, and what follows from them; the status alone where the runs
-        did not converge."""
-        if self.status is not Status.CONVERGED:
-            return {"status": self.status.value}
+    def _derived(self) -> dict[str, Any]:
         derived = {"bse": self.bse, "zvalues": self.zvalues, "pvalues": self.pvalues, "conf_int": self.conf_int()}
-        ratios = {} if self.ratio is None else {"ratios": self.ratios()}
-        return {**super().to_dict(), **{name: plain(value) for name, value in (derived | ratios).items()}}
+        return derived if self.ratio is None else derived | {"ratios": self.ratios()}
 
     def _facts(self) -> str:
         return f"{len(self.terms)} terms: {self.nobs} observations of {self.parties} parties"

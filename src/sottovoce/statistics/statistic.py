@@ -162,7 +162,12 @@ class Statistic:
             left_out["empty_levels"] = {name: list(levels) for name, levels in self.empty_levels.items()}
         if self.digits != "full":
             left_out["digits"] = self.digits
-        return {"status": self.status.value, **left_out, **{name: plain(value) for name, value in self._values.items()}}
+        values = self._values | (self._derived() if self.status is Status.CONVERGED else {})
+        return {"status": self.status.value, **left_out, **{name: plain(value) for name, value in values.items()}}
+
+    def _derived(self) -> dict[str, Any]:
+        """What follows from the values, and is in ``to_dict`` too."""
+        return {}
 
     def data_notes(self) -> str | None:
         """How many rows were left out for missing values, and in which columns; which levels have no rows; how finely

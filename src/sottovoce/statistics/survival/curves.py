@@ -24,7 +24,7 @@ from ...costs.base import Array, as_floats
 from ...errors import InvalidCost, InvalidInput, is_number
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
-from ..statistic import Statistic, Value, normal_reach, plain
+from ..statistic import Statistic, Value, normal_reach
 from .grid import TimeToEvent
 
 if TYPE_CHECKING:
@@ -122,11 +122,8 @@ class Curves(Statistic):
             )
         return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
-        if self.status is not Status.CONVERGED:
-            return super().to_dict()
-        return {**super().to_dict(), "at_risk": plain(self.at_risk)} | {k: plain(v) for k, v in self._ends().items()}
+    def _derived(self) -> dict[str, Any]:
+        return {"at_risk": self.at_risk, **self._ends()}
 
     def _ends(self) -> dict[str, Array]:
         """The curve, its error and the ends of its intervals."""
@@ -285,11 +282,8 @@ class KaplanMeier(Curves):
     def _notes(self) -> list[str]:
         return ["median: inf where it is not reached; mean: up to the last time of all groups"]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, for JSON; the status alone where the runs did not converge."""
-        if self.status is not Status.CONVERGED:
-            return super().to_dict()
-        return {**super().to_dict(), "median": plain(self.median), "median_conf_int": plain(self.median_conf_int())}
+    def _derived(self) -> dict[str, Any]:
+        return {**super()._derived(), "median": self.median, "median_conf_int": self.median_conf_int()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
