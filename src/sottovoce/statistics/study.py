@@ -66,7 +66,8 @@ class Study(Linear, Models, Categories, Survival, Groups, Evidence):
     Raises
     ------
     InvalidInput
-        Tables that cannot be opened, or arguments that do not fit.
+        Tables that cannot be opened, or arguments that do not fit. As a statistic is asked for: columns of another kind
+        than it takes, or rows that do not tell it.
     PolicyError
         As a statistic is asked for: the policy of a party refuses it.
 

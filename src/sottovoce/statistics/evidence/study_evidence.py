@@ -22,11 +22,6 @@ class Evidence(Asking):
         ----------
         exposure, outcome : str
             Booleans, or categories of two levels, of which the reference stands for no.
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or no party with both levels of both.
         """
         return cast(MantelHaenszel, self._ask(MantelHaenszelAnalysis, exposure=exposure, outcome=outcome))
 
@@ -59,11 +54,6 @@ class Evidence(Asking):
         continuity : float
             What is added to the four cells of a party's table that has an empty one; 0 leaves that party out.
 
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or no party with an estimate.
-
         Examples
         --------
         >>> import sottovoce as sv
@@ -89,11 +79,6 @@ class Evidence(Asking):
             A number with a range in the schema: a probability that was predicted, or any other score.
         bins : int
             How many the range is divided into.
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or rows of one kind alone.
         """
         return cast(Roc, self._ask(RocAnalysis, outcome=outcome, score=score, bins=bins))
 
@@ -111,11 +96,6 @@ class Evidence(Asking):
             How many 0 to 1 is divided into.
         fitted : bool
             Whether the score was made from these rows: the test has two degrees of freedom less then.
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or rows of one kind alone.
         """
         options = {"bins": bins, "fitted": fitted}
         return cast(Calibration, self._ask(CalibrationAnalysis, outcome=outcome, score=score, **options))

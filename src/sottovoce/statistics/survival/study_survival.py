@@ -34,11 +34,6 @@ class Survival(Asking):
             Public points in time; a time counts at the first that is not before it, and one beyond the last is
             censored there. Or so many equal steps over the range of the column in the schema. Default: a step for each
             whole number, for a column of integers with at most 2,000 of them, which moves nothing; else 100 steps.
-
-        Raises
-        ------
-        InvalidInput
-            Columns of another type, times below 0, or no rows.
         """
         return cast(KaplanMeier, self._ask(KaplanMeierAnalysis, time=time, event=event, by=by, grid=grid))
 
@@ -95,11 +90,6 @@ class Survival(Asking):
             estimate of survival, or ``S^rho (1 - S)^gamma`` just before it.
         rho, gamma : float, optional
             Of Fleming and Harrington, from 0 to 10; 1 and 0 unless told.
-
-        Raises
-        ------
-        InvalidInput
-            Columns of another type, times below 0, no events, or no two groups at risk at the time of one.
         """
         options = {"strata": strata, "weighting": weighting, "rho": rho, "gamma": gamma, "grid": grid}
         return cast(LogRank, self._ask(LogRankAnalysis, time=time, event=event, by=by, **options))
