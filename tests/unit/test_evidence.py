@@ -353,3 +353,28 @@ def test_the_same_bits_in_whatever_order_parties_are(question, rng):
         told = study(parts)._ask(kind, **options).to_dict()
         answers.append({name: repr(value) for name, value in told.items() if name != "parties"})
     assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_ratio_without_an_interval_is_no_picture():
+    """Nobody who is exposed has the outcome in any row: both ratios are 0."""
+    found = study([of([True, True, False, False], ["no", "no", "yes", "no"]), NOBODY, NOBODY]).mantel_haenszel(
+        "drug", "ill"
+    )
+    assert (found.odds_ratio, found.risk_ratio) == (0, 0)
+    with pytest.raises(InvalidInput, match="a group of 'drug' has 'ill' in no row, or in all"):
+        found.plot()
+
+
+def test_one_row_of_a_kind_tells_no_error_of_the_area():
+    parts = [of([True], ["yes"]).assign(p=0.9), of([True, False], ["no", "no"]).assign(p=[0.2, 0.4]), NOBODY]
+    found = study(parts).roc("ill", "p")
+    assert found.auc == 1
+    assert np.isnan(found.auc_se)
+
+
+def test_studies_of_three_show_where_another_party_may_lie():
+    found = sv.private_meta_analysis(sv.Network.ring(3), [(0.3, 0.1), (0.5, 0.2), (-0.1, 0.15)])
+    low, high = found.prediction
+    assert low < found.random < high
+    np.testing.assert_allclose(found.ratios[:, 0], np.exp([found.fixed, found.random]), rtol=1e-15)
+    assert faults(found.plot()) == []

@@ -380,3 +380,12 @@ def test_a_column_that_loses_digits_by_its_unit_is_never_silent(recwarn):
     with pytest.warns(PrecisionLost, match=r"column 'x': 2 of 3 numbers are no multiple of its unit, 0\.1, and"):
         finer = sv.Study(network, [whole, {"x": [1.04, 2.26, 3.0]}, whole], schema=schema).mean("x")
     assert finer.mean == pytest.approx((2 * 2.3 + 1 + 2.3 + 3) / 9, rel=1e-15)
+
+
+def test_products_of_very_many_columns_are_refused():
+    names = [f"x{k}" for k in range(1001)]
+    study = sv.Study(
+        sv.Network.complete(2), [{name: [1.0] for name in names}] * 2, schema=dict.fromkeys(names, "number")
+    )
+    with pytest.raises(InvalidInput, match="1,001 columns are too many for sums of their products; at most 1000"):
+        study.covariance(names)
