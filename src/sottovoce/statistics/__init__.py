@@ -7,7 +7,6 @@ component. There is nothing to choose, and answers are those of the pooled rows,
 """
 
 from .arrays import private_covariance, private_histogram, private_mean, private_variance
-from .disclosure import Disclosure
 from .evidence import Calibration, MantelHaenszel, MetaAnalysis, Roc, private_meta_analysis
 from .fit import Fit
 from .groups import Anova, Crosstab, Description, Levene, Quantiles, TableOne, TTest
@@ -25,7 +24,7 @@ from .models.private_cox import private_cox
 from .models.private_glm import private_glm
 from .models.private_multinomial import private_multinomial
 from .pooled import PooledCovariance, PooledMean, PooledVariance
-from .statistic import Statistic
+from .statistic import Disclosure, Statistic
 from .survival.curves import Curves, KaplanMeier, NelsonAalen
 from .survival.log_rank import LogRank
 

@@ -64,14 +64,16 @@ def plot_rows(
             axes.set_xlim(-1.08, 1.08)
             axes.set_xticks([0], ["0"])
         axes.set_xlabel(f"{label}; each row has a scale of its own" if own_scales else label)
-        name_rows(axes, names, written(values, intervals))
+        _name_rows(axes, names, values, intervals)
         _title(figure, title)
     return figure
 
 
-def name_rows(axes: Any, names: Sequence[str], figures: Sequence[str]) -> None:
+def _name_rows(axes: Any, names: Sequence[str], values: Array, intervals: Array | None) -> None:
     """Names at the left of rows, and what is drawn in figures at their right; the first row is the highest."""
-    at = np.arange(len(names))
+    at, figures = np.arange(len(names)), [f"{value:.4g}" for value in values]
+    if intervals is not None:
+        figures = [f"{own}  [{low:.3g}, {high:.3g}]" for own, (low, high) in zip(figures, intervals, strict=True)]
     axes.set_yticks(at, [shortened(name, LONGEST) for name in names], parse_math=False)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -80,13 +82,6 @@ def name_rows(axes: Any, names: Sequence[str], figures: Sequence[str]) -> None:
     right.set_yticks(at, figures)
     right.tick_params(length=0)
     right.spines["right"].set_visible(False)
-
-
-def written(values: Array, intervals: Array | None) -> list[str]:
-    """A value, and its interval where there is one."""
-    if intervals is None:
-        return [f"{value:.4g}" for value in values]
-    return [f"{value:.4g}  [{low:.3g}, {high:.3g}]" for value, (low, high) in zip(values, intervals, strict=True)]
 
 
 def plot_histogram(
@@ -166,7 +161,7 @@ def plot_forest(path: str | Path | None, fit: Fit) -> Figure:
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
         axes.set_xlabel(label)
-        name_rows(axes, terms, written(ratios[:, 0], ratios[:, 1:]))
+        _name_rows(axes, terms, ratios[:, 0], ratios[:, 1:])
         _title(figure, title)
     return figure
 
