@@ -300,24 +300,22 @@ def new_places(schema: Schema, empty: Mapping[str, tuple[str, ...]]) -> dict[str
 
 def check_types(analysis: type[Analysis], options: Mapping[str, Any]) -> None:
     """Refuse an option that is of another type than its field, with a sentence that begins with its name."""
-    for name, kinds in ((each.name, str(each.type)) for each in fields(analysis)):
-        allowed = [kind for kind in kinds.split(" | ") if kind != "None"]
-        if name in options and not any(_is(kind, options[name]) for kind in allowed):
-            raise InvalidInput(f"{name} must be {' or '.join(map(_words, allowed))}; got {shown(options[name])}.")
+    for name, kinds in ((each.name, str(each.type)) for each in fields(analysis) if each.name in options):
+        allowed = [_allowed(kind) for kind in kinds.split(" | ") if kind != "None"]
+        if not any(fits(options[name]) for _, fits in allowed):
+            words = " or ".join(words for words, _ in allowed)
+            raise InvalidInput(f"{name} must be {words}; got {shown(options[name])}.")
 
 
-def _is(kind: str, value: Any) -> bool:
+def _allowed(kind: str) -> tuple[str, Callable[[Any], bool]]:
+    """What a field of some type holds, for people, and whether a value is that."""
+    one, many, fits = KINDS[kind.removeprefix("tuple[").removesuffix(", ...]")]
     if kind in KINDS:
-        return KINDS[kind][2](value)
-    one = KINDS[_of_each(kind)][2]
-    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
-        return all(one(each) for each in value)
-    return one(value)  # as a list of one
+        return one, fits
 
+    def each_fits(value: Any) -> bool:
+        if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
+            return all(map(fits, value))
+        return fits(value)  # as a list of one
 
-def _words(kind: str) -> str:
-    return KINDS[kind][0] if kind in KINDS else f"a list of {KINDS[_of_each(kind)][1]}"
-
-
-def _of_each(kind: str) -> str:
-    return kind.removeprefix("tuple[").removesuffix(", ...]")
+    return f"a list of {many}", each_fits

@@ -10,7 +10,7 @@ import numpy as np
 from ..costs.base import Array, as_floats
 from ..costs.quadratic import as_rows
 from ..data.selection import INTERCEPT
-from ..errors import InvalidCost, InvalidInput
+from ..errors import InvalidFile, InvalidInput
 from ..files.frames import by_name, in_order, read_columns
 from ..network import Network
 from ..numerics.unquoted import kind_of
@@ -122,5 +122,7 @@ def of_party(who: str, read: Callable[..., Any], *arguments: Any) -> Any:
     """A party's data, or a sentence that says whose they are."""
     try:
         return read(*arguments)
-    except InvalidCost as error:
+    except InvalidFile as error:
+        raise InvalidFile(f"{who}: {error}") from None
+    except InvalidInput as error:
         raise InvalidInput(f"{who}: {error}") from None

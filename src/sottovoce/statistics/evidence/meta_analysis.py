@@ -417,7 +417,7 @@ def _read(who: str, pair: Any) -> Estimate | None:
 def meta_program(agreements: Agreements, studies: Sequence[PartyStudy], effect: str, nobody: str) -> MetaAnalysis:
     """What the local parties do, with an estimate each or none. ``nobody``: the sentence where no party has one."""
     k, j = _common_unit(agreements, studies, nobody)
-    error = _power(2, -j)  # in units of it estimates have a typical weight of 1
+    error = Fraction(2) ** -j  # in units of it estimates have a typical weight of 1
     scaled = [
         Estimate(each.value / error, each.variance / error**2) if isinstance(each, Estimate) else None
         for each in studies
@@ -477,7 +477,7 @@ def _random(
     """``sum w*`` and ``m*``. The unit is the ``w*`` of the mean weight: ``sum w*`` is from 1 to ``k`` of it, as
     ``1 / (1/w + tau2)`` is concave in ``w``. And ``w* (y - m)^2`` is ``Q`` at most."""
     typical = 1 / (k / S + tau2)
-    size = _power(2, -(_order(typical) // 2))
+    size = Fraction(2) ** -(_order(typical) // 2)
     own = []
     for each in studies:
         share = 0 if each is None else 1 / ((each.variance + tau2) * typical)
@@ -493,10 +493,6 @@ def _order(number: Fraction) -> int:
     return number.numerator.bit_length() - number.denominator.bit_length()
 
 
-def _power(base: int, exponent: int) -> Fraction:
-    return Fraction(base) ** exponent
-
-
 def _on_grid(number: Fraction | int) -> int:
     return round(number * (1 << GRID))
 
@@ -504,4 +500,4 @@ def _on_grid(number: Fraction | int) -> int:
 def _root(number: Fraction) -> float:
     """A square root, of numbers beyond float64 as well."""
     half = _order(number) // 2
-    return math.ldexp(math.sqrt(number / _power(4, half)), half)
+    return math.ldexp(math.sqrt(number / Fraction(4) ** half), half)
