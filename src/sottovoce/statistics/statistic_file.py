@@ -145,7 +145,8 @@ def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticF
             where = file.where("statistic.parties", "data", k)
             if "files" in table or "schema" not in file.values:
                 where = file.where(table.name, "files")
-            raise InvalidFile(f"{where}: party {name}: {_of(own, str(error))}") from None
+            source, why = own.source.describe(), str(error)
+            raise InvalidFile(f"{where}: party {name}: {why if source in why else f'{source}: {why}'}") from None
     return StatisticFile(file.path, asked, parties, network, tables)
 
 
@@ -158,7 +159,10 @@ def _of_numbers(file: TomlFile, table: Table, question: Table) -> tuple[Asked, l
     if is_equation:
         values |= {key: table.values[key] for key in ("features", "target") if key in table}
     elif "formula" in table:
-        values["columns"] = _variables(table)
+        try:
+            values["columns"] = list(Formula(str(table.string("formula"))).variables)
+        except InvalidInput as error:
+            raise table.refuse("formula", str(error)) from None
     elif "columns" in table:
         values["columns"] = table.get("columns")
     shards = read_data(Table(file, table.name, values), base, regression=is_equation)
@@ -171,17 +175,3 @@ def _of_numbers(file: TomlFile, table: Table, question: Table) -> tuple[Asked, l
         NumberColumns(dict(zip(shards.columns, np.ascontiguousarray(rows.T), strict=True))) for rows in shards.rows
     ]
     return asked, shards.parties, sources
-
-
-def _variables(table: Table) -> list[str]:
-    """The columns that the formula reads."""
-    try:
-        return list(Formula(str(table.string("formula"))).variables)
-    except InvalidInput as error:
-        raise table.refuse("formula", str(error)) from None
-
-
-def _of(table: AnyTable, why: str) -> str:
-    """A sentence that says which table it is about."""
-    source = table.source.describe()
-    return why if source in why else f"{source}: {why}"

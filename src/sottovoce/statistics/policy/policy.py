@@ -82,9 +82,13 @@ class Policy:
             raise InvalidInput(f"rows_per_parameter must be a positive number, or left out; got {shown(per)}.")
         for name in ("columns", "analyses"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
-        for kind in self.analyses or ():
-            if kind not in (known := _known()):
-                raise InvalidInput(f"analyses has {kind!r}, which is none{nearest(kind, known)}")
+        if self.analyses:
+            from ..analyses import ANALYSES
+
+            known = [*ANALYSES, *TYPES]  # of statistics and costs
+            for kind in self.analyses:
+                if kind not in known:
+                    raise InvalidInput(f"analyses has {kind!r}, which is none{nearest(kind, known)}")
         if self.ledger is not None:
             if not isinstance(self.ledger, str | Path) or not str(self.ledger):
                 raise InvalidInput(f"ledger must be a file; got {shown(self.ledger)}.")
@@ -170,13 +174,6 @@ def _names(name: str, given: Any) -> tuple[str, ...] | None:
     return tuple(sorted(given)) if isinstance(given, set | frozenset) else tuple(given)
 
 
-def _known() -> list[str]:
-    """The types of analyses, statistics and costs."""
-    from ..analyses import ANALYSES
-
-    return [*ANALYSES, *TYPES]
-
-
 def read_policies(network: Network, given: Policy | Mapping[Any, Policy] | None) -> list[Policy | None]:
     """One for each party, or none: from one for all, or some by the names of parties."""
     found: list[Policy | None] = [given if isinstance(given, Policy) else None] * network.n
@@ -198,11 +195,12 @@ def admitted(
 ) -> str | None:
     """What the ledgers say of a release that all parties allow; None where there is no ledger. All are asked before
     anything is agreed on, and none records a release that another one refuses."""
-    own = [
-        (who, policy, *_of(asked, table))
-        for who, policy, table in zip(parties, policies, tables, strict=True)
-        if policy
-    ]
+    question = hashlib.blake2b(asked.to_json().encode(), digest_size=32).hexdigest()
+    own = []
+    for who, policy, table in zip(parties, policies, tables, strict=True):
+        if policy:
+            assert isinstance(table, Table)  # arrays have no policies
+            own.append((who, policy, Release.of("study", question, asked, table), partial(rows_in_use, table)))
     for who, policy, release, rows in own:
         _said(who, policy.foresee, release, rows)
     told: dict[str, list[str]] = {}  # most ledgers say the same
@@ -210,13 +208,6 @@ def admitted(
         if (text := _said(who, policy.admit, release, rows)) is not None:
             told.setdefault(text, []).append(who)
     return " ".join(f"{', '.join(whose)}: {text}" for text, whose in told.items()) or None
-
-
-def _of(asked: Asked, table: AnyTable) -> tuple[Release, OwnRows]:
-    question = hashlib.blake2b(asked.to_json().encode(), digest_size=32).hexdigest()
-    assert isinstance(table, Table)  # arrays have no policies
-    release = Release.of("study", question, asked, table)
-    return release, partial(rows_in_use, table)
 
 
 def _said(who: str, ask: Any, *arguments: Any) -> str | None:
