@@ -92,7 +92,7 @@ class Fit(Statistic):
 
     @property
     def tvalues(self) -> Array:
-        """The same, by the name that goes with Student's t."""
+        """``zvalues``, by the name that goes with Student's t."""
         return self.zvalues
 
     @property

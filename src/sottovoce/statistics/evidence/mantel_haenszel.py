@@ -115,7 +115,7 @@ class MantelHaenszel(Finding):
 
     @property
     def chi2_corrected(self) -> float:
-        """The same, with a continuity correction of 1/2."""
+        """``chi2`` with a continuity correction of 1/2."""
         return self._chi2(0.5)
 
     @property

@@ -73,11 +73,11 @@ class ScoreAnalysis(Analysis):
         return np.asarray(np.searchsorted(self.edges[1:-1], block[:, 1]))
 
     def cells(self, rows: Rows) -> Integers:
-        """By bin, rows with the outcome, then those without."""
+        """A party's rows by bin, with the outcome and then without it."""
         return rows.totals(lambda block: self.counted(block)[None]).astype(np.int64)
 
     def counted(self, block: Array) -> Integers:
-        """The same of a block."""
+        """A block's rows by bin, with the outcome and then without it."""
         return np.bincount(self.places(block) + self.bins * (1 - self.happened(block)), minlength=2 * self.bins)
 
     @property

@@ -103,7 +103,8 @@ class Ledger:
         return self._judged(_Contents(read(self.path) or {}), release, Places.of(rows))
 
     def record(self, release: Release, rows: Words) -> str:
-        """The same, and on the disk before this returns. The same release again, after a crash, is the same one."""
+        """What ``verdict`` says of a release, recorded on the disk before this returns. The same release again, after a
+        crash, is the same one."""
         own = Places.of(rows)
         with opened(self.path) as book:
             contents = _Contents(book.blobs)

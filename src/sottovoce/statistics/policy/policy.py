@@ -144,7 +144,8 @@ class Policy:
         return book.verdict(release, self._rows(rows, book.key(create=False)))
 
     def admit(self, release: Release, rows: OwnRows) -> str | None:
-        """The same, and from now on it counts as released: it is in the ledger, on the disk, when this returns."""
+        """What ``foresee`` says of a release, which counts as released from now on: it is in the ledger, on the disk,
+        when this returns."""
         self.check(release)
         if (book := self._book()) is None:
             return None
