@@ -14,7 +14,7 @@ from sottovoce.errors import InvalidInput
 from sottovoce.statistics import Disclosure, Fit, Statistic
 from sottovoce.statistics.agreements import Shown, SimulatedAgreements
 from sottovoce.statistics.algorithmic_excess import determined_rows, step_numbers
-from sottovoce.statistics.disclosure import disclosure_of, smallest_group
+from sottovoce.statistics.statistic import smallest_group
 
 COMMON: dict[str, Any] = {"status": sv.Status.CONVERGED, "parties": 5}
 PATH = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
@@ -249,4 +249,4 @@ def test_what_is_read_from_a_file_says_so():
     empty = Statistic(**COMMON).disclosure
     assert empty.summary().startswith("What was shown is not known here")
     assert empty.to_dict()["shown"] == []
-    assert disclosure_of(newton()).shown == newton().shown
+    assert newton().disclosed().shown == newton().shown

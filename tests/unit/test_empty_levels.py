@@ -11,9 +11,8 @@ from lockstep import together
 import sottovoce as sv
 from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput, Undetermined
-from sottovoce.statistics.analyses import ANALYSES
+from sottovoce.statistics.analyses import ANALYSES, restored
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
-from sottovoce.statistics.tables import restored
 
 SCHEMA = sv.Schema(
     {

@@ -21,11 +21,9 @@ from sottovoce.files.toml_table import Table, TomlFile
 from sottovoce.files.toml_text import toml
 from sottovoce.runtime.plan.question import read_question
 from sottovoce.statistics.agreements import SimulatedAgreements
-from sottovoce.statistics.analyses import ANALYSES
-from sottovoce.statistics.asked_table import read_asked
+from sottovoce.statistics.analyses import ANALYSES, read_asked, restored, table
 from sottovoce.statistics.of_tables import Asked, ask_analysis, run_on_tables
 from sottovoce.statistics.statistic import Statistic
-from sottovoce.statistics.tables import restored, table
 
 SCHEMA = sv.Schema(
     {

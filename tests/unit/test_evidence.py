@@ -15,10 +15,9 @@ import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput, Undetermined
 from sottovoce.statistics.agreements import SimulatedAgreements
-from sottovoce.statistics.analyses import ANALYSES
-from sottovoce.statistics.evidence import common_ratios
-from sottovoce.statistics.evidence.effects import of_table
-from sottovoce.statistics.tables import _unplain
+from sottovoce.statistics.analyses import ANALYSES, _unplain
+from sottovoce.statistics.evidence.mantel_haenszel import ratio_estimates, ratio_terms
+from sottovoce.statistics.evidence.meta_analysis import of_table
 
 SCHEMA = {
     "arm": {"type": "category", "levels": ["a", "b", "c"]},
@@ -212,7 +211,7 @@ def test_terms_keep_their_digits_in_large_tables():
     for a, b, c, d in ([1, 2**33, 1, 2**33], [1, 2**34, 2, 3], [2**20, 1, 1, 2**20]):
         T = a + b + c + d
         R, S = Fraction(a * d, T), Fraction(b * c, T)
-        found = common_ratios.estimates(common_ratios.terms(np.array([a, b, c, d])))
+        found = ratio_estimates(ratio_terms(np.array([a, b, c, d])))
         log_variance = (
             Fraction(a + d, T) / R / 2
             + (Fraction(a + d, T) * S + Fraction(b + c, T) * R) / (2 * R * S)
@@ -354,3 +353,28 @@ def test_the_same_bits_in_whatever_order_parties_are(question, rng):
         told = study(parts)._ask(kind, **options).to_dict()
         answers.append({name: repr(value) for name, value in told.items() if name != "parties"})
     assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_ratio_without_an_interval_is_no_picture():
+    """Nobody who is exposed has the outcome in any row: both ratios are 0."""
+    found = study([of([True, True, False, False], ["no", "no", "yes", "no"]), NOBODY, NOBODY]).mantel_haenszel(
+        "drug", "ill"
+    )
+    assert (found.odds_ratio, found.risk_ratio) == (0, 0)
+    with pytest.raises(InvalidInput, match="a group of 'drug' has 'ill' in no row, or in all"):
+        found.plot()
+
+
+def test_one_row_of_a_kind_tells_no_error_of_the_area():
+    parts = [of([True], ["yes"]).assign(p=0.9), of([True, False], ["no", "no"]).assign(p=[0.2, 0.4]), NOBODY]
+    found = study(parts).roc("ill", "p")
+    assert found.auc == 1
+    assert np.isnan(found.auc_se)
+
+
+def test_studies_of_three_show_where_another_party_may_lie():
+    found = sv.private_meta_analysis(sv.Network.ring(3), [(0.3, 0.1), (0.5, 0.2), (-0.1, 0.15)])
+    low, high = found.prediction
+    assert low < found.random < high
+    np.testing.assert_allclose(found.ratios[:, 0], np.exp([found.fixed, found.random]), rtol=1e-15)
+    assert faults(found.plot()) == []

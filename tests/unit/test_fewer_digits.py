@@ -15,10 +15,9 @@ import sottovoce as sv
 from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidFile, InvalidInput, Undetermined
 from sottovoce.statistics.agreements import PooledAgreements
-from sottovoce.statistics.analyses import ANALYSES
+from sottovoce.statistics.analyses import ANALYSES, restored
 from sottovoce.statistics.fewer_digits import PART, Rounding, agreed_rounding
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
-from sottovoce.statistics.tables import restored
 
 MEASURED = ("weight", "dose", "score", "cost")  # columns of the examples that are neither counted nor levels
 CASES = {

@@ -15,8 +15,8 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.errors import InvalidInput, NotConverged
 from sottovoce.statistics import Fit
-from sottovoce.statistics.covariates import covariates, is_intercept
-from sottovoce.statistics.forest import ratio_ticks
+from sottovoce.statistics.fit import covariates, is_intercept
+from sottovoce.statistics.pictures import ratio_ticks
 
 COMMON: dict[str, Any] = {"status": sv.Status.CONVERGED, "parties": 3}
 

@@ -17,7 +17,7 @@ from scipy import stats
 import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput, PeerError
-from sottovoce.statistics.analyses import ANALYSES
+from sottovoce.statistics.analyses import ANALYSES, _unplain
 from sottovoce.statistics.groups import contingency
 from sottovoce.statistics.groups.comparison import own_sums_of_pairs
 from sottovoce.statistics.groups.group_moments import (
@@ -29,7 +29,6 @@ from sottovoce.statistics.groups.group_moments import (
     own_sums,
 )
 from sottovoce.statistics.groups.quantiles import Grid
-from sottovoce.statistics.tables import _unplain
 from sottovoce.sums import common_unit
 
 ARM = {"type": "category", "levels": ["a", "b", "c"]}

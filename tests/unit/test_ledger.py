@@ -17,9 +17,7 @@ import pytest
 from sottovoce.data.identities import BY_COLUMN
 from sottovoce.errors import PolicyError
 from sottovoce.statistics.policy import span
-from sottovoce.statistics.policy.book import opened, read
-from sottovoce.statistics.policy.ledger import Ledger
-from sottovoce.statistics.policy.release import Release
+from sottovoce.statistics.policy.ledger import Ledger, Release, opened, read
 from sottovoce.statistics.policy.span import Isolates, isolates, surely_not
 
 
@@ -237,17 +235,17 @@ def test_killed_while_it_writes(tmp_path: Path) -> None:
     """The release is there whole, or not at all, and what was there before is."""
     program = (
         "import os, sqlite3, sys\nimport numpy as np\nfrom pathlib import Path\n"
-        "from sottovoce.statistics.policy import book\nfrom sottovoce.statistics.policy.ledger import Ledger\n"
-        "from sottovoce.statistics.policy.release import Release\n"
+        "from sottovoce.statistics.policy import ledger as file\n"
+        "from sottovoce.statistics.policy.ledger import Ledger, Release\n"
         "ledger = Ledger(Path(sys.argv[1]))\n"
         "def record(name, first): ledger.record(Release(name, name, 'mean', (), 0, 1, np.empty(0, int)),"
         " np.arange(first, first + 5000, dtype=np.uint64))\n"
         "record('a', 0)\n"
-        "class Book(book.Book):\n"
+        "class Book(file.Book):\n"
         "    def add(self, blobs):\n"
         "        super().add(blobs)\n"
         "        os.kill(os.getpid(), 9)\n"
-        "book.Book = Book\n"
+        "file.Book = Book\n"
         "record('b', 10000)\n"
     )
     path = tmp_path / "ledger.sqlite"

@@ -13,10 +13,10 @@ from unit.test_programs import Meeting, OneParty
 import sottovoce as sv
 from sottovoce.data.sources import open_source
 from sottovoce.errors import InvalidInput, Unsupported
+from sottovoce.statistics.analyses import restored
 from sottovoce.statistics.models import mixed
 from sottovoce.statistics.models.mixed import Mixed, best_ratio, visit
 from sottovoce.statistics.of_tables import ask_analysis, run_on_tables
-from sottovoce.statistics.tables import restored
 
 SCHEMA = sv.Schema(
     {

@@ -10,8 +10,8 @@ import pytest
 import sottovoce as sv
 from sottovoce.errors import InvalidInput
 from sottovoce.statistics import MultinomialFit
+from sottovoce.statistics.analyses import restored
 from sottovoce.statistics.models.multinomial import Multinomial
-from sottovoce.statistics.tables import restored
 
 SCHEMA = sv.Schema(
     {

@@ -34,8 +34,7 @@ from sottovoce.data.problem_file import read_problem_file
 from sottovoce.errors import SottovoceError
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
-from sottovoce.statistics.either_file import read_file
-from sottovoce.statistics.statistic_file import read_statistic_file
+from sottovoce.statistics.statistic_file import read_file, read_statistic_file
 
 NUMBER, CELL = 918273.645, "SECRET-CELL"
 MARKS = ("918273", "918,273", "9.18", "SECRET")  # whole, in groups, rounded

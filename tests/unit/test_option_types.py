@@ -11,9 +11,8 @@ from unit.test_every_analysis import EXAMPLES, SCHEMA, written
 
 import sottovoce as sv
 from sottovoce.errors import InvalidFile, InvalidInput
-from sottovoce.statistics.analyses import ANALYSES
-from sottovoce.statistics.asked_table import read_asked
-from sottovoce.statistics.option_types import KINDS, check_types
+from sottovoce.statistics.analyses import ANALYSES, read_asked
+from sottovoce.statistics.of_tables import KINDS, check_types
 
 NEITHER = [{"a": 1}, [["age"]], [{"a": 1}], date(2026, 1, 1)]  # of any type that an option has
 

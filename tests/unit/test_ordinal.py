@@ -11,9 +11,9 @@ from scipy import stats
 import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput
+from sottovoce.statistics.analyses import restored
 from sottovoce.statistics.likelihood.columns import Columns
 from sottovoce.statistics.models.ordinal import LINKS, Ordinal
-from sottovoce.statistics.tables import restored
 from sottovoce.sums import Beyond
 
 SCHEMA = sv.Schema(

@@ -64,7 +64,7 @@ def test_what_cannot_be_written_is_refused_before_the_run(
     problem: Path, tmp_path: Path, name: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "d.csv").mkdir()
-    monkeypatch.setattr("sottovoce.statistics.either_file.read_file", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("sottovoce.statistics.statistic_file.read_file", lambda *_: pytest.fail("it was read"))
     result = solve(problem, "--out", tmp_path / name)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("error: --out")

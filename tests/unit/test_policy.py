@@ -23,8 +23,7 @@ from sottovoce.data.table import Table
 from sottovoce.errors import InvalidInput, PolicyError
 from sottovoce.statistics.analysis import Analysis
 from sottovoce.statistics.of_tables import Asked
-from sottovoce.statistics.policy.ledger import Ledger
-from sottovoce.statistics.policy.release import Release
+from sottovoce.statistics.policy.ledger import Ledger, Release
 from sottovoce.statistics.pooled import PooledMean
 
 SEX = {"type": "category", "levels": ["f", "m", "x"]}

@@ -12,11 +12,10 @@ import pytest
 import sottovoce as sv
 from sottovoce import statistics
 from sottovoce.errors import NotConverged
-from sottovoce.statistics.analyses import ANALYSES
+from sottovoce.statistics.analyses import ANALYSES, restored
 from sottovoce.statistics.analysis import Analysis
 from sottovoce.statistics.fit import Fit
 from sottovoce.statistics.statistic import Statistic, Value
-from sottovoce.statistics.tables import restored
 
 COMMON = {field.name for field in dataclasses.fields(Statistic)}
 PLAIN = r"str|int|float|bool|date|None|tuple|\.\.\."

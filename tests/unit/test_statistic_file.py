@@ -17,10 +17,9 @@ from sottovoce.data.problem_file import example, read_problem_file
 from sottovoce.errors import InvalidFile
 from sottovoce.files.toml_table import TomlFile
 from sottovoce.runtime.plan.question import read_question
-from sottovoce.statistics.analyses import ANALYSES
+from sottovoce.statistics.analyses import ANALYSES, restored, table
 from sottovoce.statistics.gone import WHY
 from sottovoce.statistics.statistic_file import read_statistic_file
-from sottovoce.statistics.tables import restored, table
 
 ROWS = {
     "a": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]],

@@ -15,8 +15,8 @@ from picture_faults import faults
 import sottovoce as sv
 from sottovoce.data.sources import PiecesSource
 from sottovoce.errors import InvalidInput, PrecisionLost
+from sottovoce.statistics.analyses import restored
 from sottovoce.statistics.gone import WHY
-from sottovoce.statistics.tables import restored
 
 SCHEMA = sv.Schema(
     {
@@ -418,3 +418,12 @@ def test_options_of_older_programs_get_a_sentence_before_data_are_read(name, key
     nothing = {own.name: None for own in asked if own.default is own.empty and own.kind is not own.VAR_KEYWORD}
     with pytest.raises(InvalidInput, match=f"^{key} is gone: .*"):
         run(**nothing, **{key: 1})
+
+
+def test_products_of_very_many_columns_are_refused():
+    names = [f"x{k}" for k in range(1001)]
+    study = sv.Study(
+        sv.Network.complete(2), [{name: [1.0] for name in names}] * 2, schema=dict.fromkeys(names, "number")
+    )
+    with pytest.raises(InvalidInput, match="1,001 columns are too many for sums of their products; at most 1000"):
+        study.covariance(names)

@@ -14,8 +14,8 @@ import sottovoce as sv
 from sottovoce.data.rows import ArrayRows
 from sottovoce.errors import InvalidInput
 from sottovoce.statistics.agreements import Agreements, SimulatedAgreements
+from sottovoce.statistics.survival.curves import KaplanMeierAnalysis
 from sottovoce.statistics.survival.grid import read_grid
-from sottovoce.statistics.survival.kaplan_meier import KaplanMeierAnalysis
 from sottovoce.statistics.survival.log_rank import LogRankAnalysis
 
 ARM = {"type": "category", "levels": ["a", "b", "c"]}

@@ -94,7 +94,7 @@ def audit(
     from ..errors import InvalidInput
     from ..privacy import Snapshot, Transcript, Verdict, Worst
     from ..privacy.answers.verdict import DELTA
-    from ..statistics.either_file import read_file
+    from ..statistics.statistic_file import read_file
     from .audit_answer import audit_notes, audited_dict, print_report
     from .audit_run import audit_cost, audit_statistic
 

@@ -99,7 +99,7 @@ def network_of(problem: Path | None, parties: int, seed: int) -> tuple[Network, 
     """Of the file, or a random one; and what its parties are called."""
     from ..data.problem_file import ProblemFile
     from ..network import Network
-    from ..statistics.either_file import read_file
+    from ..statistics.statistic_file import read_file
 
     if problem is None:
         network = Network.random_geometric(parties, seed=seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..statistics.tables import restored
+from ..statistics.analyses import restored
 
 
 def answer_text(result: dict[str, Any]) -> str:

@@ -86,7 +86,7 @@ def solve(
 
 def _solve(path: Path, json: bool, plot: Path | None, seed: int | None, out: Path | None) -> int:
     from ..data.problem_file import ProblemFile
-    from ..statistics.either_file import read_file
+    from ..statistics.statistic_file import read_file
 
     file = read_file(path, seed)
     record = plot is not None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..statistics.analyses import table
 from ..statistics.statistic_file import StatisticFile
-from ..statistics.tables import table
 from .terminal import facts
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ def sweep(
     from ..data.problem_file import ProblemFile
     from ..errors import ExitStatus, InvalidInput
     from ..files.toml_table import TomlFile
-    from ..statistics.either_file import read_file
+    from ..statistics.statistic_file import read_file
     from ..sweeps import sweep as play
 
     drawn = TomlFile(problem).table("pdmm").values.get("seed") is None  # then the network would be another each time

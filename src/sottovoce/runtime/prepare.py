@@ -13,7 +13,6 @@ import numpy as np
 
 from ..data.cost_table import PartyCost
 from ..data.table_rows import FoldedRows, TableRows
-from ..statistics import disclosure  # noqa: F401  which answers ask for when they are there
 from .plan.node_file import NodeConfig
 from .plan.own_data import OwnData, OwnTable
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .arrays import private_covariance, private_histogram, private_mean, private_variance
-    from .disclosure import Disclosure
     from .evidence import Calibration, MantelHaenszel, MetaAnalysis, Roc, private_meta_analysis
     from .fit import Fit
     from .groups import Anova, Crosstab, Description, Levene, Quantiles, TableOne, TTest
@@ -27,15 +26,12 @@ if TYPE_CHECKING:
     from .models.ordinal import OrdinalFit
     from .models.private import private_cox, private_glm, private_multinomial
     from .pooled import PooledCovariance, PooledMean, PooledVariance
-    from .statistic import Statistic
-    from .survival.curves import Curves
-    from .survival.kaplan_meier import KaplanMeier
+    from .statistic import Disclosure, Statistic
+    from .survival.curves import Curves, KaplanMeier, NelsonAalen
     from .survival.log_rank import LogRank
-    from .survival.nelson_aalen import NelsonAalen
 
 _FOUND_IN = {
     "arrays": ("private_covariance", "private_histogram", "private_mean", "private_variance"),
-    "disclosure": ("Disclosure",),
     "evidence": ("Calibration", "MantelHaenszel", "MetaAnalysis", "Roc", "private_meta_analysis"),
     "fit": ("Fit",),
     "groups": ("Anova", "Crosstab", "Description", "Levene", "Quantiles", "TableOne", "TTest"),
@@ -51,11 +47,9 @@ _FOUND_IN = {
     "models.ordinal": ("OrdinalFit",),
     "models.private": ("private_cox", "private_glm", "private_multinomial"),
     "pooled": ("PooledCovariance", "PooledMean", "PooledVariance"),
-    "statistic": ("Statistic",),
-    "survival.curves": ("Curves",),
-    "survival.kaplan_meier": ("KaplanMeier",),
+    "statistic": ("Disclosure", "Statistic"),
+    "survival.curves": ("Curves", "KaplanMeier", "NelsonAalen"),
     "survival.log_rank": ("LogRank",),
-    "survival.nelson_aalen": ("NelsonAalen",),
 }
 
 

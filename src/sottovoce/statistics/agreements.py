@@ -65,11 +65,7 @@ class Objected(Undetermined):
 
 class Agreements(ABC):
     """The agreements of one statistic among ``parties``, as a program sees them that holds the rows of the ``local``
-    ones: all of them in a simulation, a single one in a network. Every agreement has pads of its own: a pad used twice
-    is no pad.
-
-    ``local``: what those parties are called, a number or a name each.
-    """
+    ones (numbers or names): all in a simulation, a single one in a network. Every agreement has pads of its own."""
 
     def __init__(self, parties: int, local: Sequence[int | str]) -> None:
         self.parties, self.local = parties, local
@@ -107,26 +103,15 @@ class Agreements(ABC):
         iterate: bool = False,
         size: int = 0,
     ) -> Whole:
-        """Sums over all parties, exact and equal at every party to the bit.
+        """Sums over all parties, exact and equal at every party to the bit; ``Objected`` where some party objects.
 
-        Parameters
-        ----------
-        own : sequence
-            For each local party its integers ``(k,)``; None of a party that objects, as its terms are ``Beyond``.
-        of : str
-            What the sums are of, for people.
-        counts : bool or int
-            Whether all of them count rows; or how many do, the first ones.
-        iterate : bool
-            Whether they are of a step on the way to the answer.
-        size : int
-            ``k``, for a network's only local party, which sends as many numbers as the others where it objects.
+        ``own``: for each local party its integers ``(k,)``; None of one that objects, as its terms are ``Beyond``.
+        ``of``: what the sums are of, for people. ``counts``: whether all count rows, or how many do, the first ones.
+        ``iterate``: whether they are of a step on the way to the answer. ``size``: ``k``, for a network's only local
+        party, which sends as many numbers as the others where it objects.
 
-        Raises
-        ------
-        Objected
-            Some party objects. An objection rides along as one more number, 0 or uniform on the ring: its total tells
-            whether somebody objects, and nothing of who or of how many.
+        An objection rides along as one more number, 0 or uniform on the ring: its total tells whether somebody objects,
+        and nothing of who or of how many.
         """
         assert size or any(integers is not None for integers in own), "an objection must be as long as other numbers"
         ring = COUNTS if counts is True else NUMBERS

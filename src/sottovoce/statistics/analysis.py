@@ -1,8 +1,4 @@
-"""An analysis of tables as the parties agree on it: public, the same everywhere, and checked when it is made.
-
-Every analysis is a class of its own: it says what it takes of a row, what it will show, and runs its program from the
-rows of the local parties to the answer that they hold.
-"""
+"""An analysis of tables as the parties agree on it: public, the same everywhere, and checked when it is made."""
 
 from __future__ import annotations
 
@@ -29,9 +25,10 @@ from .statistic import Statistic, plain
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Analysis(ABC):
-    """What is computed of tables under a schema. A subclass adds its options as fields: strings, numbers, booleans, and
-    tuples of them, whose names are the keys of ``[statistic]`` in files; ``__post_init__`` checks them, with sentences
-    that begin with the name of the field.
+    """What is computed of tables under a schema: what it takes of a row, what it will show, and its program.
+
+    A subclass adds its options as fields: strings, numbers, booleans, and tuples of them, whose names are the keys of
+    ``[statistic]`` in files; ``__post_init__`` checks them, with sentences that begin with the name of the field.
     """
 
     schema: Schema
@@ -56,9 +53,9 @@ class Analysis(ABC):
         """What the sums are of that every honest component discloses."""
 
     @property
-    @abstractmethod
     def stages(self) -> int:
         """How many agreements it takes, at most."""
+        return 1
 
     @property
     @abstractmethod
@@ -116,8 +113,9 @@ class CountsAnalysis(Analysis):
     counts_only: ClassVar[bool] = True
 
     @property
-    def stages(self) -> int:
-        return 1
+    @abstractmethod
+    def counts(self) -> int:
+        """How many cells there are."""
 
     @property
     def numbers(self) -> int:
@@ -134,3 +132,11 @@ def check_squares(gram: Whole) -> None:
     """Refuse sums of products of columns, of all parties, that no rows have."""
     if not is_semidefinite(gram):
         raise PeerError("sums of squares of all parties are impossible: a party has not kept to the protocol.")
+
+
+class Asking(ABC):
+    """Something that can be asked for an analysis."""
+
+    @abstractmethod
+    def _ask(self, analysis: type[Analysis], **options: Any) -> Any:
+        """The answer of all parties to ``analysis(schema=..., **options)``."""

@@ -17,7 +17,7 @@ from ..errors import InvalidInput
 from ..network import Network
 from ..pdmm.shards import whose
 from .gone import refuse_options
-from .histogram import Histogram
+from .histogram import Histogram, read_bins
 from .pooled import PooledCovariance, PooledMean, PooledVariance
 from .shards import Shards, column_names, read_regression, read_rows
 from .study import Study
@@ -67,7 +67,11 @@ def regression_study(
     called = {name: _free(name, (*columns, response)) for name in given}
     schema = Schema.of_numbers([*columns, response, *called.values()])
     if levels:
-        _check_places(network, read.rows, len(columns), len(levels))
+        for who, rows in zip(whose(network, "party"), read.rows, strict=True):
+            if other := int((~np.isin(rows[:, len(columns)], np.arange(len(levels)))).sum()):
+                raise InvalidInput(
+                    f"{who}: y must be places among the levels, 0 to {len(levels) - 1}; {other} rows have others."
+                )
         category = replace(schema[response], type="category", levels=levels)
         schema = Schema([category if column.name == response else column for column in schema.values()])
     terms = [*([] if intercept else ["0"]), *map(spelled, columns)]
@@ -80,14 +84,6 @@ def regression_study(
 def _free(name: str, taken: Sequence[str]) -> str:
     """A name for a column, besides those that there are."""
     return f"({name})" if name in taken else name
-
-
-def _check_places(network: Network, rows: Sequence[Array], place: int, levels: int) -> None:
-    for who, part in zip(whose(network, "party"), rows, strict=True):
-        if other := int((~np.isin(part[:, place], np.arange(levels))).sum()):
-            raise InvalidInput(
-                f"{who}: y must be places among the levels, 0 to {levels - 1}; {other} rows have others."
-            )
 
 
 def private_mean(network: Network, shards: Shards, **gone: Any) -> PooledMean:
@@ -135,21 +131,14 @@ def private_variance(network: Network, shards: Shards, *, ddof: int = 1, **gone:
 
     Parameters
     ----------
-    network, shards
+    network, shards, **gone
         As for ``private_mean``.
     ddof : int
         1 for the unbiased estimate.
-    **gone
-        Options of older versions get a sentence.
 
     Returns
     -------
     PooledVariance
-
-    Raises
-    ------
-    InvalidInput
-        What ``private_mean`` refuses, or no more rows than ``ddof``.
 
     Examples
     --------
@@ -170,23 +159,14 @@ def private_covariance(network: Network, shards: Shards, *, ddof: int = 1, **gon
 
     Parameters
     ----------
-    network : Network
-        As for ``private_mean``.
-    shards : sequence, or mapping
-        Rows ``(n_i, d)`` of every party, or frames.
+    network, shards, **gone
+        As for ``private_mean``; shards are rows ``(n_i, d)``, or frames.
     ddof : int
         1 for the unbiased estimate.
-    **gone
-        Options of older versions get a sentence.
 
     Returns
     -------
     PooledCovariance
-
-    Raises
-    ------
-    InvalidInput
-        Shards that are no rows or do not fit together, or no more rows than ``ddof``.
 
     Examples
     --------
@@ -213,24 +193,15 @@ def private_histogram(network: Network, shards: Shards, *, bins: npt.ArrayLike, 
 
     Parameters
     ----------
-    network : Network
-        Who talks to whom; one node a party.
-    shards : sequence, or mapping
-        A number, a vector or a series per party, in the order of the nodes or by their names.
+    network, shards, **gone
+        As for ``private_mean``; shards are a number, a vector or a series each.
     bins : sequence of float
         The edges, public and agreed on before: the range of the pooled data is not known to anybody. Values outside are
         counted in ``below`` and ``above``.
-    **gone
-        Options of older versions get a sentence.
 
     Returns
     -------
     Histogram
-
-    Raises
-    ------
-    InvalidInput
-        Bins that do not increase, or shards of more than one variable.
 
     Examples
     --------
@@ -245,6 +216,4 @@ def private_histogram(network: Network, shards: Shards, *, bins: npt.ArrayLike, 
         raise InvalidInput(
             f"private_histogram counts one variable; got rows of {len(columns)} columns. Call it once for each."
         )
-    from .histogram import read_bins
-
     return study.histogram(columns if isinstance(columns, str) else columns[0], read_bins(bins))

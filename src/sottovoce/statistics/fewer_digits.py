@@ -16,13 +16,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ..data.batch import Array
 from ..data.rows import Int64, Rows
-from ..errors import InvalidInput, Undetermined
+from ..errors import Undetermined
 from ..numerics import fixed_order
 from ..numerics.exact_algebra import independent, nearest
 from ..sums import Whole, join_squares, square_parts, whole
@@ -45,27 +45,13 @@ FULL = 'Take digits = "full", or leave terms out.'
 
 @dataclass(frozen=True, eq=False)
 class Rounding:
-    """How finely sums of columns are told, the same at every party.
+    """How finely sums of columns are told, the same at every party."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Rows of all parties, by group where sums are by group.
-    parties : int
-        How many there are.
-    centre : mapping of int to int
-        By place of a column in a row, about where it lies, in its units.
-    variance : mapping of int to Fraction
-        About there, in squared units.
-    counted : frozenset of int
-        Columns that are 0 or 1: sums of their products are counts, and stay as they are.
-    """
-
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # rows of all parties, by group where sums are by group
     parties: int
-    centre: Mapping[int, int]
-    variance: Mapping[int, Fraction]
-    counted: frozenset[int]
+    centre: Mapping[int, int]  # by place of a column in a row, about where it lies, in its units
+    variance: Mapping[int, Fraction]  # about there, in squared units
+    counted: frozenset[int]  # columns that are 0 or 1: sums of their products are counts, and stay as they are
 
     @property
     def rows(self) -> int:
@@ -150,13 +136,8 @@ class Rounding:
     def distinct(
         self, gram: Whole, places: Sequence[int], names: Sequence[str], *, intercept: bool, weighted: bool = False
     ) -> list[int]:
-        """Columns of ``(1, columns)``, without the ones, that do not depend on those before them. Counts tell exactly.
-
-        Raises
-        ------
-        Undetermined
-            Columns that these digits do not tell apart, by name.
-        """
+        """Columns of ``(1, columns)``, without the ones, that do not depend on those before them. Counts tell exactly;
+        other columns that these digits do not tell apart are ``Undetermined``, by name."""
         exact = set() if weighted else {1 + j for j, place in enumerate(places) if place in self.counted}
         counted = [*([0] if intercept else []), *sorted(exact)]
         free = {counted[k] for k in independent(gram[np.ix_(counted, counted)])} if exact else set()
@@ -186,12 +167,6 @@ class Rounding:
             )
 
 
-def check_digits(given: Any) -> None:
-    """Refuse anything but ``"full"`` and ``"statistical"``."""
-    if given not in get_args(Digits):
-        raise InvalidInput(f'digits must be "full" or "statistical"; got {given!r}.')
-
-
 def endless(names: Sequence[str], ends: Ends) -> list[str]:
     """Columns that nothing public bounds."""
     return [name for name, pair in zip(names, ends, strict=True) if not all(map(math.isfinite, pair))]
@@ -210,13 +185,8 @@ def agreed_rounding(
     counts: Callable[[Rows], Int64] | None = None,
 ) -> Rounding | None:
     """The step of every sum of the columns in some places, from a count of rows and as many looks as it takes; None
-    where sums have all their digits. ``counts``: of a party's rows by group, where sums are by group.
-
-    Raises
-    ------
-    Undetermined
-        No rows; or where columns lie does not show.
-    """
+    where sums have all their digits. ``counts``: of a party's rows by group, where sums are by group. ``Undetermined``
+    without rows, or if it does not show where columns lie."""
     ends = agreements.ends
     if ends is None:
         return None
@@ -233,27 +203,16 @@ def agreed_rounding(
             variance = {k: Fraction(1, 4) if k in counted else look.variance for k, look in looked.items()}
             centre = {k: 0 if k in counted else look.centre for k, look in looked.items()}
             return Rounding(sizes, agreements.parties, centre, variance, counted)
-        total = _agreed_look(agreements, rows, left, units, [looked[k] for k in left], sum(sizes))
+        looks = [looked[k] for k in left]
+        steps = [step for look in looks for step in look.steps(sum(sizes))]
+        told = [rounded(_about(part, left, units, looks), steps) for part in rows]
+        total = agreements.sum(told, of="where columns lie, and how widely", iterate=True).reshape(-1, 2)
         looked |= {
             k: looked[k].after(int(differences), int(squares), sum(sizes), reach)
             for k, (differences, squares) in zip(left, total, strict=True)
         }
         left = [k for k in left if not looked[k].is_known]
     raise Undetermined(f'digits = "statistical": where columns lie does not show after {MOST_LOOKS} looks. {FULL}')
-
-
-def _agreed_look(
-    agreements: Agreements,
-    rows: Sequence[Rows],
-    places: Sequence[int],
-    units: Sequence[Fraction],
-    looks: Sequence[_Look],
-    count: int,
-) -> Whole:
-    """By column the sums of differences from its centre, and of their squares: one agreement."""
-    steps = [step for look in looks for step in look.steps(count)]
-    own = [rounded(_about(part, places, units, looks), steps) for part in rows]
-    return agreements.sum(own, of="where columns lie, and how widely", iterate=True).reshape(-1, 2)
 
 
 @dataclass(frozen=True)
@@ -302,31 +261,15 @@ def _about(rows: Rows, places: Sequence[int], units: Sequence[Fraction], looks: 
 
 @dataclass(frozen=True, eq=False)
 class ClimbDigits:
-    """How finely the sums of a climb are told.
+    """How finely the sums of a climb are told."""
 
-    Attributes
-    ----------
-    indices, bits : sequence
-        Of each sum, of which parameters it is, see ``climb_steps``; it counts steps of ``2^-bits``.
-    rows : int
-        Of all parties.
-    first : ndarray
-        About the information on each parameter at the start.
-    decrement : float
-        Of Newton's method, what rounding may leave.
-    fall : float
-        Of an objective, what rounding may take from it.
-    unit : float
-        That of objectives, a dispersion.
-    """
-
-    indices: Sequence[Index]
-    bits: Sequence[int]
-    rows: int
-    first: Array
-    decrement: float
-    fall: float
-    unit: float
+    indices: Sequence[Index]  # of each sum, of which parameters it is: see ``climb_steps``
+    bits: Sequence[int]  # it counts steps of ``2^-bits``
+    rows: int  # of all parties
+    first: Array  # about the information on each parameter at the start
+    decrement: float  # of Newton's method, what rounding may leave
+    fall: float  # of an objective, what rounding may take from it
+    unit: float  # of objectives, a dispersion
 
     def steps(self, information: Array) -> list[int]:
         """By the information on each parameter."""

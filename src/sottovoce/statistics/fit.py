@@ -1,8 +1,12 @@
-"""What every fitted model carries, in the words of statsmodels."""
+"""What every fitted model carries, in the words of statsmodels, and what its terms are made of."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,18 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ..costs.base import Array
+from ..data.formula import Formula
+from ..errors import InvalidInput
 from ..pdmm.result import Status
-from .covariates import covariates, is_intercept
-from .statistic import SHOWN, Statistic, Value, check_alpha, plain
+from .statistic import SHOWN, Statistic, Value, check_alpha
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+SPLINE = re.compile(r"^((?:bs|ns)\(.*\))\[\d+\]$")
+GAP = "   "  # between the columns of facts, and two of them between those of the table
+SMALLEST = 1e-4  # of a p-value that is written out
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(Statistic):
-    """A fitted model, besides the fields of ``Statistic``: estimates with their errors, one per term, as the first
-    local party holds them, the others to within ``tol``.
+    """A fitted model, besides the fields of ``Statistic``: estimates with their errors, one per term.
 
     Attributes
     ----------
@@ -84,7 +92,7 @@ class Fit(Statistic):
 
     @property
     def tvalues(self) -> Array:
-        """The same, by the name that goes with Student's t."""
+        """``zvalues``, by the name that goes with Student's t."""
         return self.zvalues
 
     @property
@@ -122,14 +130,9 @@ class Fit(Statistic):
             return None
         return len(self.terms), covariates([self.terms[k] for k in self._slopes]), self.nobs
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, for JSON: the fields, and what follows from them; the status alone where the runs
-        did not converge."""
-        if self.status is not Status.CONVERGED:
-            return {"status": self.status.value}
+    def _derived(self) -> dict[str, Any]:
         derived = {"bse": self.bse, "zvalues": self.zvalues, "pvalues": self.pvalues, "conf_int": self.conf_int()}
-        ratios = {} if self.ratio is None else {"ratios": self.ratios()}
-        return {**super().to_dict(), **{name: plain(value) for name, value in (derived | ratios).items()}}
+        return derived if self.ratio is None else derived | {"ratios": self.ratios()}
 
     def _facts(self) -> str:
         return f"{len(self.terms)} terms: {self.nobs} observations of {self.parties} parties"
@@ -166,11 +169,99 @@ class Fit(Statistic):
 
     def summary(self) -> str:
         """A table like statsmodels': the model above, a line per term below."""
-        from .summary import summary
-
-        return summary(self)
+        if self.status is not Status.CONVERGED:
+            return f"{self.title}: {self.status.value}, no estimates to report."
+        table = _table(self)
+        facts = _in_two_columns([(f"{name}:", value) for name, value in self._head()], len(table[0]))
+        width = max(len(line) for line in [*table, *facts, self.title])
+        double, single = "=" * width, "-" * width
+        lines = [self.title.center(width).rstrip(), double, *facts, double, table[0], single, *table[1:], double]
+        return "\n".join([*lines, *self._notes()])
 
     def _picture(self, path: str | Path | None) -> Figure:
-        from .forest import plot_forest
+        from .pictures import plot_forest
 
         return plot_forest(path, self)
+
+
+def _table(fit: Fit) -> list[str]:
+    """The header, and a line per term; every column is as wide as its widest cell."""
+    letter = "z" if math.isinf(fit._df) else "t"
+    low, high = fit.conf_int().T
+    columns = {
+        "coef": [f"{value:.6g}" for value in fit.params],
+        "std err": [f"{value:.4g}" for value in fit.bse],
+        letter: [f"{value:.3f}" if abs(value) < 1e5 else f"{value:.4g}" for value in fit.zvalues],
+        f"P>|{letter}|": [f"<{SMALLEST:.4f}" if p < SMALLEST else f"{p:.4f}" for p in fit.pvalues],
+        "[0.025": [f"{value:.5g}" for value in low],
+        "0.975]": [f"{value:.5g}" for value in high],
+    }
+    if fit.ratio is not None:
+        columns[fit.ratio] = [f"{value:.5g}" for value in fit.ratios()[:, 0]]
+    widths = {name: max(8, *map(len, [name, *cells])) for name, cells in columns.items()}
+    first = max(map(len, fit.terms), default=0)
+    head = " " * first + "".join(f"  {name:>{widths[name]}}" for name in columns)
+    lines = [head]
+    for term, *cells in zip(fit.terms, *columns.values(), strict=True):
+        lines.append(f"{term:{first}}" + "".join(f"  {c:>{w}}" for c, w in zip(cells, widths.values(), strict=True)))
+    return lines
+
+
+def _in_two_columns(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """Names to the left and values to the right of each; the first half stands at the left."""
+    middle = (len(facts) + 1) // 2
+    left, right = facts[:middle], facts[middle:]
+    need = max((len(name) + 1 + len(value) for name, value in facts), default=0)
+    sides = [max(need, (width - len(GAP)) // 2)]
+    sides.append(max(need, width - len(GAP) - sides[0]))
+    written = [
+        [f"{name}{value:>{side - len(name)}}" for name, value in half]
+        for half, side in zip((left, right), sides, strict=True)
+    ]
+    return [f"{one}{GAP}{other}".rstrip() for one, other in zip_longest(*written, fillvalue="")]
+
+
+def is_intercept(term: str) -> bool:
+    """By whichever of its names: that of a formula, or that of arrays, of one level of the response or of all."""
+    return _of_levels(term).lower() == "intercept"
+
+
+def _of_levels(term: str) -> str:
+    """``"level: term"`` is a term for one level of the response; products have no space."""
+    return term.rpartition(": ")[2]
+
+
+def covariates(terms: Sequence[str]) -> int:
+    """How many columns of numbers the terms are made of: one for powers, splines and products of the same, and none for
+    levels, of which a row has one of few.
+
+    >>> covariates(["Intercept", "age", "I(age^2)", "sex[T.m]", "age:sex[T.m]", "log(crp)"])
+    2
+    """
+    found: set[str] = set()
+    for term in terms:
+        for factor in [] if is_intercept(term) else _factors(_of_levels(term)):
+            spline = SPLINE.match(factor)
+            if spline is None and factor.endswith("]"):
+                continue  # a level
+            found |= _columns(spline[1] if spline else factor)
+    return len(found)
+
+
+def _columns(factor: str) -> set[str]:
+    try:
+        return set(Formula(f"~ {factor}").variables)
+    except InvalidInput:  # a name that a formula would put in back-quotes, or the column of an array
+        return {factor}
+
+
+def _factors(term: str) -> list[str]:
+    """What a term is a product of: parted by ``:``, but for those inside of brackets."""
+    parts, depth = [""], 0
+    for letter in term:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == ":" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts

@@ -6,25 +6,13 @@ from ..errors import InvalidInput
 from ..files.toml_table import Table
 
 EXACT = "sums are exact, and hidden behind uniform pads: there is nothing to choose. Remove it."
+SWEEPS = "An agreement takes two sweeps of a spanning tree."
 WHY = {
     "scale": f"is gone: {EXACT} The decimals of a column are the unit in its schema.",
-    "variance": f"is gone: {EXACT}",
-    "bits": f"is gone: {EXACT}",
-    "mask": f"is gone: {EXACT}",
-    "tol": f"is gone: {EXACT}",
-    "prior": f"is gone: {EXACT}",
-    "size": f"is gone: {EXACT}",
-    "delta": f"is gone: {EXACT}",
-    "schedule": f"is gone: {EXACT} An agreement takes two sweeps of a spanning tree.",
-    "overlay": f"is gone: {EXACT} An agreement takes two sweeps of a spanning tree.",
-    "max_iter": f"is gone: {EXACT} An agreement takes two sweeps of a spanning tree.",
-    "max_rounds": f"is gone: {EXACT} An agreement takes two sweeps of a spanning tree.",
+    **dict.fromkeys(("variance", "bits", "mask", "tol", "prior", "size", "delta"), f"is gone: {EXACT}"),
+    **dict.fromkeys(("schedule", "overlay", "max_iter", "max_rounds"), f"is gone: {EXACT} {SWEEPS}"),
     "seed": "is gone: pads come from the operating system, and answers do not depend on them. Remove it.",
-    "record": f"is gone: {EXACT}",
-    "record_every": f"is gone: {EXACT}",
-}
-RENAMED = {
-    "least_squares": 'is one with "linear", which fits the same equation and tests it: write type = "linear".',
+    **dict.fromkeys(("record", "record_every"), f"is gone: {EXACT}"),
 }
 
 
@@ -33,13 +21,12 @@ def refuse_gone(table: Table) -> None:
     for key, why in WHY.items():
         if key in table:
             raise table.refuse(key, why)
-    if (kind := str(table.values.get("type"))) in RENAMED:
-        raise table.refuse("type", f"= {kind!r} {RENAMED[kind]}")
+    if table.values.get("type") == "least_squares":
+        why = 'is one with "linear", which fits the same equation and tests it: write type = "linear".'
+        raise table.refuse("type", f"= 'least_squares' {why}")
 
 
 def refuse_options(options: dict[str, object]) -> None:
     """A sentence about an argument of an older program."""
     for key in options:
-        if key in WHY:
-            raise InvalidInput(f"{key} {WHY[key]}")
-        raise InvalidInput(f"{key} is no argument here. Remove it.")
+        raise InvalidInput(f"{key} {WHY.get(key, 'is no argument here. Remove it.')}")

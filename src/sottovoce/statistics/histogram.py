@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ..costs.base import Array, as_floats
 from ..data.rows import Rows
@@ -22,8 +21,7 @@ from ..pdmm.modular_mask import Integers
 from ..pdmm.result import Status
 from .agreements import Agreements
 from .analysis import CountsAnalysis
-from .plain_table import plain_table
-from .statistic import Statistic, Value
+from .statistic import Statistic, Value, plain_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,68 +119,73 @@ class HistogramAnalysis(CountsAnalysis):
         if len(names) != 1:
             raise InvalidInput(f"a histogram counts one column; got {len(names)}. Ask for one after the other.")
         object.__setattr__(self, "columns", names)
-        edges, levels = read_edges(self.schema.restricted(names)[names[0]], self.bins)
-        object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "levels", levels)
-        if not levels:
+        edges = self.edges
+        if not self.levels:
             object.__setattr__(self, "bins", tuple(edges.tolist()))
 
     @cached_property
+    def column(self) -> Column:
+        """The one that is counted."""
+        return self.schema.restricted(self.columns)[self.columns[0]]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Of a category or a boolean, where the column is one."""
+        return ("false", "true") if self.column.type == "boolean" else self.column.levels
+
+    @cached_property
+    def edges(self) -> Array:
+        """Of the bins, or about the levels. The range of a column is public, that of its values is not."""
+        column, count = self.column, BINS if self.bins is None else self.bins
+        if self.levels:
+            if self.bins is not None:
+                raise InvalidInput(
+                    f"column {column.name!r} is a {column.type}: leave bins out, its values are counted."
+                )
+            return np.arange(len(self.levels) + 1.0) - 0.5
+        if isinstance(count, int | np.integer):
+            if column.limits is None or not 1 <= count <= MOST_BINS:
+                raise InvalidInput(
+                    f"column {column.name!r}: {count} bins need a range in the schema, and are 1 to {MOST_BINS:,}. "
+                    "Give the edges of bins, or add its range."
+                )
+            return np.asarray(np.linspace(*column.limits, int(count) + 1))
+        if column.type == "date" and isinstance(count, Sequence):
+            days = [(edge - EPOCH).days for edge in count if type(edge) is date]
+            return read_bins(days if len(days) == len(count) else count)
+        return read_bins(count)
+
+    @property
     def selection(self) -> PlainColumns:
         return PlainColumns(tuple(self.columns))
 
     def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Histogram:
-        edges, levels = self.edges, self.levels  # type: ignore[attr-defined]
         own = [self.cells(part) for part in rows]
         total = agreements.sum(own, of="rows in each bin", counts=True)  # type: ignore[arg-type]
         counts = np.array(total[1:-1], dtype=np.int64)
-        return Histogram(*agreements.made, edges, counts, int(total[0]), int(total[-1]), self.columns[0], levels)
+        outside = int(total[0]), int(total[-1])
+        return Histogram(*agreements.made, self.edges, counts, *outside, self.columns[0], self.levels)
 
     def cells(self, rows: Rows) -> Integers:
-        return bin_counts(rows, self.edges)  # type: ignore[attr-defined]
+        edges = self.edges
+
+        def of_block(x: Array) -> Integers:
+            return np.array([[(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()]], dtype=np.int64)
+
+        return rows.totals(of_block).astype(np.int64)
 
     @property
     def counts(self) -> int:
-        return len(self.edges) + 1  # type: ignore[attr-defined]
+        return len(self.edges) + 1
 
     @property
     def revealed(self) -> list[str]:
-        name, levels, bins = self.columns[0], self.levels, len(self.edges) - 1  # type: ignore[attr-defined]
-        if levels:
-            return [f"the rows at each of {len(levels)} levels of {name}"]
-        return [f"the rows in each of {bins} bins of {name}, below and above them"]
+        if self.levels:
+            return [f"the rows at each of {len(self.levels)} levels of {self.columns[0]}"]
+        return [f"the rows in each of {len(self.edges) - 1} bins of {self.columns[0]}, below and above them"]
 
 
-def bin_counts(rows: Rows, edges: Array) -> Integers:
-    """How many values lie below, in each bin, and above."""
-
-    def of_block(x: Array) -> Integers:
-        return np.array([[(x < edges[0]).sum(), *np.histogram(x, edges)[0], (x > edges[-1]).sum()]], dtype=np.int64)
-
-    return rows.totals(of_block).astype(np.int64)
-
-
-def read_edges(column: Column, bins: Any) -> tuple[Array, tuple[str, ...]]:
-    """Edges, and the levels where they are about those. The range of a column is public, that of its values is not."""
-    levels = ("false", "true") if column.type == "boolean" else column.levels
-    if levels:
-        if bins is not None:
-            raise InvalidInput(f"column {column.name!r} is a {column.type}: leave bins out, its values are counted.")
-        return np.arange(len(levels) + 1.0) - 0.5, levels
-    count = BINS if bins is None else bins
-    if isinstance(count, int | np.integer) and not isinstance(count, bool):
-        if column.limits is None or not 1 <= count <= MOST_BINS:
-            raise InvalidInput(
-                f"column {column.name!r}: {count} bins need a range in the schema, and are 1 to {MOST_BINS:,}. Give "
-                "the edges of bins, or add its range."
-            )
-        return np.asarray(np.linspace(*column.limits, int(count) + 1)), ()
-    if isinstance(bins, Sequence) and all(type(edge) is date for edge in bins) and column.type == "date":
-        return read_bins([(edge - EPOCH).days for edge in bins]), ()
-    return read_bins(bins), ()
-
-
-def read_bins(bins: npt.ArrayLike) -> Array:
+def read_bins(bins: Any) -> Array:
     """The edges of bins."""
     try:
         edges = as_floats(bins, "bins")

@@ -34,9 +34,11 @@ def design_rows(
         return _with_intercept(X, terms), np.zeros(len(X))
     design = Formula(formula).design(Schema.from_dict(json.loads(schema)), response=False)
     selection = ModelColumns(design, () if exposure is None else (exposure,))
-    if not selection.needs:  # an intercept, in as many rows as there are
-        ones = np.ones((_length(table), 1))
-        return ones, 0 * ones[:, 0]
+    if not selection.needs:  # an intercept, in as many rows as any column has
+        source = open_source(table).forgiving()
+        first = source.names()[0]
+        count = sum(batch.num_rows for batch in source.batches({first: Column(first, "number")}))
+        return np.ones((count, 1)), np.zeros(count)
     rows = table_rows(schema, selection, table)
     fixed = np.zeros(len(rows)) if selection.offset is None else rows[:, selection.offset]
     if exposure is not None:
@@ -81,10 +83,3 @@ def log_exposure(exposure: Array) -> Array:
 
 def _with_intercept(X: Array, terms: tuple[str, ...]) -> Array:
     return np.column_stack([np.ones(len(X)), X]) if INTERCEPT in terms else X
-
-
-def _length(table: Any) -> int:
-    """Rows of a table of which no column is needed."""
-    source = open_source(table).forgiving()
-    first = source.names()[0]
-    return sum(batch.num_rows for batch in source.batches({first: Column(first, "number")}))

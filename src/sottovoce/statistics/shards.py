@@ -10,22 +10,13 @@ import numpy as np
 from ..costs.base import Array, as_floats
 from ..costs.quadratic import as_rows
 from ..data.selection import INTERCEPT
-from ..errors import InvalidCost, InvalidInput
+from ..errors import InvalidFile, InvalidInput
 from ..files.frames import by_name, in_order, read_columns
 from ..network import Network
 from ..numerics.unquoted import kind_of
 from ..pdmm.shards import entries, read_pairs, whose
 
 Shards = Sequence[Any] | Mapping[Any, Any]
-
-
-class SampleRows(NamedTuple):
-    """What all parties hold: ``(n_i, d)`` each, the shape of one observation, ``()`` for one variable and ``(d,)`` for
-    columns, and what the columns are called."""
-
-    rows: list[Array]
-    shape: tuple[int, ...]
-    names: tuple[str, ...]
 
 
 class RegressionRows(NamedTuple):
@@ -37,8 +28,9 @@ class RegressionRows(NamedTuple):
     target: str | None
 
 
-def read_rows(network: Network, shards: Shards) -> SampleRows:
-    """Rows of every party, columns of frames in the order of the first."""
+def read_rows(network: Network, shards: Shards) -> tuple[list[Array], tuple[int, ...], tuple[str, ...]]:
+    """Rows ``(n_i, d)`` of every party, columns of frames in the order of the first; the shape of one observation,
+    ``()`` for one variable and ``(d,)`` for columns; and what the columns are called."""
     given = one_per_party(network, shards)
     parties = whose(network, "party")
     found = [read_columns(shard, who) for shard, who in zip(given, parties, strict=True)]
@@ -57,10 +49,9 @@ def read_rows(network: Network, shards: Shards) -> SampleRows:
         shapes.append(array.shape[1:])
     for who, shape in zip(parties, shapes, strict=True):
         if shape != shapes[0]:
-            raise InvalidInput(
-                f"parties must hold the same columns; {parties[0]} has {_columns(shapes[0])}, {who} {_columns(shape)}."
-            )
-    return SampleRows(rows, shapes[0], names or default_names(shapes[0]))
+            first, other = (f"{each[0]} columns" if each else "one variable" for each in (shapes[0], shape))
+            raise InvalidInput(f"parties must hold the same columns; {parties[0]} has {first}, {who} {other}.")
+    return rows, shapes[0], names or default_names(shapes[0])
 
 
 def default_names(shape: tuple[int, ...]) -> tuple[str, ...]:
@@ -131,9 +122,7 @@ def of_party(who: str, read: Callable[..., Any], *arguments: Any) -> Any:
     """A party's data, or a sentence that says whose they are."""
     try:
         return read(*arguments)
-    except InvalidCost as error:
+    except InvalidFile as error:
+        raise InvalidFile(f"{who}: {error}") from None
+    except InvalidInput as error:
         raise InvalidInput(f"{who}: {error}") from None
-
-
-def _columns(shape: tuple[int, ...]) -> str:
-    return f"{shape[0]} columns" if shape else "one variable"

@@ -15,7 +15,7 @@ from ..data.formula import Formula
 from ..data.number_columns import NumberColumns
 from ..data.party_rows import DATA_KEYS, read_data
 from ..data.party_tables import read_sources
-from ..data.problem_file import check_tables, party_numbers, read_network
+from ..data.problem_file import ProblemFile, check_tables, party_numbers, read_network, read_problem_file
 from ..data.schema import Schema
 from ..data.schema_file import read_schema
 from ..data.sources import Source
@@ -23,8 +23,8 @@ from ..errors import InvalidFile, InvalidInput
 from ..files.toml_table import Table, TomlFile
 from ..network import Network
 from .agreements import SimulatedAgreements
+from .analyses import read_asked, read_kind
 from .analysis import Analysis
-from .asked_table import read_asked, read_kind
 from .gone import EXACT, refuse_gone
 from .of_tables import AnyTable, Asked, checked_table, run_on_tables
 from .statistic import Statistic
@@ -81,6 +81,13 @@ class StatisticFile:
         return party_numbers(names, self.parties, self.path)
 
 
+def read_file(path: Path, seed: int | None = None) -> ProblemFile | StatisticFile:
+    """The file of ``solve``, ``audit`` and the studio: one with ``[statistic]``, or a problem with ``[cost]``."""
+    if "statistic" in TomlFile(path).values:
+        return read_statistic_file(path, seed)
+    return read_problem_file(path, seed)
+
+
 def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticFile:
     """Read and check a problem file that has ``[statistic]`` (docs/reference/problem-file.md).
 
@@ -125,8 +132,7 @@ def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticF
     question = Table(file, table.name, {key: value for key, value in table.values.items() if key not in DATA_KEYS})
     sources: list[Source]
     if "schema" in file.values:
-        schema = read_schema(file)
-        asked = read_asked(question, schema)
+        asked = read_asked(question, read_schema(file))
         parties, sources = read_sources(table, file.path.parent)
     else:
         asked, parties, sources = _of_numbers(file, table, question)
@@ -139,20 +145,24 @@ def read_statistic_file(path: str | Path, seed: int | None = None) -> StatisticF
             where = file.where("statistic.parties", "data", k)
             if "files" in table or "schema" not in file.values:
                 where = file.where(table.name, "files")
-            raise InvalidFile(f"{where}: party {name}: {_of(own, str(error))}") from None
+            source, why = own.source.describe(), str(error)
+            raise InvalidFile(f"{where}: party {name}: {why if source in why else f'{source}: {why}'}") from None
     return StatisticFile(file.path, asked, parties, network, tables)
 
 
 def _of_numbers(file: TomlFile, table: Table, question: Table) -> tuple[Asked, list[str], list[Source]]:
     """Without a schema: the columns that the question names, or that the data have, are numbers."""
-    _, keys, _ = read_kind(table, DATA_KEYS)
+    _, keys = read_kind(table, DATA_KEYS)
     base = file.path.parent
     values, wanted = {key: value for key, value in table.values.items() if key in DATA_KEYS}, dict(question.values)
     is_equation = "formula" in keys and "formula" not in table
     if is_equation:
         values |= {key: table.values[key] for key in ("features", "target") if key in table}
     elif "formula" in table:
-        values["columns"] = _variables(table)
+        try:
+            values["columns"] = list(Formula(str(table.string("formula"))).variables)
+        except InvalidInput as error:
+            raise table.refuse("formula", str(error)) from None
     elif "columns" in table:
         values["columns"] = table.get("columns")
     shards = read_data(Table(file, table.name, values), base, regression=is_equation)
@@ -165,17 +175,3 @@ def _of_numbers(file: TomlFile, table: Table, question: Table) -> tuple[Asked, l
         NumberColumns(dict(zip(shards.columns, np.ascontiguousarray(rows.T), strict=True))) for rows in shards.rows
     ]
     return asked, shards.parties, sources
-
-
-def _variables(table: Table) -> list[str]:
-    """The columns that the formula reads."""
-    try:
-        return list(Formula(str(table.string("formula"))).variables)
-    except InvalidInput as error:
-        raise table.refuse("formula", str(error)) from None
-
-
-def _of(table: AnyTable, why: str) -> str:
-    """A sentence that says which table it is about."""
-    source = table.source.describe()
-    return why if source in why else f"{source}: {why}"

@@ -9,27 +9,23 @@ import numpy.typing as npt
 
 from ..data.schema import Schema
 from ..data.sources import Source, open_source
-from ..data.table import Missing, check_missing
-from ..errors import InvalidFile, InvalidInput
+from ..data.table import Missing
 from ..network import Network
 from ..pdmm.shards import whose
 from .agreements import SimulatedAgreements
 from .analysis import Analysis
-from .empty_levels import EmptyLevels, check_empty_levels
 from .evidence.study_evidence import Evidence
-from .fewer_digits import Digits, check_digits
+from .fewer_digits import Digits
 from .gone import refuse_options
 from .groups.study_groups import Groups
 from .histogram import Histogram, HistogramAnalysis
 from .linear.study_linear import Linear
 from .models.study_models import Models
-from .of_tables import Asked, ask_analysis, checked_table, run_on_tables
+from .of_tables import EmptyLevels, ask_analysis, check_rules, checked_table, run_on_tables
 from .policy import Policy
-from .policy.of_study import admitted, read_policies
-from .pooled import PooledCovariance, PooledMean, PooledVariance
-from .pooled_moments import CovarianceAnalysis, MeanAnalysis, VarianceAnalysis
-from .shards import one_per_party
-from .statistic import Statistic
+from .policy.policy import admitted, read_policies
+from .pooled import CovarianceAnalysis, MeanAnalysis, PooledCovariance, PooledMean, PooledVariance, VarianceAnalysis
+from .shards import of_party, one_per_party
 from .survival.study_survival import Survival
 
 
@@ -67,7 +63,8 @@ class Study(Linear, Models, Survival, Groups, Evidence):
     Raises
     ------
     InvalidInput
-        Tables that cannot be opened, or arguments that do not fit.
+        Tables that cannot be opened, or arguments that do not fit. As a statistic is asked for: columns of another kind
+        than it takes, or rows that do not tell it.
     PolicyError
         As a statistic is asked for: the policy of a party refuses it.
 
@@ -96,15 +93,13 @@ class Study(Linear, Models, Survival, Groups, Evidence):
     ) -> None:
         refuse_options(gone)
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
-        check_missing(missing)
-        check_empty_levels(empty_levels)
-        check_digits(digits)
+        check_rules(missing, empty_levels, digits)
         self.network, self.missing, self.empty_levels, self.digits = network, missing, empty_levels, digits
         given = one_per_party(network, tables, "tables")
         self._parties = whose(network, "party")
         self._policies = read_policies(network, policy)
         self._sources: list[Source] = [
-            _of(who, open_source, table) for who, table in zip(self._parties, given, strict=True)
+            of_party(who, open_source, table) for who, table in zip(self._parties, given, strict=True)
         ]
 
     def mean(self, columns: str | Sequence[str]) -> PooledMean:
@@ -127,22 +122,10 @@ class Study(Linear, Models, Survival, Groups, Evidence):
 
     def _ask(self, analysis: type[Analysis], **options: Any) -> Any:
         rules: dict[str, Any] = {"missing": self.missing, "empty_levels": self.empty_levels, "digits": self.digits}
-        return self._answer(ask_analysis(analysis, self.schema, **rules, **options))
-
-    def _answer(self, asked: Asked) -> Statistic:
+        asked = ask_analysis(analysis, self.schema, **rules, **options)
         tables = [asked.table(source) for source in self._sources]
         for who, table in zip(self._parties, tables, strict=True):
-            _of(who, checked_table, asked, table, self.network.n)
+            of_party(who, checked_table, asked, table, self.network.n)
         agreements = SimulatedAgreements(self.network)
         agreements.ledger = admitted(asked, tables, self._policies, self._parties)
         return run_on_tables(asked, agreements, tables)
-
-
-def _of(who: str, read: Any, *arguments: Any) -> Any:
-    """What a party's table gives, or a sentence that says whose it is."""
-    try:
-        return read(*arguments)
-    except InvalidFile as error:
-        raise InvalidFile(f"{who}: {error}") from None
-    except InvalidInput as error:
-        raise InvalidInput(f"{who}: {error}") from None

@@ -19,7 +19,7 @@ from ..files.toml_text import toml, toml_key
 from ..network import Network
 from ..pdmm.masks import GaussianMask
 from ..pdmm.schedules import Asynchronous, EdgeBernoulli, EdgeReversal, Permutations, Synchronous
-from ..statistics.either_file import read_file
+from ..statistics.statistic_file import read_file
 from .making import first_scene, names_of, numbers_of, on_network
 from .scene import LONGEST, MOST, VARIANCES, Scene, party_names
 

@@ -13,8 +13,8 @@ from ...data.number_columns import NumberTable
 from ...data.sources.csv_source import CSVSource
 from ...errors import InvalidInput
 from ...files.toml_table import TomlFile
+from ...statistics.policy.ledger import Release
 from ...statistics.policy.policy import RULES, OwnRows, Policy
-from ...statistics.policy.release import Release
 from .own_data import OwnData, OwnTable
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from ...files.toml_table import Table, TomlFile
 from ...pdmm.local_noise import LocalNoise
 from ...pdmm.masks import DEVIATIONS, GaussianMask
 from ...pdmm.modular_mask import ModularMask
-from ...statistics.analyses import ANALYSES
+from ...statistics.analyses import ANALYSES, formula_of, read_asked
 from ...statistics.analysis import Analysis
-from ...statistics.asked_table import formula_of, read_asked
 from ...statistics.fewer_digits import endless
 from ...statistics.gone import EXACT, refuse_gone
 from ...statistics.of_tables import Asked

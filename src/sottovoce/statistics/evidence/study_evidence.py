@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from ..asking import Asking
-from .calibration import Calibration, CalibrationAnalysis
+from ..analysis import Asking
 from .mantel_haenszel import MantelHaenszel, MantelHaenszelAnalysis
-from .meta_of_tables import MetaAnalysisAnalysis
-from .meta_result import MetaAnalysis
-from .roc import Roc, RocAnalysis
+from .meta_analysis import MetaAnalysis, MetaAnalysisAnalysis
+from .scores import Calibration, CalibrationAnalysis, Roc, RocAnalysis
 
 
 class Evidence(Asking):
-    """Stratified tables, meta-analysis, and how good a score is."""
+    """Stratified tables, meta-analysis, and how good a score is; the class of each answer shows an example."""
 
     def mantel_haenszel(self, exposure: str, outcome: str) -> MantelHaenszel:
         """One odds ratio and one risk ratio of all parties, each of which is a stratum of its own, and the test of
@@ -24,27 +22,6 @@ class Evidence(Asking):
         ----------
         exposure, outcome : str
             Booleans, or categories of two levels, of which the reference stands for no.
-
-        Returns
-        -------
-        MantelHaenszel
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or no party with both levels of both.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> tables = [
-        ...     {"drug": [True, True, True, False, False], "ill": [True, True, False, True, False]},
-        ...     {"drug": [True, True, False, False], "ill": [True, False, False, False]},
-        ... ]
-        >>> study = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema={"drug": "boolean", "ill": "boolean"})
-        >>> found = study.mantel_haenszel("drug", "ill")
-        >>> round(found.odds_ratio, 6), round(found.risk_ratio, 6)
-        (4.5, 2.166667)
         """
         return cast(MantelHaenszel, self._ask(MantelHaenszelAnalysis, exposure=exposure, outcome=outcome))
 
@@ -77,15 +54,6 @@ class Evidence(Asking):
         continuity : float
             What is added to the four cells of a party's table that has an empty one; 0 leaves that party out.
 
-        Returns
-        -------
-        MetaAnalysis
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or no party with an estimate.
-
         Examples
         --------
         >>> import sottovoce as sv
@@ -111,23 +79,6 @@ class Evidence(Asking):
             A number with a range in the schema: a probability that was predicted, or any other score.
         bins : int
             How many the range is divided into.
-
-        Returns
-        -------
-        Roc
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or rows of one kind alone.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = {"ill": "boolean", "risk": {"type": "number", "range": (0, 1)}}
-        >>> tables = [{"ill": [True, False], "risk": [0.9, 0.4]}, {"ill": [True, False], "risk": [0.3, 0.1]}]
-        >>> sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema=schema).roc("ill", "risk").auc
-        0.75
         """
         return cast(Roc, self._ask(RocAnalysis, outcome=outcome, score=score, bins=bins))
 
@@ -138,31 +89,13 @@ class Evidence(Asking):
         Parameters
         ----------
         outcome : str
-            A boolean, or a category of two levels, of which the reference stands for no.
+            As for ``roc``.
         score : str
             A number with a range within 0 and 1 in the schema.
         bins : int
             How many 0 to 1 is divided into.
         fitted : bool
             Whether the score was made from these rows: the test has two degrees of freedom less then.
-
-        Returns
-        -------
-        Calibration
-
-        Raises
-        ------
-        InvalidInput
-            Columns that do not fit, or rows of one kind alone.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = {"ill": "boolean", "risk": {"type": "number", "range": (0, 1)}}
-        >>> tables = [{"ill": [True, False], "risk": [0.9, 0.4]}, {"ill": [True, False], "risk": [0.3, 0.1]}]
-        >>> found = sv.Study(sv.Network.from_edges(2, [(0, 1)]), tables, schema=schema).calibration("ill", "risk")
-        >>> found.observations, round(found.brier, 6)
-        (4, 0.1675)
         """
         options = {"bins": bins, "fitted": fitted}
         return cast(Calibration, self._ask(CalibrationAnalysis, outcome=outcome, score=score, **options))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from ..asking import Asking
+from ..analysis import Asking
 from .cohort import DescribeAnalysis, Description, TableOne, TableOneAnalysis
 from .comparison import Anova, AnovaAnalysis, Levene, LeveneAnalysis, TTest, TTestAnalysis
 from .contingency import Crosstab, CrosstabAnalysis

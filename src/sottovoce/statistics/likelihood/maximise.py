@@ -19,8 +19,8 @@ from ...errors import Undetermined
 from ...numerics import fixed_order
 from ...sums import Whole
 from ..agreements import Agreements, Objected, unless_beyond
-from ..covariates import is_intercept
 from ..fewer_digits import ClimbDigits, rounded
+from ..fit import is_intercept
 
 Sums = Callable[[Array], Whole]  # of one party's rows at parameters (k,): integers. It may raise ``Beyond``.
 Read = Callable[[Whole, Array], tuple[float, Array, Array]]  # of totals and parameters: objective, score, information

@@ -16,7 +16,7 @@ from ...network.pictures import BLUE, INK, ORANGE, PALE, picture
 from ...numerics.fixed_order import total
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
-from ..covariates import covariates
+from ..fit import covariates
 from ..new_rows import linear_prediction
 from ..statistic import Statistic, Value, plain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from ..asking import Asking
+from ..analysis import Asking
 from .linear_fit import LinearFit
 from .linear_model import LinearModel
 from .penalised import LassoModel, RidgeModel

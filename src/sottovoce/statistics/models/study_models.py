@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from ..asking import Asking
+from ..analysis import Asking
 from .glm import GLM, GLMFit
 from .mixed import Mixed, MixedFit
 from .multinomial import Multinomial, MultinomialFit

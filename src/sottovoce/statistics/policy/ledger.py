@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from dataclasses import dataclass
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,12 +17,22 @@ from typing import Any
 import numpy as np
 
 from ...data.identities import Words
+from ...data.rows import Rows
+from ...data.selection import ModelColumns
 from ...errors import PolicyError
-from .book import KEY, Blobs, opened, read
-from .indicators import Places, atoms, packed, unpacked
-from .release import Release
-from .span import Bools, Isolates
+from ...pdmm.modular_mask import Integers
+from ..of_tables import AnyTable, Asked
+from .span import Bools, Isolates, Places, atoms, packed, unpacked
 
+FORMAT = b"sottovoce ledger 1"
+SEAL, KEY = "seal", "key"
+PAGE = 4096  # bytes, the least that a database has
+PATIENCE = 30.0  # seconds to wait for another process that adds something
+SYNCHRONOUS = "FULL"
+TABLE = "CREATE TABLE blobs (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+WRITE = "INSERT OR REPLACE INTO blobs VALUES (?, ?)"
+
+Blobs = dict[str, bytes]
 DEFAULT_LEAST = 3
 CANNOT = (
     "It cannot check weights, values that have changed since, rows that go by other identities, and what other parties "
@@ -25,25 +40,51 @@ CANNOT = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One analysis of one party's rows.
+
+    ``run`` is what people call it and ``hash`` what tells it from others; ``columns`` are those of the table;
+    ``cells`` are this party's counts, of which sums are shown.
+    """
+
+    run: str
+    hash: str
+    type: str
+    columns: tuple[str, ...]
+    rows: int
+    parameters: int
+    cells: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @classmethod
+    def of(cls, run: str, hash: str, asked: Asked, table: AnyTable) -> Release:
+        """Of what is asked of a party's table, which is checked."""
+        spec, rows = asked.spec, table.rows
+        cells = spec.cells(rows)
+        if isinstance(spec.selection, ModelColumns) or not len(cells):  # others count what they are asked to
+            cells = np.concatenate([cells, yes_and_no(rows)])
+        cells = np.concatenate([cells, asked.level_counts(table)])
+        return cls(run, hash, spec.type, asked.selection.needs, len(rows), spec.parameters, cells)
+
+
+def yes_and_no(rows: Rows) -> Integers:
+    """Of every column that is 0 or 1 in all of a party's rows, such as a boolean, an event, or a level in a formula,
+    how many are 1 and how many 0: its sum is a count, whatever it is called."""
+    counted = rows.totals(lambda block: np.column_stack([block == 1, block == 0]).astype(np.int64))
+    both = counted.astype(np.int64).reshape(2, rows.width)
+    return np.asarray(both[:, both.sum(axis=0) == len(rows)].ravel())
+
+
 @dataclass(frozen=True)
 class Ledger:
     """Every release of a party, each with the rows that it was computed on.
 
     A release is refused if, with all those before it, it would tell of fewer than ``least`` rows (``span``).
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    least : int
-        ``m``.
-    most : int, optional
-        How many different releases there may be.
     """
 
     path: Path
     least: int = DEFAULT_LEAST
-    most: int | None = None
+    most: int | None = None  # different releases
 
     def key(self, *, create: bool) -> bytes:
         """By which rows are told apart; of a ledger that is not there, and is not made, one that is used once."""
@@ -58,17 +99,12 @@ class Ledger:
         return _Contents(read(self.path) or {}).entries
 
     def verdict(self, release: Release, rows: Words) -> str:
-        """What can be said of a release that is not recorded yet.
-
-        Raises
-        ------
-        PolicyError
-            It is refused; or the ledger is damaged.
-        """
+        """What can be said of a release that is not recorded yet; ``PolicyError`` if it is refused."""
         return self._judged(_Contents(read(self.path) or {}), release, Places.of(rows))
 
     def record(self, release: Release, rows: Words) -> str:
-        """The same, and on the disk before this returns. The same release again, after a crash, is the same one."""
+        """What ``verdict`` says of a release, recorded on the disk before this returns. The same release again, after a
+        crash, is the same one."""
         own = Places.of(rows)
         with opened(self.path) as book:
             contents = _Contents(book.blobs)
@@ -133,7 +169,7 @@ class _Contents:
             self.places = self.places.joined(Places.from_bytes(int(name.rpartition("/")[2]), blobs[name]))
 
     def told(self) -> str:
-        """How many releases there are."""
+        """How many releases there are, for people."""
         return "the release" if len(self.entries) == 1 else f"the {len(self.entries)} releases"
 
     def number_of(self, release: Release, digest: str) -> int | None:
@@ -169,3 +205,131 @@ class _Contents:
             if len(new):
                 blobs[f"rows/{number:09}/{len(new)}"] = new.to_bytes()
         return blobs
+
+
+class Book:
+    """The file of a ledger, SQLite of mode 600: named blobs; ``blobs`` are those that were there when it was opened.
+
+    What is added is one transaction, on the disk when it is over (``synchronous=FULL``). A file that is there is whole:
+    it is made beside its place and then linked there. Disks rot, and SQLite has no checksums: one row, the seal, is a
+    digest of all others, written with each change and checked whenever the ledger is read. What is damaged is refused.
+    What a seal cannot see is a whole file that is older than it should be, or one that somebody has deleted.
+    """
+
+    def __init__(self, path: Path, database: sqlite3.Connection, blobs: Blobs) -> None:
+        self.path, self._database, self.blobs = path, database, blobs
+
+    def add(self, blobs: Mapping[str, bytes]) -> None:
+        """On the disk once ``opened`` has ended without an error."""
+        self.blobs |= blobs
+        try:
+            self._database.executemany(WRITE, [*blobs.items(), (SEAL, _seal(self.blobs))])
+        except sqlite3.Error as error:
+            raise PolicyError(
+                f"{self.path}: the ledger cannot be written: {error}. Make room, and start again."
+            ) from None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Book]:
+    """The ledger, made where there is none, and nobody else's until this ends. What is added is kept together, or not
+    at all where it ends with an error."""
+    try:
+        if not path.exists():
+            _create(path)
+        with closing(_connected(path, read_only=False)) as database:
+            database.execute("PRAGMA journal_mode=DELETE")
+            database.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield Book(path, database, _read(path, database))
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
+    except (OSError, sqlite3.Error) as error:
+        raise _unusable(path, error) from None
+
+
+def read(path: Path) -> Blobs | None:
+    """What is in it; None where there is no ledger yet."""
+    try:
+        if not path.exists():
+            return None
+        with closing(_connected(path, read_only=True)) as database:
+            return _read(path, database)
+    except (OSError, sqlite3.Error) as error:
+        raise _unusable(path, error) from None
+
+
+def _connected(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    if path.stat().st_mode & 0o077:  # it has the key of the rows' names in it
+        raise PolicyError(f"{path}: others may read or write the ledger. Run chmod 600 on it first.")
+    if path.stat().st_size < PAGE:  # SQLite would begin a new one in it
+        raise _damaged(path, "it is empty, or cut short")
+    mode = "?mode=ro" if read_only and not path.with_name(f"{path.name}-journal").exists() else ""  # else roll it back
+    return sqlite3.connect(f"{path.absolute().as_uri()}{mode}", uri=True, isolation_level=None, timeout=PATIENCE)
+
+
+def _read(path: Path, database: sqlite3.Connection) -> Blobs:
+    try:
+        if path.stat().st_size % PAGE:  # to SQLite the rest of a page is zeros
+            raise _damaged(path, "it is cut short")
+        if database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise _damaged(path, "the database is malformed")
+        blobs = {str(name): bytes(value) for name, value in database.execute("SELECT name, value FROM blobs")}
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise
+        raise _damaged(path, str(error)) from None
+    except (sqlite3.Error, TypeError) as error:
+        raise _damaged(path, str(error)) from None
+    if blobs.pop(SEAL, None) != _seal(blobs):
+        raise _damaged(path, "something in it has changed")
+    if blobs.get("format") != FORMAT:
+        raise PolicyError(f"{path}: this is a ledger of another version of sottovoce.")
+    return blobs
+
+
+def _create(path: Path) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # with mode 600
+    os.close(handle)
+    try:
+        with closing(sqlite3.connect(name, isolation_level=None)) as database:
+            database.execute(f"PRAGMA page_size={PAGE}")
+            database.execute("PRAGMA journal_mode=MEMORY")
+            database.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
+            rows = {"format": FORMAT, KEY: os.urandom(32)}
+            database.execute("BEGIN")
+            database.execute(TABLE)
+            database.executemany(WRITE, [*rows.items(), (SEAL, _seal(rows))])
+            database.execute("COMMIT")
+        os.link(name, path)  # which, unlike a rename, does not replace one that another process has just made
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(name)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def _seal(blobs: Mapping[str, bytes]) -> bytes:
+    digest = hashlib.blake2b(digest_size=32, person=b"ledger")
+    for name in sorted(blobs):
+        digest.update(hashlib.blake2b(name.encode() + b"\0" + blobs[name]).digest())
+    return digest.digest()
+
+
+def _damaged(path: Path, why: str) -> PolicyError:
+    return PolicyError(
+        f"{path}: the ledger is damaged: {why}. What was released cannot be told, so that nothing more is: "
+        "restore its newest copy. A new one would forget all releases."
+    )
+
+
+def _unusable(path: Path, error: Exception) -> PolicyError:
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return _damaged(path, str(error))
+    why = "another process uses it" if "locked" in str(error) else f"{getattr(error, 'strerror', None) or error}"
+    return PolicyError(f"{path}: the ledger cannot be used: {why}.")

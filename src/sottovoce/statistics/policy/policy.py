@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...data.cost_table import TYPES
-from ...data.identities import Words
+from ...data.identities import Words, rows_in_use
+from ...data.table import Table
 from ...errors import InvalidInput, PolicyError, is_number
 from ...files.toml_table import nearest, shown
-from .ledger import DEFAULT_LEAST, Ledger
-from .release import Release
+from ...network import Network, names
+from ...numerics.unquoted import kind_of
+from ..of_tables import AnyTable, Asked
+from .ledger import DEFAULT_LEAST, Ledger, Release
 
 OwnRows = Callable[[bytes, str | None], Words]  # a word for every row in use, from a key and the column that names rows
 
@@ -77,9 +82,13 @@ class Policy:
             raise InvalidInput(f"rows_per_parameter must be a positive number, or left out; got {shown(per)}.")
         for name in ("columns", "analyses"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
-        for kind in self.analyses or ():
-            if kind not in (known := _known()):
-                raise InvalidInput(f"analyses has {kind!r}, which is none{nearest(kind, known)}")
+        if self.analyses:
+            from ..analyses import ANALYSES
+
+            known = [*ANALYSES, *TYPES]  # of statistics and costs
+            for kind in self.analyses:
+                if kind not in known:
+                    raise InvalidInput(f"analyses has {kind!r}, which is none{nearest(kind, known)}")
         if self.ledger is not None:
             if not isinstance(self.ledger, str | Path) or not str(self.ledger):
                 raise InvalidInput(f"ledger must be a file; got {shown(self.ledger)}.")
@@ -96,13 +105,7 @@ class Policy:
         return self.min_rows or self.min_cell or DEFAULT_LEAST
 
     def check(self, release: Release) -> None:
-        """Refuse what breaks a rule; the ledger is not asked.
-
-        Raises
-        ------
-        PolicyError
-            With all rules that it breaks, each with its limit and what to do.
-        """
+        """Refuse what breaks a rule, with all that it breaks; the ledger is not asked."""
         if broken := self.broken(release):
             raise PolicyError(" ".join(broken))
 
@@ -134,20 +137,15 @@ class Policy:
         return found
 
     def foresee(self, release: Release, rows: OwnRows) -> str | None:
-        """What would become of a release, without recording it: the verdict of the ledger, None without one.
-
-        Raises
-        ------
-        PolicyError
-            It would be refused.
-        """
+        """What would become of a release, without recording it: the verdict of the ledger, None without one."""
         self.check(release)
         if (book := self._book()) is None:
             return None
         return book.verdict(release, self._rows(rows, book.key(create=False)))
 
     def admit(self, release: Release, rows: OwnRows) -> str | None:
-        """The same, and from now on it counts as released: it is in the ledger, on the disk, when this returns."""
+        """What ``foresee`` says of a release, which counts as released from now on: it is in the ledger, on the disk,
+        when this returns."""
         self.check(release)
         if (book := self._book()) is None:
             return None
@@ -177,8 +175,45 @@ def _names(name: str, given: Any) -> tuple[str, ...] | None:
     return tuple(sorted(given)) if isinstance(given, set | frozenset) else tuple(given)
 
 
-def _known() -> list[str]:
-    """The types of analyses, statistics and costs."""
-    from ..analyses import ANALYSES
+def read_policies(network: Network, given: Policy | Mapping[Any, Policy] | None) -> list[Policy | None]:
+    """One for each party, or none: from one for all, or some by the names of parties."""
+    found: list[Policy | None] = [given if isinstance(given, Policy) else None] * network.n
+    if isinstance(given, Mapping):
+        for name, policy in given.items():
+            if not isinstance(policy, Policy):
+                raise InvalidInput(f"policy must have an sv.Policy for {name!r}; got {kind_of(policy)}.")
+            found[names.index(network, name)] = policy
+    elif given is not None and not isinstance(given, Policy):
+        raise InvalidInput(f"policy must be an sv.Policy, or one for each party by name; got {kind_of(given)}.")
+    ledgers = [policy.ledger.absolute() for policy in found if policy is not None and policy.ledger is not None]
+    if len(set(ledgers)) < len(ledgers):
+        raise InvalidInput("policy: two parties have one ledger. Each keeps its own: give policies by party.")
+    return found
 
-    return [*ANALYSES, *TYPES]
+
+def admitted(
+    asked: Asked, tables: Sequence[AnyTable], policies: Sequence[Policy | None], parties: Sequence[str]
+) -> str | None:
+    """What the ledgers say of a release that all parties allow; None where there is no ledger. All are asked before
+    anything is agreed on, and none records a release that another one refuses."""
+    question = hashlib.blake2b(asked.to_json().encode(), digest_size=32).hexdigest()
+    own = []
+    for who, policy, table in zip(parties, policies, tables, strict=True):
+        if policy:
+            assert isinstance(table, Table)  # arrays have no policies
+            own.append((who, policy, Release.of("study", question, asked, table), partial(rows_in_use, table)))
+    for who, policy, release, rows in own:
+        _said(who, policy.foresee, release, rows)
+    told: dict[str, list[str]] = {}  # most ledgers say the same
+    for who, policy, release, rows in own:
+        if (text := _said(who, policy.admit, release, rows)) is not None:
+            told.setdefault(text, []).append(who)
+    return " ".join(f"{', '.join(whose)}: {text}" for text, whose in told.items()) or None
+
+
+def _said(who: str, ask: Any, *arguments: Any) -> str | None:
+    try:
+        answer: str | None = ask(*arguments)
+        return answer
+    except PolicyError as error:
+        raise PolicyError(f"{who}: {error}") from None

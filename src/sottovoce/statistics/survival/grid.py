@@ -1,4 +1,4 @@
-"""A public grid of times, and the counts of those who leave at each of its points.
+"""A public grid of times, and the analyses that count those who leave at each of its points, by group.
 
 A time counts at the first point that is not before it: one in ``(g[k-1], g[k]]`` at ``g[k]``. On whole days and a grid
 of days nothing is moved.
@@ -6,7 +6,10 @@ of days nothing is moved.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,20 +17,106 @@ import numpy as np
 from ...costs.base import Array, as_floats
 from ...data.rows import Rows
 from ...data.schema import Column, Schema
+from ...data.selection import PlainColumns
 from ...errors import InvalidCost, InvalidInput
 from ...numerics.grid import equal_steps
 from ...pdmm.modular_mask import Integers
+from ..agreements import Agreements
+from ..analysis import CountsAnalysis, check_rows
+from ..statistic import Statistic
 
 UNIT_STEPS = 2_000  # so many points at most where a column of whole numbers has one for each of them
 BINS = 100  # of a range, unless told otherwise
 MOST = 200_000  # numbers that are counted: points, for every group twice
+ALL = "all"  # the one group where rows are not grouped
 
-Grid = Sequence[float] | int | None
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TimeToEvent(CountsAnalysis):
+    """Times, whether they end with the event, and groups; ``grid`` as ``grid.read_grid`` takes it."""
+
+    time: str
+    event: str
+    by: str | None = None
+    grid: tuple[float, ...] | int | None = None
+
+    def __post_init__(self) -> None:
+        time = read_time(self.schema, self.time)
+        read_event(self.schema, self.event)
+        if len(set(self.selection.columns)) < len(self.selection.columns):
+            raise InvalidInput(f"time, event and groups must be different columns; got {self.selection.columns}.")
+        for key, name in self._grouping.items():
+            read_levels(self.schema, name, key)
+        if self.grid is not None:  # given points stay given points, also in a file
+            points = read_grid(time, self.grid)
+            counted = isinstance(self.grid, int | np.integer)
+            object.__setattr__(self, "grid", int(self.grid) if counted else points)  # type: ignore[arg-type]
+        if self.counts > MOST:
+            count, groups = len(self.points), math.prod(self._sizes)
+            raise InvalidInput(
+                f"grid must be coarser: {count:,} points, {groups:,} groups, two counts of each, make "
+                f"{self.counts:,}, above {MOST:,}."
+            )
+
+    @property
+    def _grouping(self) -> dict[str, str]:
+        """By option the columns that rows are grouped by."""
+        return {} if self.by is None else {"by": self.by}
+
+    @cached_property
+    def points(self) -> tuple[float, ...]:
+        """Of the grid."""
+        return read_grid(self.schema[self.time], self.grid)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Levels of ``by``."""
+        return (ALL,) if self.by is None else read_levels(self.schema, self.by, "by")
+
+    @property
+    def selection(self) -> PlainColumns:
+        return PlainColumns((self.time, self.event, *self._grouping.values()))
+
+    @property
+    def revealed(self) -> list[str]:
+        within = "".join(f", by level of {name}" for name in self._grouping.values())
+        low, high = self.points[0], self.points[-1]
+        return [
+            f"the events ({self.event}) and the censorings at each of {len(self.points):,} points in time from {low:g} "
+            f"to {high:g}{within}"
+        ]
+
+    @property
+    def counts(self) -> int:
+        return math.prod(self._sizes) * len(self.points) * 2
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(len(read_levels(self.schema, name, key)) for key, name in self._grouping.items())
+
+    def check(self, rows: Rows, parties: int) -> None:
+        check_times(rows, self.time, self.event)
+
+    def cells(self, rows: Rows) -> Integers:
+        return departures(rows, self.points, self._sizes).ravel()
+
+    def program(self, agreements: Agreements, rows: Sequence[Rows]) -> Statistic:
+        cells = [self.cells(part).tolist() for part in rows]
+        total = agreements.sum(cells, of="events and censorings by point in time and group", counts=True)
+        shape = (*(self._sizes or (1,)), len(self.points), 2)
+        return self.gives(*agreements.made, **self.answer(total.astype(np.int64).reshape(shape)))
+
+    def answer(self, counts: Integers) -> dict[str, Any]:
+        """The values of the result, here of a curve for every group, from how many of all parties leave: censored or
+        with an event, at every point, ``(groups, points, 2)``."""
+        check_rows(counts)
+        asked = {name: getattr(self, name) for name in ("time", "event", "by", "groups")}
+        return asked | {"times": np.array(self.points), "events": counts[..., 1], "censored": counts[..., 0]}
 
 
 def read_grid(column: Column, grid: Any) -> tuple[float, ...]:
-    """The points that ``grid`` stands for: themselves; so many equal steps over the range of the column; by default a
-    step for each whole number, if the column has those and not too many, else ``BINS`` steps."""
+    """The points that ``grid`` stands for: themselves, or so many equal steps over the range of the column; by default
+    a step for each whole number, if the column has those and not too many, else ``BINS`` steps."""
     if grid is None or (isinstance(grid, int | np.integer) and not isinstance(grid, bool)):
         if column.limits is None or column.limits[1] <= 0:
             raise InvalidInput(

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...costs.base import Array
-from ...errors import InvalidInput, Undetermined, is_number
+from ...errors import InvalidInput, Undetermined
 from ...pdmm.modular_mask import Integers
 from ...pdmm.result import Status
 from ..statistic import Statistic, Value
 from .curves import at_risk, share
-from .time_to_event import TimeToEvent
+from .grid import TimeToEvent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,12 +141,13 @@ class LogRankAnalysis(TimeToEvent):
             raise InvalidInput("by must be the column of the groups that are compared.")
         if self.weighting not in WEIGHTINGS:
             raise InvalidInput(f"weighting must be one of {', '.join(WEIGHTINGS)}; got {self.weighting!r}.")
-        for key, power in (("rho", self.rho), ("gamma", self.gamma)):
-            if power is not None and self.weighting != "fleming-harrington":
+        given = {key: power for key, power in (("rho", self.rho), ("gamma", self.gamma)) if power is not None}
+        for key, power in given.items():
+            if self.weighting != "fleming-harrington":
                 raise InvalidInput(
                     f"{key} has no meaning for weighting {self.weighting!r}; got {power!r}. Leave it out."
                 )
-            if power is not None and not (is_number(power) and 0 <= power <= MOST_POWER):
+            if not 0 <= power <= MOST_POWER:
                 raise InvalidInput(f"{key} must be a number from 0 to {MOST_POWER}; got {power!r}.")
         super().__post_init__()
 
@@ -175,13 +176,8 @@ class LogRankAnalysis(TimeToEvent):
                 "there is nothing to compare."
             )
         part = share(risk, np.broadcast_to(n[:, None], risk.shape))
-        return {
-            "time": self.time,
-            "event": self.event,
-            "by": self.by,
-            "strata": self.strata,
-            "weighting": self.weighting,
-            "groups": self.groups,
+        asked = ("time", "event", "by", "strata", "weighting", "groups")
+        return {name: getattr(self, name) for name in asked} | {
             "nobs": counts.sum(axis=(0, 2, 3)),
             "events": events.sum(axis=(0, 2)),
             "observed": np.einsum("sk,sjk->j", w, events),

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from ..asking import Asking
+from ..analysis import Asking
 from ..models.cox import CoxAnalysis, CoxFit
-from .kaplan_meier import KaplanMeier, KaplanMeierAnalysis
+from .curves import KaplanMeier, KaplanMeierAnalysis, NelsonAalen, NelsonAalenAnalysis
 from .log_rank import LogRank, LogRankAnalysis
-from .nelson_aalen import NelsonAalen, NelsonAalenAnalysis
 
 
 class Survival(Asking):
-    """Curves and tests of times to an event, on a public grid of times."""
+    """Curves and tests of times to an event, on a public grid of times; the class of each answer shows an example."""
 
     def kaplan_meier(
         self, time: str, event: str, *, by: str | None = None, grid: Sequence[float] | int | None = None
@@ -34,24 +33,6 @@ class Survival(Asking):
             Public points in time; a time counts at the first that is not before it, and one beyond the last is
             censored there. Or so many equal steps over the range of the column in the schema. Default: a step for each
             whole number, for a column of integers with at most 2,000 of them, which moves nothing; else 100 steps.
-
-        Returns
-        -------
-        KaplanMeier
-
-        Raises
-        ------
-        InvalidInput
-            Columns of another type, times below 0, or no rows.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = sv.Schema({"days": {"type": "integer", "range": (0, 9)}, "death": "boolean"})
-        >>> tables = [{"days": [2, 5], "death": [True, False]}, {"days": [5, 9], "death": [True, False]}]
-        >>> study = sv.Study(sv.Network.complete(2), tables, schema=schema)
-        >>> study.kaplan_meier("days", "death").survival[0, [0, 2, 5]].tolist()
-        [1.0, 0.75, 0.5]
         """
         return cast(KaplanMeier, self._ask(KaplanMeierAnalysis, time=time, event=event, by=by, grid=grid))
 
@@ -75,19 +56,6 @@ class Survival(Asking):
         smooth : bool
             Count events at one point as one after the other (Fleming and Harrington), as lifelines does unless told
             otherwise: for times that only the grid ties.
-
-        Returns
-        -------
-        NelsonAalen
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> schema = sv.Schema({"days": {"type": "integer", "range": (0, 9)}, "death": "boolean"})
-        >>> tables = [{"days": [2, 5], "death": [True, False]}, {"days": [5, 9], "death": [True, False]}]
-        >>> study = sv.Study(sv.Network.complete(2), tables, schema=schema)
-        >>> study.nelson_aalen("days", "death").predict([2, 9]).round(4).tolist()
-        [[0.25, 0.5833]]
         """
         options = {"time": time, "event": event, "by": by, "grid": grid, "smooth": smooth}
         return cast(NelsonAalen, self._ask(NelsonAalenAnalysis, **options))
@@ -121,26 +89,6 @@ class Survival(Asking):
             estimate of survival, or ``S^rho (1 - S)^gamma`` just before it.
         rho, gamma : float, optional
             Of Fleming and Harrington, from 0 to 10; 1 and 0 unless told.
-
-        Returns
-        -------
-        LogRank
-
-        Raises
-        ------
-        InvalidInput
-            Columns of another type, times below 0, no events, or no two groups at risk at the time of one.
-
-        Examples
-        --------
-        >>> import sottovoce as sv
-        >>> columns = {"days": {"type": "integer", "range": (0, 9)}, "death": "boolean", "treated": "boolean"}
-        >>> first = {"days": [2, 5], "death": [True, True], "treated": [False, True]}
-        >>> second = {"days": [3, 9], "death": [True, False], "treated": [False, True]}
-        >>> study = sv.Study(sv.Network.complete(2), [first, second], schema=sv.Schema(columns))
-        >>> test = study.log_rank("days", "death", by="treated")
-        >>> round(test.statistic, 4), test.df
-        (2.8824, 1)
         """
         options = {"strata": strata, "weighting": weighting, "rho": rho, "gamma": gamma, "grid": grid}
         return cast(LogRank, self._ask(LogRankAnalysis, time=time, event=event, by=by, **options))
@@ -173,10 +121,6 @@ class Survival(Asking):
         min_departures : int, optional
             A grid is refused where sums over fewer rows could be told apart: those who leave between two points with
             events, and with Efron's ties those with and without the event at one. 5 unless told.
-
-        Returns
-        -------
-        CoxFit
 
         Raises
         ------
