@@ -323,7 +323,12 @@ def test_a_threshold_that_takes_the_size_of_data_shows_them(people, tmp_path, rn
 
     monkeypatch.setattr(stage_node, "node", with_size)
     monkeypatch.setattr(agent_module, "Agreement", Measured)
-    rows = rows_of(rng, AVERAGING, (3, 1, 12, 5, 2))
-    first = World(scene(people, AVERAGING), "A", tmp_path / "a", rows).play()
-    second = other_world(first, tmp_path / "b", [rows[k] for k in TURNED]).play()
-    assert {"frames", "statuses", "files"} <= set(told_apart(first, second))
+    shown: list[set[str]] = []
+    for k in range(8):  # the threshold shows where a residual comes between the sizes of both worlds: often, not always
+        rows = rows_of(rng, AVERAGING, (3, 1, 12, 5, 2))
+        first = World(scene(people, AVERAGING), "A", tmp_path / f"{k}a", rows).play()
+        second = other_world(first, tmp_path / f"{k}b", [rows[k] for k in TURNED]).play()
+        shown.append(set(told_apart(first, second)))
+        if {"frames", "statuses", "files"} <= shown[-1]:
+            return
+    raise AssertionError(shown)
