@@ -13,14 +13,18 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from runtime.trial import prepare
 from runtime.two_worlds import Program, StillLoop
 
+import sottovoce as sv
 from sottovoce.data.cost_table import TYPES
 from sottovoce.runtime import process as process_module
+from sottovoce.runtime.cluster import Cluster
 from sottovoce.runtime.network_agreements import NetworkAgreements
 from sottovoce.runtime.plan.node_file import read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
 from sottovoce.runtime.process import serve
+from sottovoce.runtime.self_audit import own_privacy
 from sottovoce.runtime.transport.in_memory import Hub
 
 SCHEMA = json.loads((Path(process_module.__file__).parent / "result.schema.json").read_text())
@@ -137,6 +141,14 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
     for key in path:
         value = value[key]
     return value
+
+
+def test_nothing_is_added(tmp_path):
+    prepare(tmp_path / "t", sv.Network.complete(3), "mean")
+    configs = Cluster(tmp_path / "t" / "parties").configs
+    privacy = own_privacy(configs["p0"])
+    assert (privacy["guarantee"], privacy["sentence"].split(".")[0]) == ("exact", "Added by the procedure: nothing")
+    assert [row["leakage_at_most"] for row in privacy["by_corrupt_neighbours"]] == [0.0, 0.0, None]
 
 
 def test_the_page_describes_every_key():

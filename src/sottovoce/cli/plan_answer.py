@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..privacy.methods.case import describe_mask
 from ..runtime.plan.plan import STATEMENT, Plan
+from ..runtime.plan.plan_audit import hidden_by
 from .terminal import facts
 
 TRIAL = (
@@ -61,7 +61,7 @@ def print_planned(plan: Plan, out: Path | None, *, trial: bool) -> None:
     table.add_row("verdict", Text(f"{prospect.verdict.value}, for {prospect.delta:g} nats that may be added"))
     for name, value in prospect.question.told().items():
         table.add_row(name, Text(value))
-    table.add_row("mask", describe_mask(prospect.question.mask))
+    table.add_row("mask", hidden_by(prospect.question))
     if (noise := prospect.question.noise) is not None:
         table.add_row("noise", f"of variance {noise.variance:g} on each number of each party, in units of scale")
         table.add_row("error", f"about {prospect.noise_std:.3g}, one standard deviation, in units of scale: the noise")

@@ -129,12 +129,19 @@ def _unknown(network: Network, question: Question, channels: Channels) -> Report
     )  # fmt: skip
 
 
+def hidden_by(question: Question) -> str:
+    """What hides a party's numbers, in words."""
+    if question.statistic is not None:
+        return "uniform pads, modulo 2^64 on counts and 2^256 on other sums"
+    return describe_mask(question.mask)
+
+
 def _report(network: Network, question: Question, channels: Channels, **more: Any) -> Report:
     return Report(
         network=network,
         channels=channels,
         view="the whole transcript",
-        mask=describe_mask(question.mask),
+        mask=hidden_by(question),
         adversary=Eavesdropper(),
         posterior_std=np.full_like(more["prior_std"], np.nan),
         **more,
