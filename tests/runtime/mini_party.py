@@ -5,24 +5,28 @@ pace, and nobody may leave its runs for good, or adds noise in them. Other links
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import os
-import queue
+import ssl
 import struct
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-import grpc
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from runtime.mini_secrets import Secrets, concluded, grid, len32, offered
+from websockets.exceptions import ConnectionClosedOK, InvalidHandshake
+from websockets.sync.client import connect
 
 HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS, LOST = 1, 2, 3, 4, 5, 6, 7, 10
+MAX_FRAME = 2**20 + 1024
 CURVE, ECDSA = ec.SECP256R1(), ec.ECDSA(hashes.SHA256())
 Fields = dict[int, int | bytes]
 Entries = list[tuple[int, int | bytes]]
@@ -207,35 +211,42 @@ class MiniParty:
 
     def connect(self, address: str, version: int = 3, changes: Fields | None = None) -> None:
         """Dial until somebody listens; exchange openings and hellos."""
-        options = [("grpc.ssl_target_name_override", self.peer)]
-        credentials = grpc.ssl_channel_credentials(self.peer_certificate, self.key, self.certificate)
+        at, tls = f"{'ws' if self.open else 'wss'}://{address}/{self.name}", None if self.open else self._tls()
         deadline = time.monotonic() + 10
         while True:
-            self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-            self.channel = (
-                grpc.insecure_channel(address) if self.open else grpc.secure_channel(address, credentials, options)
-            )
-            self.call = self.channel.stream_stream("/sottovoce.v3.Party/Talk")(
-                iter(self.outbox.get, None), metadata=(("party-name", self.name),), timeout=60
-            )
             try:
-                self.call.initial_metadata()
-                if self.call.is_active() or time.monotonic() > deadline:
-                    break
-            except grpc.RpcError:
-                pass
-            self.outbox.put(None)  # ends gRPC's thread that reads from it
-            self.channel.close()
-            time.sleep(0.05)
+                self.line = connect(
+                    at, ssl=tls, subprotocols=["sottovoce.v3"], compression=None, proxy=None, max_size=MAX_FRAME
+                )
+                break
+            except (OSError, InvalidHandshake):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        if not self.open:  # exactly this certificate, and not one that it has signed
+            shown = ssl.DER_cert_to_PEM_cert(self.line.socket.getpeercert(binary_form=True))
+            assert x509.load_pem_x509_certificate(shown.encode()) == x509.load_pem_x509_certificate(
+                self.peer_certificate
+            )
         own = os.urandom(32)
-        self.outbox.put(frame(OPENING, {1: own}))
+        self.line.send(frame(OPENING, {1: own}))
         kind, opening = self._read()
         assert kind == OPENING
         self.nonces = [own, opening[1]]  # this party dials: its name is the smaller one
-        self.outbox.put(frame(HELLO, self.hello(version) | (changes or {})))
+        self.line.send(frame(HELLO, self.hello(version) | (changes or {})))
         kind, theirs = self._read()
         assert kind == HELLO
         self._meet(theirs)
+
+    def _tls(self) -> ssl.SSLContext:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        tls.minimum_version = ssl.TLSVersion.TLSv1_3
+        tls.check_hostname = False
+        tls.load_verify_locations(cadata=self.peer_certificate.decode())
+        with tempfile.NamedTemporaryFile() as own:
+            own.write(self.certificate + self.key)
+            own.flush()
+            tls.load_cert_chain(own.name)
+        return tls
 
     def talk(self, address: str, version: int, changes: Fields) -> None:
         """Say this hello, and listen to what comes of it."""
@@ -254,7 +265,8 @@ class MiniParty:
             self.mac_key = self.secrets.mac_key(b"".join(self.nonces))
 
     def _read(self) -> tuple[int, Fields]:
-        data = next(self.call)
+        data = self.line.recv(timeout=60)
+        assert isinstance(data, bytes)
         kind = data[0] // 8
         if self.open and kind not in (OPENING, HELLO):
             data, seal = data[:-18], data[-16:]
@@ -267,7 +279,7 @@ class MiniParty:
         data = frame(kind, body)
         if self.open:
             data += b"\x7a\x10" + mac(self.mac_key, self.name, self.peer, data)
-        self.outbox.put(data)
+        self.line.send(data)
 
     def _frames(self, stage: int) -> Iterator[tuple[int, Fields]]:
         """Frames of a stage; those of the next are kept for it."""
@@ -409,7 +421,5 @@ class MiniParty:
 
     def leave(self) -> None:
         self._send(GOODBYE, {1: b"finished"})
-        self.outbox.put(None)
-        for _ in self.call:  # until the neighbour has closed its side
-            pass
-        self.channel.close()
+        with contextlib.suppress(ConnectionClosedOK):
+            self.line.close()  # waits until the neighbour has closed its side

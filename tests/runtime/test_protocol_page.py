@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -38,6 +37,8 @@ from runtime.mini_party import (
 from runtime.mini_secrets import Secrets, len32
 from runtime.proxy import Proxies
 from runtime.trial import edit, status, wait_for
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 
 from sottovoce.runtime.cluster import Cluster, free_ports
 from sottovoce.runtime.keys import hybrid
@@ -46,7 +47,7 @@ from sottovoce.runtime.keys.identity import Identity, public_key
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
 from sottovoce.runtime.protocol import frames, handshake, link
-from sottovoce.runtime.transport.grpc_transport import METHOD, SERVICE
+from sottovoce.runtime.transport.web_socket import SUBPROTOCOL
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 RUN_ID = "00112233445566778899aabbccddeeff"
@@ -92,7 +93,7 @@ def test_the_page_has_the_numbers_of_the_code() -> None:
         f"refuses stages from {link.STAGES} on",
         f"In a Hello `version` is {handshake.VERSION}",
         f'context = "{PROTOCOL}"',
-        f"`/{SERVICE}/{METHOD}`",
+        f"`{SUBPROTOCOL}`",
         f"({hybrid.ENCAPSULATION_KEY} bytes, FIPS 203)",
         f"the ciphertext ({hybrid.CIPHERTEXT} bytes)",
     ):
@@ -257,7 +258,7 @@ def test_what_is_sealed(vectors: dict[str, Any], secrets: Secrets) -> None:
 
 
 class RealParty:
-    """A process of its own: gRPC of two kinds, with and without an event loop, does not mix well in one."""
+    """A process of its own."""
 
     def __init__(self, config: NodeConfig) -> None:
         self.config = config
@@ -422,10 +423,10 @@ def test_a_wrong_hello_is_refused(
     tmp_path: Path,
 ) -> None:
     mini = ann(vectors, identities, "encrypted")
-    with real_party(tmp_path, identities["bob"], identities["ann"], "encrypted") as bob:
-        with pytest.raises(grpc.RpcError) as refusal:
-            mini.talk(bob.config.listen, version, changed)
-        mini.outbox.put(None)
-        mini.channel.close()
-    assert refusal.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert said in refusal.value.details()
+    with (
+        real_party(tmp_path, identities["bob"], identities["ann"], "encrypted") as bob,
+        pytest.raises(ConnectionClosed) as refusal,
+    ):
+        mini.talk(bob.config.listen, version, changed)
+    assert refusal.value.rcvd.code == CloseCode.POLICY_VIOLATION
+    assert said in refusal.value.rcvd.reason

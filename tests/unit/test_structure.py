@@ -116,7 +116,7 @@ def test_files_stay_readable():
 
 
 def test_import_is_light_and_compiles_nothing():
-    heavy = ("numba", "matplotlib", "narwhals", "pandas", "networkx", "cvxpy", "rich", "grpc", "cryptography")
+    heavy = ("numba", "matplotlib", "narwhals", "pandas", "networkx", "cvxpy", "rich", "websockets", "cryptography")
     heavy += ("sklearn", "nicegui", "joblib", "threadpoolctl", "cloudpickle", "pyarrow", "distributed")
     code = f"import sys, sottovoce; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

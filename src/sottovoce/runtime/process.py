@@ -26,8 +26,8 @@ from .plan.own_policy import admitted
 from .prepare import prepare
 from .retention import RESULT, finished
 from .self_audit import own_privacy
-from .transport.grpc_transport import GrpcTransport
 from .transport.transport import Transport
+from .transport.web_socket_transport import WebSocketTransport
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     config : NodeConfig
         As ``read_node_file`` gives it.
     transport : Transport, optional
-        How frames travel; by default over gRPC.
+        How frames travel; by default over WebSockets.
     tell : callable, optional
         Called with the result, once it is written.
 
@@ -137,7 +137,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     own = config.own_data()  # before anybody is called: others would see a party that stops, or that is slow to speak
     prepare(config, own)
     identity = load(config.identity)
-    transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
+    transport = transport or WebSocketTransport(identity, config.listen, config.neighbours, config.channels)
     with Journal(config.journal, identity.derive("journal")) as journal:
         if (result := finished(config, journal)) is not None:
             tell(result)
