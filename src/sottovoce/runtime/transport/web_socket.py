@@ -132,6 +132,7 @@ class WebSocket(Connection):
         if not isinstance(request, Request):
             if protocol.handshake_exc is None or isinstance(protocol.handshake_exc, InvalidMessage):
                 self._writer.write(BAD_REQUEST)  # other faults were answered
+            self._flush()
             return None
         self._response = protocol.accept(request)
         if self._response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
@@ -157,15 +158,24 @@ class WebSocket(Connection):
         """The request or the answer to it, of so many bytes; None where neither came."""
         taken, protocol = 0, self._protocol
         while self._opening is None and protocol.handshake_exc is None and taken < OPENING:
-            data = await self._reader.read(OPENING)
-            if not taken and isinstance(protocol, ServerProtocol) and not data.startswith(b"G"):
-                return None  # such as TLS, in which there may never be a line
+            data = await self._piece(taken)
             taken += len(data)
-            if data:
-                self._take(data)
-            else:
-                protocol.receive_eof()
+            self._feed(data)
         return self._opening
+
+    async def _piece(self, taken: int) -> bytes:
+        """More of it. Of a request one line at a time: what follows it must not be read before it was answered."""
+        if isinstance(self._protocol, ClientProtocol):
+            return await self._reader.read(OPENING)
+        first = b""
+        if not taken:
+            first = await self._reader.read(1)
+            if first != b"G":  # such as TLS, in which there may never be a line
+                return first and b"\r\n"
+        try:
+            return first + await self._reader.readline()
+        except ValueError:  # longer than the reader's limit
+            return bytes(OPENING)
 
     # Frames
 
@@ -241,15 +251,22 @@ class WebSocket(Connection):
         else:
             self._ended(Lost(BROKEN))
 
+    def _feed(self, data: bytes) -> None:
+        self._heard = self._loop.time()
+        if data:
+            self._protocol.receive_data(data)
+        else:
+            self._protocol.receive_eof()
+        for event in self._protocol.events_received():
+            self._happened(event)
+
     def _take(self, data: bytes) -> None:
-        protocol, self._heard = self._protocol, self._loop.time()
-        protocol.receive_data(data)
+        protocol = self._protocol
+        self._feed(data)
         if protocol.state is State.OPEN and self._writer.transport.get_write_buffer_size() > ROOM:
             protocol.data_to_send()  # answers to pings, from somebody who does not read them
         else:
             self._flush()
-        for event in protocol.events_received():
-            self._happened(event)
         if protocol.parser_exc is not None:
             self._ended(PeerError(f"it does not keep to RFC 6455: {printable(str(protocol.parser_exc))}."))
 
@@ -275,8 +292,10 @@ class WebSocket(Connection):
 
     def _flush(self) -> None:
         for data in self._protocol.data_to_send():
-            if data:  # empty: no more will come, which ``leave`` knows
+            if data:
                 self._writer.write(data)
+            elif self._writer.can_write_eof():  # nothing more will come; TLS cannot say so
+                self._writer.write_eof()
 
     def _beat(self) -> None:
         """Whether the other end is there. It is asked when it is silent, and given up when it stays so."""
