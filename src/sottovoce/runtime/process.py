@@ -18,7 +18,7 @@ from .agent import Agent
 from .drop import drop
 from .ending import close, linger, part, refuse, say_goodbye
 from .journal import Journal
-from .keys.identity import load
+from .keys.identity import Identity, load
 from .network_agreements import NetworkAgreements, answer
 from .plan.node_file import NodeConfig
 from .plan.own_data import OwnData
@@ -137,7 +137,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     own = config.own_data()  # before anybody is called: others would see a party that stops, or that is slow to speak
     prepare(config, own)
     identity = load(config.identity)
-    transport = transport or WebSocketTransport(identity, config.listen, config.neighbours, config.channels)
+    transport = transport or _transport(config, identity)
     with Journal(config.journal, identity.derive("journal")) as journal:
         if (result := finished(config, journal)) is not None:
             tell(result)
@@ -188,6 +188,10 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
                 config.socket.unlink()
             if metrics is not None:
                 metrics()
+
+
+def _transport(config: NodeConfig, identity: Identity) -> Transport:
+    return WebSocketTransport(identity, config.listen, config.neighbours, config.channels, proxy=config.proxy)
 
 
 class Halt:
