@@ -1,9 +1,9 @@
 """The beginning of a connection, without I/O: who is there, do both mean the same run, has one of them forgotten it.
 
 Both sides send an *opening*, 32 random bytes. Then the one with the smaller name says *hello*, and the other answers
-with its own, which may hang on the first: version, names, the public parameters, an offer for the secrets of this edge, and
-how far each has spoken and heard. A hello is signed together with both openings, so that one of another connection, or
-of another run, is none. Only what has come so far may take the place of a connection that is there.
+with its own, which may hang on the first: version, names, the public parameters, an offer for the secrets of this edge,
+and how far each has spoken and heard. A hello is signed together with both openings, so that one of another connection,
+or of another run, is none. Only what has come so far may take the place of a connection that is there.
 """
 
 from __future__ import annotations
