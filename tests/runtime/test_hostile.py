@@ -34,7 +34,19 @@ from sottovoce.runtime.keys import identity
 from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
 from sottovoce.runtime.keys.identity import Identity
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
-from sottovoce.runtime.protocol.frames import CHUNK, MAX_FRAME, Hello, Opening, Pads, Snapshot, Value, Verdict, encode
+from sottovoce.runtime.protocol import frames
+from sottovoce.runtime.protocol.frames import (
+    CHUNK,
+    MAX_FRAME,
+    Goodbye,
+    Hello,
+    Opening,
+    Pads,
+    Snapshot,
+    Value,
+    Verdict,
+    encode,
+)
 from sottovoce.runtime.protocol.handshake import Handshake, signed_part
 from sottovoce.runtime.protocol.link import Link, digest
 from sottovoce.runtime.transport.web_socket import SUBPROTOCOL
@@ -280,13 +292,9 @@ Case = tuple[Handshake | None, list[bytes]]
 def broken(link: Link, chance: random.Random) -> dict[str, Case]:
     """What a neighbour must not say, each after its hello; the last frame is the one that is refused."""
 
-    def raw(body: Value | Snapshot) -> bytes:
+    def raw(body: Value | Snapshot | Goodbye) -> bytes:
         """As ``encode`` would refuse to make it."""
-        from sottovoce.runtime.protocol import wire_pb2
-
-        kind = type(body).__name__
-        fields = body._asdict() | {"data": np.asarray(body.data, dtype="<f8").tobytes()}
-        return wire_pb2.Frame(**{kind.lower(): getattr(wire_pb2, kind)(**fields)}).SerializeToString()
+        return frames._written(body)
 
     fine, tag = np.ones(2), tag_of_counts(link)
     cases: dict[str, Case] = {
@@ -300,7 +308,7 @@ def broken(link: Link, chance: random.Random) -> dict[str, Case]:
     }
     after = {
         "another hello": [encode(Handshake(link).hello())],
-        "a goodbye of two lines": [b"\x2a\x05\x0a\x03a\nb"],
+        "a goodbye of two lines": [raw(Goodbye("a\nb"))],
         "a verdict of strangers": [encode(Verdict(0, 1, False, {9: b"signed"}))],
         "no tag of the pads": [encode(Value(0, 1, 0, 1, fine))],
         "a stage far ahead": [encode(Pads(9, bytes(16))), encode(Value(9, 1, 0, 1, fine))],
@@ -355,7 +363,7 @@ def test_a_neighbour_that_breaks_the_protocol(tmp_path):
             assert code == ("MESSAGE_TOO_BIG" if name == "a giant" else "POLICY_VIOLATION"), (name, code, why)
             assert why
             assert why.isprintable()
-        assert "speaks version 7 of the protocol, this party 3" in cluster.log("p1")
+        assert "speaks version 7 of the protocol, this party 4" in cluster.log("p1")
         told = status(cluster, "p1")
         assert told["frames_refused"] == len(ends) - 1  # the giant is refused before it is read
         assert memory(cluster, "p1") - before < 50e6

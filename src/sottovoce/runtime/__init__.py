@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .transport.transport import Connection, Greeting, Handler, Lost, Transport
 
 _NEEDED = {
-    "google": "protobuf",
     "cryptography": "cryptography",
     "prometheus_client": "prometheus-client",
     "websockets": "websockets",

@@ -32,7 +32,7 @@ from .identity import with_lengths
 if TYPE_CHECKING:
     from ..journal import Journal
 
-PROTOCOL = "sottovoce 3"
+PROTOCOL = "sottovoce 4"
 TAG = 16  # bytes
 EDGE = "edge/"  # what the names of all rows of edges begin with
 STAGE = 4  # bytes, before a chain key on the disk

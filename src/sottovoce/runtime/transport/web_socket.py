@@ -28,7 +28,7 @@ from ..protocol.frames import MAX_FRAME
 from .addresses import ANSWER, printable, split_address
 from .transport import BROKEN, CLOSED, Connection, Lost
 
-SUBPROTOCOL = Subprotocol("sottovoce.v3")
+SUBPROTOCOL = Subprotocol("sottovoce.v4")
 SLICE = 2**16  # bytes that are read, and looked at, at a time
 ROOM = 2**16  # bytes that may wait to be sent
 OPENING = 2**14  # bytes of a request, or of the answer to it
