@@ -283,16 +283,16 @@ before = peak()
 try:
     frames.decode(data)
 except PeerError:
-    print((peak() - before) / len(data))
+    print(peak() - before)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux counts it")
 @pytest.mark.parametrize("what", HOSTILE)
 def test_a_hostile_frame_takes_a_few_times_its_own_memory(what):
-    """Measured from outside, in a fresh process."""
+    """Or a megabyte. Measured from outside, in a fresh process."""
     done = subprocess.run([sys.executable, "-c", MEASURE], input=HOSTILE[what], capture_output=True, check=True)
-    assert float(done.stdout) < 8
+    assert int(done.stdout) < max(8 * len(HOSTILE[what]), 2**20)
 
 
 def test_an_honest_frame_takes_a_few_times_its_own_memory():

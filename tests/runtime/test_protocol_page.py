@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from runtime import mini_party, mini_secrets
+from runtime import mini_party, mini_secrets, protocol_vectors
 from runtime.mini_party import (
     ESCROW,
     GOODBYE,
@@ -65,6 +65,10 @@ def vectors() -> dict[str, Any]:
 
 
 # What can be compared without thinking
+
+
+def test_the_vectors_are_those_of_the_package(vectors: dict[str, Any]) -> None:
+    assert protocol_vectors.compute(vectors) == vectors
 
 
 def test_the_page_has_every_field_of_every_frame() -> None:

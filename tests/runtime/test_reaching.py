@@ -246,7 +246,7 @@ def test_a_proxy_that_is_not_there(identities):
             await until(lambda: "not connected yet" not in ann.transport.state("bob"))
             return ann.transport.state("bob")
 
-    assert asyncio.run(scenario()) == "down: nobody listens on 127.0.0.1:1, the proxy"
+    assert asyncio.run(scenario()) == "down: nobody listens on the proxy 127.0.0.1:1"
 
 
 @pytest.mark.parametrize(

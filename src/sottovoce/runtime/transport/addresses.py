@@ -51,7 +51,7 @@ async def reach(address: str, proxy: Proxy | None) -> socket.socket:
     """A socket that is connected to a party. ``Lost`` says why not."""
     if proxy is None:
         return await _connected(address, f"nobody listens on {address}")
-    connection = await _connected(proxy.address, f"nobody listens on {proxy.address}, the proxy")
+    connection = await _connected(proxy.address, f"nobody listens on the proxy {proxy.address}")
     try:
         await _pass(connection, address, proxy)
     except BaseException:
