@@ -306,6 +306,20 @@ def test_thousands_of_connections_that_are_cut_at_once(play, caplog):
     assert caplog.records == []
 
 
+def test_a_crowd_of_one_place_displaces_itself():
+    gone: list[str] = []
+    crowd: door.Crowd[str] = door.Crowd(4, gone.append)
+    for guest, place in (("ann", b"a"), ("x1", b"x"), ("x2", b"x"), ("bob", b"b"), ("x3", b"x"), ("x4", b"x")):
+        crowd.enter(guest, place)
+    assert gone == ["x1", "x2"]
+    crowd.leave("x3")
+    crowd.leave("x3")  # it had left
+    crowd.enter("cat", b"c")
+    assert (gone, len(crowd)) == (["x1", "x2"], 4)
+    crowd.enter("dan", b"d")  # all have one: the oldest of all
+    assert gone == ["x1", "x2", "ann"]
+
+
 def test_no_files_are_left(play, monkeypatch):
     """Whoever comes then waits; those that were silent for longest go."""
 
@@ -377,3 +391,23 @@ def test_answers_that_are_none(identities, caplog):
         assert state.isprintable()
     assert caplog.records == []
     assert ann.events == []
+
+
+@pytest.mark.parametrize("channels", ["encrypted", "open"])
+def test_a_listener_that_says_nothing(identities, monkeypatch, channels):
+    for module in ("web_socket", "web_socket_transport"):
+        monkeypatch.setattr(f"sottovoce.runtime.transport.{module}.ANSWER", 0.3)
+    ann = Speaker()
+
+    async def scenario() -> str:
+        server = await asyncio.start_server(lambda reader, writer: asyncio.sleep(5.0), "127.0.0.1", 0)
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        known = Known("bob", address, identities["bob"].certificate)
+        ann.transport = WebSocketTransport(identities["ann"], None, [known], channels, random.Random(1))
+        await ann.transport.start(ann)
+        await until(lambda: "not connected yet" not in ann.transport.state("bob"))
+        await ann.transport.stop()
+        server.close()
+        return ann.transport.state("bob").replace(address, "ADDRESS")
+
+    assert asyncio.run(scenario()) == "down: no answer from ADDRESS within 0.3 s"

@@ -87,6 +87,15 @@ def test_who_cannot_be_called_calls(identities, mute, channels):
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("host", ["[::1]", "localhost"])
+def test_hosts_by_name_and_by_the_longer_address(identities, host):
+    async def scenario() -> None:
+        async with between(identities, (None, f"{host}:0"), (None, f"{host}:PORT")) as pair:
+            await both_talk(pair)
+
+    asyncio.run(scenario())
+
+
 def test_who_cannot_be_called_calls_although_others_believe_that_it_can(identities):
     """Its own file says so, and theirs do not: they call it in vain until it has called."""
 
