@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from runtime.media import Known, Speaker, until
 from websockets.asyncio.client import connect
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 
 from sottovoce.runtime.protocol.frames import MAX_FRAME
 from sottovoce.runtime.transport import door, web_socket
@@ -61,6 +63,7 @@ REQUESTS: dict[str, tuple[bytes, int | None]] = {
     "a header of 7 kB": (request(b"GET /ann HTTP/1.1", ASKED, b"X: " + b"a" * 7_000), 101),
     "a header of 100 kB": (request(b"GET /ann HTTP/1.1", ASKED, b"X: " + b"a" * 100_000), None),
     "200 headers": (request(b"GET /ann HTTP/1.1", ASKED, *[b"X: 1"] * 200), 431),
+    "100 headers of 7 kB": (request(b"GET /ann HTTP/1.1", ASKED, *[b"X: " + b"a" * 7_000] * 100), 400),
     "a header in two lines": (request(b"GET /ann HTTP/1.1", ASKED, b"X: 1", b" 2"), 400),
     "a header without a colon": (request(b"GET /ann HTTP/1.1", ASKED, b"X"), 400),
     "lines that end in LF": (request().replace(b"\r\n", b"\n"), 400),
@@ -202,29 +205,27 @@ def test_a_request_byte_by_byte_is_a_request(play):
     play(scenario)
 
 
-def test_floods_of_what_is_no_frame_fill_nothing(play):
-    """Of pings by somebody who reads no answer, and of fragments without an end; each twenty times what may wait."""
+@pytest.mark.parametrize("kind", ["pings", "fragments"])
+def test_floods_of_what_is_no_frame_fill_nothing(play, kind):
+    """Of pings by somebody who reads no answer, and of fragments without an end; each forty times what may wait."""
+    part = 50 * frame(0x89, bytes(125)) if kind == "pings" else 1000 * frame(0x00)
 
     async def scenario(bob: Bob) -> None:
-        flood = {"pings": frame(0x89, bytes(125)), "fragments": frame(0x02) + frame(0x00) * 100}
-        for part in flood.values():
-            reader, writer = await bob.dial()
-            writer.write(request())
-            await reader.readuntil(b"\r\n\r\n")
+        loop, most = asyncio.get_running_loop(), 0
+        with socket.socket() as stranger:
+            stranger.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**12)  # answers soon find no room
+            stranger.setblocking(False)
+            await loop.sock_connect(stranger, ("127.0.0.1", bob.port))
+            await loop.sock_sendall(stranger, request())
+            assert b" 101 " in await loop.sock_recv(stranger, 2**12)
             end = bob.ends[-1]
-            sent, most = 0, 0
-            while sent < 20 * ROOM:
-                part = part if sent == 0 or part[0] != 0x02 else frame(0x00) * 100  # one message, for ever
-                writer.write(part * 50)
-                sent += 50 * len(part)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(0.05):
-                        await writer.drain()
+            await loop.sock_sendall(stranger, frame(0x02))  # a message under way, for fragments to belong to
+            for _ in range(40 * ROOM // len(part)):
+                await loop.sock_sendall(stranger, part)
                 most = max(most, end._writer.transport.get_write_buffer_size() + len(end._fragments))
-            assert most <= ROOM + SLICE
+            assert most <= ROOM + 2 * SLICE
             assert len(end._reader._buffer) <= 2 * SLICE
             await bob.is_there()
-            writer.transport.abort()
 
     play(scenario)
 
@@ -411,3 +412,31 @@ def test_a_listener_that_says_nothing(identities, monkeypatch, channels):
         return ann.transport.state("bob").replace(address, "ADDRESS")
 
     assert asyncio.run(scenario()) == "down: no answer from ADDRESS within 0.3 s"
+
+
+@pytest.mark.parametrize("said", [bytes(MAX_FRAME + 1), "text", [bytes(2**16)] * 17])
+def test_messages_that_are_none_to_whoever_dials(identities, said):
+    """The listener is refused too, and hears why."""
+    codes: list[int] = []
+
+    async def answer(line: ServerConnection) -> None:
+        with suppress(ConnectionClosed):
+            await line.send(said)
+            await line.recv()
+        codes.append(line.close_code)
+
+    async def scenario() -> Speaker:
+        ann = Speaker()
+        async with serve(answer, "127.0.0.1", 0, subprotocols=[SUBPROTOCOL], compression=None) as server:
+            address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            known = Known("bob", address, identities["bob"].certificate)
+            ann.transport = WebSocketTransport(identities["ann"], None, [known], "open", random.Random(1))
+            await ann.transport.start(ann)
+            await until(lambda: ann.reasons and codes)
+            await ann.transport.stop()
+        return ann
+
+    ann = asyncio.run(scenario())
+    assert ann.heard == []
+    assert codes[0] == (1003 if said == "text" else 1009)
+    assert "text message" in ann.reasons[0] or "does not keep to RFC 6455" in ann.reasons[0]

@@ -99,12 +99,20 @@ def test_hosts_by_name_and_by_the_longer_address(identities, host):
 def test_who_cannot_be_called_calls_although_others_believe_that_it_can(identities):
     """Its own file says so, and theirs do not: they call it in vain until it has called."""
 
+    calls: list[asyncio.StreamWriter] = []
+
     async def scenario() -> None:
-        async with between(identities, (HERE, None), ("127.0.0.1:PORT", "127.0.0.1:1")) as pair:
+        server = await asyncio.start_server(lambda _, writer: (calls.append(writer), writer.close()), "127.0.0.1", 0)
+        elsewhere = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with between(identities, (HERE, None), ("127.0.0.1:PORT", elsewhere)) as pair:
             await both_talk(pair)
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.5)  # a call may have been under way
+            in_vain = len(calls)
+            await asyncio.sleep(2.5)  # the longest pause between two
+            assert len(calls) == in_vain
             assert [speaker.connections for speaker in pair] == [1, 1]
             assert pair[0].transport.state("bob") == "up"
+        server.close()
 
     asyncio.run(scenario())
 
