@@ -126,7 +126,7 @@ def test_a_neighbour_cannot_vouch_for_others(ann, bob):
     reason = asyncio.run(refusal(made_elsewhere("aaa", issuer=neighbour), bob, pinned=bob, admitted=neighbour))
     assert reason == "down: it refused: bob does not expect a call of this party"
     neighbour = made_elsewhere("bob", signs=True)
-    impostor = made_elsewhere("bob", issuer=neighbour)
+    impostor = made_elsewhere("zed", issuer=neighbour)
     reason = asyncio.run(refusal(ann, impostor, pinned=neighbour, admitted=ann))
     assert reason == f"down: ADDRESS does not show the certificate {neighbour.fingerprint}"
 
