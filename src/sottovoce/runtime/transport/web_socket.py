@@ -29,7 +29,8 @@ from .addresses import ANSWER, printable, split_address
 from .transport import BROKEN, CLOSED, Connection, Lost
 
 SUBPROTOCOL = Subprotocol("sottovoce.v4")
-SLICE = 2**16  # bytes that are read, and looked at, at a time
+SLICE = 2**14  # bytes that are looked at at a time: 20 ms, where they are all headers of nothing
+READ = 2**15  # bytes that are read ahead, twice at most
 ROOM = 2**16  # bytes that may wait to be sent
 OPENING = 2**14  # bytes of a request, or of the answer to it
 SILENCE, PATIENCE = 10.0, 5.0  # seconds of silence before a ping, and from then on
@@ -47,7 +48,7 @@ async def streams(
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """What to read from and write to, after the handshake of TLS where there is one. The socket is theirs then."""
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=SLICE // 2, loop=loop)
+    reader = asyncio.StreamReader(limit=READ, loop=loop)
     limit, ending = (ANSWER, ENDING) if tls is not None else (None, None)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -196,6 +197,8 @@ class WebSocket(Connection):
             if self._end is not None:
                 raise self._end
             await self._more()
+            if not self._messages:
+                await asyncio.sleep(0)  # others have their turn, whatever comes
         return self._messages.popleft()
 
     async def finish(self, fault: str = "") -> None:
@@ -280,6 +283,9 @@ class WebSocket(Connection):
             self._close(fault, CloseCode.UNSUPPORTED_DATA)
             self._ended(PeerError(fault))
         elif event.opcode in (Opcode.BINARY, Opcode.CONT):
+            if event.fin and event.opcode is Opcode.BINARY:
+                self._messages.append(bytes(event.data))
+                return
             self._fragments += event.data
             if event.fin:
                 self._messages.append(bytes(self._fragments))
