@@ -24,6 +24,7 @@ from .door import BUFFER, Door
 from .transport import Connection, Lost, Transport
 from .web_socket import ENDING, WebSocket, streams
 
+FILES = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"  # a service may have a /dev without it
 NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "UNEXPECTED_MESSAGE", "INVALID_ALERT")
 
 
@@ -203,7 +204,7 @@ def as_file(text: str) -> Iterator[str]:
     try:
         with os.fdopen(writing, "w") as pipe:
             pipe.write(text)
-        yield f"/dev/fd/{reading}"
+        yield f"{FILES}/{reading}"
     finally:
         os.close(reading)
 
