@@ -31,7 +31,7 @@ C, THETA = 0.4, 0.8
 
 
 def networking(quick: bool) -> Group:
-    """Ten parties against the simulator, frames against a bare gRPC echo, many parties, and Paillier."""
+    """Ten parties against the simulator, frames against a bare WebSocket echo, many parties, and Paillier."""
     return Group(
         [
             *_staleness(quick),
@@ -113,7 +113,7 @@ def _staleness(quick: bool) -> list[Row]:
 
 
 def _frames(quick: bool) -> list[Row]:
-    """The same frames through ``GrpcTransport`` and through a bare stream, CPU and wall time."""
+    """The same frames through ``WebSocketTransport`` and through a bare stream, CPU and wall time."""
     count = 200 if quick else 5_000
     sides = {"transport": _through_transport, "echo": _through_echo}
     cpu: dict[str, list[float]] = {name: [] for name in sides}
@@ -127,8 +127,8 @@ def _frames(quick: bool) -> list[Row]:
     each = {name: 1e6 * statistics.median(times) for name, times in cpu.items()}
     how += f"{each['transport']:.0f} us of CPU against {each['echo']:.0f}"
     return [
-        ratio_row("CPU per frame / bare gRPC echo", cpu["transport"], cpu["echo"], 2.0, "at most", how),
-        ratio_row("time per frame / bare gRPC echo", wall["transport"], wall["echo"], 2.0, "at most", how),
+        ratio_row("CPU per frame / bare WebSocket echo", cpu["transport"], cpu["echo"], 2.0, "at most", how),
+        ratio_row("time per frame / bare WebSocket echo", wall["transport"], wall["echo"], 2.0, "at most", how),
     ]
 
 
@@ -184,14 +184,14 @@ async def _through_transport(count: int) -> tuple[float, float]:
     from types import SimpleNamespace
 
     from sottovoce.runtime.cluster import free_ports
-    from sottovoce.runtime.transport.grpc_transport import GrpcTransport
+    from sottovoce.runtime.transport.web_socket_transport import WebSocketTransport
 
     with _two_identities() as (a, b):
         ports = free_ports(2)
         transports, handlers = [], []
         for me, other, own, theirs, pings in ((a, b, 0, 1, count), (b, a, 1, 0, 0)):
             peer = SimpleNamespace(name=other.name, address=f"127.0.0.1:{ports[theirs]}", certificate=other.certificate)
-            transports.append(GrpcTransport(me, f"127.0.0.1:{ports[own]}", [peer]))
+            transports.append(WebSocketTransport(me, f"127.0.0.1:{ports[own]}", [peer]))
             handlers.append(_Ping(pings))
             handlers[-1].transport = transports[-1]
         ping = handlers[0]
@@ -210,35 +210,37 @@ async def _through_transport(count: int) -> tuple[float, float]:
 
 
 async def _through_echo(count: int) -> tuple[float, float]:
-    import grpc
-    import grpc.aio
+    import ssl
+
+    from websockets.asyncio.client import connect
+    from websockets.asyncio.server import ServerConnection, serve
+
+    def tls(kind: int, me: object, other: object) -> ssl.SSLContext:
+        context = ssl.SSLContext(kind)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_REQUIRED
+        context.load_verify_locations(cadata=other.certificate)  # type: ignore[attr-defined]
+        with tempfile.NamedTemporaryFile("w") as own:
+            own.write(me.certificate + me.key)  # type: ignore[attr-defined]
+            own.flush()
+            context.load_cert_chain(own.name)
+        return context
+
+    async def talk(line: ServerConnection) -> None:
+        async for frame in line:
+            await line.send(frame)
 
     with _two_identities() as (a, b):
-        server = grpc.aio.server()
-
-        async def talk(stream: object, context: object) -> None:
-            while (frame := await context.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
-                await context.write(frame)  # type: ignore[attr-defined]
-
-        method = grpc.stream_stream_rpc_method_handler(talk)
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("echo", {"Talk": method}),))
-        pair = [(b.key.encode(), b.certificate.encode())]
-        roots = grpc.ssl_server_credentials(pair, a.certificate.encode(), require_client_auth=True)
-        port = server.add_secure_port("127.0.0.1:0", roots)
-        await server.start()
-        own = grpc.ssl_channel_credentials(b.certificate.encode(), a.key.encode(), a.certificate.encode())
-        options = [("grpc.ssl_target_name_override", "b")]
-        async with grpc.aio.secure_channel(f"127.0.0.1:{port}", own, options) as channel:
-            call = channel.stream_stream("/echo/Talk")()
-            await call.write(b"x" * 100)
-            await call.read()
-            began, used = time.perf_counter(), time.process_time()
-            for _ in range(count):
-                await call.write(b"x" * 100)
-                await call.read()
-            spent = time.process_time() - used, time.perf_counter() - began
-            await call.done_writing()
-        await server.stop(0)
+        plain = {"compression": None, "ping_interval": None}
+        async with serve(talk, "127.0.0.1", 0, ssl=tls(ssl.PROTOCOL_TLS_SERVER, b, a), **plain) as server:
+            at = f"wss://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            async with connect(at, ssl=tls(ssl.PROTOCOL_TLS_CLIENT, a, b), proxy=None, **plain) as line:
+                await line.send(b"x" * 100)
+                await line.recv()
+                began, used = time.perf_counter(), time.process_time()
+                for _ in range(count):
+                    await line.send(b"x" * 100)
+                    await line.recv()
+                spent = time.process_time() - used, time.perf_counter() - began
     return spent
 
 

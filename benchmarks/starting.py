@@ -13,7 +13,7 @@ import numpy as np
 
 from .measure import Row, fresh, interleaved, ratio_row
 
-LIBRARIES = "import numpy, grpc, cryptography"
+LIBRARIES = "import numpy, asyncio, ssl, websockets.server, websockets.client, cryptography"
 
 
 def starting(party: Path, quick: bool) -> list[Row]:

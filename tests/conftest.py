@@ -13,8 +13,6 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Parties are processes: where this is set, each of them would compile all of the package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# Refused handshakes are what many tests are about, and gRPC would print each of them. Before it is loaded.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import numpy as np
 import pytest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from runtime.media import InMemory, Medium, OfThePage, OverGrpc
+from runtime.media import InMemory, Medium, OfThePage, OverWebSockets
 
 from sottovoce.runtime import journal
 from sottovoce.runtime.keys import identity
@@ -27,8 +27,8 @@ def identities(tmp_path_factory) -> dict[str, Identity]:
     return {name: identity.create(folder / name, name) for name in ("ann", "bob", "cat", "mallory")}
 
 
-@pytest.fixture(params=["memory", "grpc encrypted", "grpc open", "tcp"])
+@pytest.fixture(params=["memory", "encrypted", "open", "tcp"])
 def medium(request, identities) -> Medium:
     if request.param == "tcp":
         return OfThePage()
-    return InMemory() if request.param == "memory" else OverGrpc(identities, request.param.split()[1])
+    return InMemory() if request.param == "memory" else OverWebSockets(identities, request.param)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from collections import deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,9 +15,9 @@ from runtime import virtual_time
 
 from sottovoce.errors import PeerError
 from sottovoce.runtime.keys.identity import Identity
-from sottovoce.runtime.transport.grpc_transport import GrpcTransport
 from sottovoce.runtime.transport.in_memory import Hub
 from sottovoce.runtime.transport.transport import Greeting, Transport
+from sottovoce.runtime.transport.web_socket_transport import WebSocketTransport
 
 
 class Nod:
@@ -98,7 +99,7 @@ class Medium:
     """Two parties: ann, who dials, and bob. ``talk`` plays a scenario, and sees whether all was left in order."""
 
     run = staticmethod(asyncio.run)
-    explains = True  # whether who is refused hears why
+    explains = "bob"  # whose refusals the other one hears
 
     async def open(self, ann: Speaker, bob: Speaker) -> None:
         """Give both a transport, and start it."""
@@ -161,25 +162,26 @@ class Known(NamedTuple):
     """A neighbour as a node file has it."""
 
     name: str
-    address: str
+    address: str | None
     certificate: str
 
 
-class OverGrpc(Medium):
-    # 2^18 bytes of frames of 1,000 bytes, by the window of the stream; half as much again for what is being written.
+class OverWebSockets(Medium):
+    # Frames of 1,000 bytes: 2^16 bytes in the writer, 2^18 in the system, and what the line holds.
     room = 400
+    explains = "ann bob"
 
     def __init__(self, identities: dict[str, Identity], channels: str) -> None:
         self.identities, self.channels = identities, channels
 
-    def transport(self, name: str, listen: str = "127.0.0.1:0") -> GrpcTransport:
+    def transport(self, name: str, listen: str = "127.0.0.1:0") -> WebSocketTransport:
         """Ann's, who dials through the line, or bob's."""
         if name == "ann":
             return self.party("ann", listen, Known("bob", self.line.address, self.identities["bob"].certificate))
-        return self.party("bob", listen, Known("ann", "", self.identities["ann"].certificate))
+        return self.party("bob", listen, Known("ann", None, self.identities["ann"].certificate))
 
-    def party(self, name: str, listen: str, *neighbours: Known) -> GrpcTransport:
-        return GrpcTransport(self.identities[name], listen, neighbours, self.channels, Random(1))
+    def party(self, name: str, listen: str, *neighbours: Known) -> WebSocketTransport:
+        return WebSocketTransport(self.identities[name], listen, neighbours, self.channels, Random(1))
 
     async def open(self, ann: Speaker, bob: Speaker) -> None:
         bob.transport = self.transport("bob")
@@ -206,12 +208,12 @@ class OverGrpc(Medium):
         self.line.moving.set()
 
 
-class OfThePage(OverGrpc):
+class OfThePage(OverWebSockets):
     """The transport of docs/guides/own-transport.md, as a reader would copy it."""
 
     # What the buffers of two connections hold, in frames of 1,000 bytes.
     room = 8_000
-    explains = False
+    explains = ""
 
     def __init__(self) -> None:
         text = (Path(__file__).parents[2] / "docs" / "guides" / "own-transport.md").read_text()
@@ -245,7 +247,9 @@ class Line:
         self.tasks: set[asyncio.Task] = set()
 
     async def open(self) -> None:
-        self.server = await asyncio.start_server(self.join, "127.0.0.1", 0, limit=2**14)
+        listening = socket.create_server(("127.0.0.1", 0))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**14)  # what waits is then in the transports
+        self.server = await asyncio.start_server(self.join, sock=listening, limit=2**14)
         self.address = f"127.0.0.1:{self.server.sockets[0].getsockname()[1]}"
 
     async def join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

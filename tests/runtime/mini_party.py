@@ -6,82 +6,82 @@ dead.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import os
-import queue
+import ssl
 import struct
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
-import grpc
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from runtime.mini_secrets import Secrets, concluded, grid, len32, offered
+from websockets.exceptions import ConnectionClosedOK, InvalidHandshake
+from websockets.sync.client import connect
 
-HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS, LOST = 1, 2, 3, 4, 5, 6, 7, 10
+HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS, ESCROW, LEAVE, LOST = range(1, 11)
+# Fields in their order: an integer, a flag, bytes, signatures by index.
+FORMS = {
+    HELLO: "ibbbbbbiiiiiib", VALUE: "iiiibb", SNAPSHOT: "iiiibb", VERDICT: "iifsb", GOODBYE: "b", OPENING: "b",
+    PADS: "ib", ESCROW: "iiib", LEAVE: "bbiiiiffbb", LOST: "bbb",
+}  # fmt: skip
+MAX_FRAME = 2**20 + 1024
 CURVE, ECDSA = ec.SECP256R1(), ec.ECDSA(hashes.SHA256())
-Fields = dict[int, int | bytes]
-Entries = list[tuple[int, int | bytes]]
+Field = int | bytes | dict[int, bytes]
+Fields = dict[int, Any]  # by their place, from 1
 Edge = tuple[int, int]
 
 
 # Frames
 
 
-def varint(number: int) -> bytes:
-    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
+def written(form: str, value: Field) -> bytes:
+    if form == "s":
+        pairs = [struct.pack("<Q", index) + len32(value[index]) for index in sorted(value)]
+        return struct.pack("<Q", len(pairs)) + b"".join(pairs)
+    return len32(value) if form == "b" else struct.pack("<Q" if form == "i" else "<B", value)
 
 
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        number |= (data[at] & 127) << shift
-        if data[at] < 128:
-            return number, at + 1
-        at, shift = at + 1, shift + 7
+def read(form: str, data: bytes, at: int) -> tuple[Field, int]:
+    if form == "f":
+        return data[at], at + 1
+    if form == "b":
+        size = int.from_bytes(data[at : at + 4], "little")
+        assert len(data) >= at + 4 + size
+        return data[at + 4 : at + 4 + size], at + 4 + size
+    number, at = int.from_bytes(data[at : at + 8], "little"), at + 8
+    if form == "i":
+        return number, at
+    signatures: dict[int, bytes] = {}
+    for _ in range(number):
+        index = int.from_bytes(data[at : at + 8], "little")
+        assert index not in signatures
+        signatures[index], at = read("b", data, at + 8)
+    return signatures, at
 
 
-def message(fields: Fields | Entries) -> bytes:
-    """Fields by number: an integer, or bytes. In a list a number may come again."""
-    out = b""
-    for number, value in fields.items() if isinstance(fields, dict) else fields:
-        if isinstance(value, int):
-            out += varint(8 * number) + varint(value) if value else b""
-        else:
-            out += varint(8 * number + 2) + varint(len(value)) + value
-    return out
-
-
-def entries(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    at = 0
-    while at < len(data):
-        tag, at = read_varint(data, at)
-        number, at = read_varint(data, at)
-        if tag % 8 == 2:
-            yield tag // 8, data[at : at + number]
-            at += number
-        else:
-            yield tag // 8, number
+def frame(kind: int, body: Fields) -> bytes:
+    """What is not in the body is 0, or empty."""
+    nothing: dict[str, Field] = {"i": 0, "f": 0, "b": b"", "s": {}}
+    forms = enumerate(FORMS[kind], 1)
+    return bytes([kind]) + b"".join(written(form, body.get(k, nothing[form])) for k, form in forms)
 
 
 def fields_of(data: bytes) -> Fields:
-    return dict(entries(data))
-
-
-def acceptances(verdict: bytes) -> dict[int, bytes]:
-    """Signatures by index."""
-    signed = [fields_of(value) for number, value in entries(verdict) if number == 4]
-    assert len({said.get(1, 0) for said in signed}) == len(signed)
-    return {said.get(1, 0): said[2] for said in signed}
-
-
-def frame(kind: int, body: Fields | Entries) -> bytes:
-    return message({kind: message(body)})
+    body: Fields = {}
+    at = 1
+    for k, form in enumerate(FORMS[data[0]], 1):
+        body[k], at = read(form, data, at)
+    assert at == len(data)
+    return body
 
 
 def doubles(data: bytes) -> list[float]:
@@ -198,7 +198,7 @@ class MiniParty:
             self.lost.add((by, other))
             self._send(LOST, body)  # on all links, and there is one
 
-    def hello(self, version: int = 3) -> Fields:
+    def hello(self, version: int = 4) -> Fields:
         """One that knows no restarts has said and heard nothing yet: the numbers from 8 on are 0."""
         hello: Fields = {
             1: version, 2: self.name.encode(), 3: self.peer.encode(), 4: self.digest, 5: self.parameters.encode(),
@@ -206,37 +206,44 @@ class MiniParty:
         }  # fmt: skip
         return hello | {7: self.signer.sign(signed(hello, self.nonces[0], self.nonces[1]), ECDSA)}
 
-    def connect(self, address: str, version: int = 3, changes: Fields | None = None) -> None:
+    def connect(self, address: str, version: int = 4, changes: Fields | None = None) -> None:
         """Dial until somebody listens; exchange openings and hellos."""
-        options = [("grpc.ssl_target_name_override", self.peer)]
-        credentials = grpc.ssl_channel_credentials(self.peer_certificate, self.key, self.certificate)
+        at, tls = f"{'ws' if self.open else 'wss'}://{address}/{self.name}", None if self.open else self._tls()
         deadline = time.monotonic() + 10
         while True:
-            self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-            self.channel = (
-                grpc.insecure_channel(address) if self.open else grpc.secure_channel(address, credentials, options)
-            )
-            self.call = self.channel.stream_stream("/sottovoce.v3.Party/Talk")(
-                iter(self.outbox.get, None), metadata=(("party-name", self.name),), timeout=60
-            )
             try:
-                self.call.initial_metadata()
-                if self.call.is_active() or time.monotonic() > deadline:
-                    break
-            except grpc.RpcError:
-                pass
-            self.outbox.put(None)  # ends gRPC's thread that reads from it
-            self.channel.close()
-            time.sleep(0.05)
+                self.line = connect(
+                    at, ssl=tls, subprotocols=["sottovoce.v4"], compression=None, proxy=None, max_size=MAX_FRAME
+                )
+                break
+            except (OSError, InvalidHandshake):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        if not self.open:  # exactly this certificate, and not one that it has signed
+            shown = ssl.DER_cert_to_PEM_cert(self.line.socket.getpeercert(binary_form=True))
+            assert x509.load_pem_x509_certificate(shown.encode()) == x509.load_pem_x509_certificate(
+                self.peer_certificate
+            )
         own = os.urandom(32)
-        self.outbox.put(frame(OPENING, {1: own}))
+        self.line.send(frame(OPENING, {1: own}))
         kind, opening = self._read()
         assert kind == OPENING
         self.nonces = [own, opening[1]]  # this party dials: its name is the smaller one
-        self.outbox.put(frame(HELLO, self.hello(version) | (changes or {})))
+        self.line.send(frame(HELLO, self.hello(version) | (changes or {})))
         kind, theirs = self._read()
         assert kind == HELLO
         self._meet(theirs)
+
+    def _tls(self) -> ssl.SSLContext:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        tls.minimum_version = ssl.TLSVersion.TLSv1_3
+        tls.check_hostname = False
+        tls.load_verify_locations(cadata=self.peer_certificate.decode())
+        with tempfile.NamedTemporaryFile() as own:
+            own.write(self.certificate + self.key)
+            own.flush()
+            tls.load_cert_chain(own.name)
+        return tls
 
     def talk(self, address: str, version: int, changes: Fields) -> None:
         """Say this hello, and listen to what comes of it."""
@@ -245,30 +252,29 @@ class MiniParty:
             self._read()
 
     def _meet(self, theirs: Fields) -> None:
-        assert (theirs[1], theirs[2], theirs[3]) == (3, self.peer.encode(), self.name.encode())
+        assert (theirs[1], theirs[2], theirs[3]) == (4, self.peer.encode(), self.name.encode())
         assert (theirs[4], theirs[5]) == (self.digest, self.parameters.encode())
         self.keys[self.peer].verify(theirs[7], signed(theirs, self.nonces[1], self.nonces[0]), ECDSA)
         assert [theirs.get(k, 0) for k in (11, 12, 13)] == [0, 0, 0]  # it can have heard nothing
-        if 6 in theirs:  # or it refuses this party, and says why in a moment
+        if theirs[6]:  # or it refuses this party, and says why in a moment
             shared = concluded(self.private, theirs[6])
             self.secrets = Secrets(self.digest, {self.name: self.offer, self.peer: theirs[6]}, shared)
             self.mac_key = self.secrets.mac_key(b"".join(self.nonces))
 
     def _read(self) -> tuple[int, Fields]:
-        data = next(self.call)
-        kind = data[0] // 8
+        data = self.line.recv(timeout=60)
+        assert isinstance(data, bytes)
+        kind = data[0]
         if self.open and kind not in (OPENING, HELLO):
-            data, seal = data[:-18], data[-16:]
+            data, seal = data[:-16], data[-16:]
             assert seal == mac(self.mac_key, self.peer, self.name, data)
-        body = fields_of(data)[kind]
-        assert isinstance(body, bytes)
-        return kind, fields_of(body) | ({4: acceptances(body)} if kind == VERDICT else {})
+        return kind, fields_of(data)
 
-    def _send(self, kind: int, body: Fields | Entries) -> None:
+    def _send(self, kind: int, body: Fields) -> None:
         data = frame(kind, body)
         if self.open:
-            data += b"\x7a\x10" + mac(self.mac_key, self.name, self.peer, data)
-        self.outbox.put(data)
+            data += mac(self.mac_key, self.name, self.peer, data)
+        self.line.send(data)
 
     def _frames(self, stage: int) -> Iterator[tuple[int, Fields]]:
         """Frames of a stage; those of the next are kept for it."""
@@ -280,9 +286,9 @@ class MiniParty:
                 self._hear_lost(body)
                 yield LOST, {}
                 continue
-            if kind == GOODBYE or body.get(1, 0) < stage:
+            if kind == GOODBYE or body[1] < stage:
                 continue
-            if body.get(1, 0) > stage:
+            if body[1] > stage:
                 self.early.append((kind, body))
                 yield 0, {}  # this party lags; what it says next is answered
             else:
@@ -374,8 +380,7 @@ class MiniParty:
             if kind == VERDICT and number == frozen:
                 no, ok = no or bool(body.get(3, 0)), body[4] | ok
             if before != (no, ok):
-                told = [(4, message({1: index, 2: signature})) for index, signature in ok.items()]
-                self._send(VERDICT, [(1, stage), (2, epoch), (3, int(no)), *told, (5, route)])
+                self._send(VERDICT, {1: stage, 2: epoch, 3: int(no), 4: ok, 5: route})
             if not no and len(ok) == n:
                 return frozen_x
             if kind in (VALUE, 0):
@@ -418,7 +423,5 @@ class MiniParty:
 
     def leave(self) -> None:
         self._send(GOODBYE, {1: b"finished"})
-        self.outbox.put(None)
-        for _ in self.call:  # until the neighbour has closed its side
-            pass
-        self.channel.close()
+        with contextlib.suppress(ConnectionClosedOK):
+            self.line.close()  # waits until the neighbour has closed its side

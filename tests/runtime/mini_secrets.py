@@ -44,8 +44,8 @@ class Secrets:
 
     def __init__(self, run: bytes, offers: dict[str, bytes], shared: bytes) -> None:
         names = [part for name in sorted(offers) for part in (name.encode(), offers[name])]
-        self.root = derive(shared, "sottovoce 3", run, *names, "mac")
-        self.chains = [derive(shared, "sottovoce 3", run, *names, "chain")]
+        self.root = derive(shared, "sottovoce 4", run, *names, "mac")
+        self.chains = [derive(shared, "sottovoce 4", run, *names, "chain")]
 
     def mac_key(self, nonces: bytes) -> bytes:
         return derive(self.root, "connection", nonces)

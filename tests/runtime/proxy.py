@@ -30,7 +30,7 @@ class Proxy:
         self.delay, self.rate = 0.0, float("inf")
         self.connections = 0
         self.recording = False
-        self.recorded: list[bytes] = []
+        self.recorded: list[bytearray] = []  # one for each direction of each connection
         self._writers: set[asyncio.StreamWriter] = set()
         self._dead: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -79,11 +79,12 @@ class Proxy:
     async def _move(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Raises at the end, so that both directions end together."""
         waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(64)
+        self.recorded.append(recorded := bytearray())
         arriving = asyncio.create_task(self._arrive(waiting, writer))
         try:
             while data := await reader.read(SEGMENT):
                 if self.recording:
-                    self.recorded.append(data)
+                    recorded += data
                 await waiting.put((self.loop.time() + self.delay, data))
                 if arriving.done():
                     break

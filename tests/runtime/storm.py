@@ -292,7 +292,7 @@ class Storm:
             result = self.folder(name) / "result.json"
             if result.exists():
                 told = json.loads(result.read_text())
-                answers.append(np.array(told["answer"]["coefficients"], dtype=float))
+                answers.append(np.array(told["answer"]["params"], dtype=float))
                 errors[name] = float(np.abs(answers[-1] - self.trial.answer).max())
                 if told["status"] != "converged" or max(told["residuals"]) > 1e-10 * (1 + 1e-9):
                     wrong.append(f"{name} says converged with residuals {told['residuals']}")

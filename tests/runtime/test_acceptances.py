@@ -74,7 +74,7 @@ def test_each_is_told_once_on_a_connection(identities):
     assert told(4, False) == [[4, False]]
     assert told(4, False, 2) == [[4, False, 2]]
     greet(ann, bob)
-    assert told(4, False, 2, 1) == [[4, False, 2, 1]]
+    assert told(4, False, 2, 1) == [[4, False, 1, 2]]  # by their places
 
 
 def test_those_of_very_many_parties_take_several_frames(identities):

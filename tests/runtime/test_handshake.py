@@ -41,7 +41,7 @@ def changed(end: Handshake, **changes: Any) -> bytes:
     return encode(hello)
 
 
-def test_whoever_dials_says_hello_first(identities):
+def test_the_smaller_name_says_hello_first(identities):
     ann, bob = Handshake(link(identities, "ann", "bob")), Handshake(link(identities, "bob", "ann"))
     openings = [end.next_frame() for end in (ann, bob)]
     assert [type(decode(frame)) for frame in openings] == [Opening, Opening]

@@ -11,18 +11,22 @@ import json
 import random
 import re
 import socket
+import ssl
 import struct
 import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import grpc
-import grpc.aio
 import numpy as np
 import pytest
 from runtime.proxy import Proxies
 from runtime.trial import Trial, edit, journal_of, prepare, results_of, status, wait_for
+from websockets.asyncio.client import connect
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
+from websockets.frames import CloseCode
+from websockets.protocol import CLIENT, SERVER, Protocol, State
 
 import sottovoce as sv
 from sottovoce.runtime.cluster import Cluster, free_ports
@@ -30,10 +34,23 @@ from sottovoce.runtime.keys import identity
 from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
 from sottovoce.runtime.keys.identity import Identity
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
-from sottovoce.runtime.protocol.frames import CHUNK, MAX_FRAME, Hello, Opening, Pads, Snapshot, Value, Verdict, encode
+from sottovoce.runtime.protocol import frames
+from sottovoce.runtime.protocol.frames import (
+    CHUNK,
+    MAX_FRAME,
+    Goodbye,
+    Hello,
+    Opening,
+    Pads,
+    Snapshot,
+    Value,
+    Verdict,
+    encode,
+)
 from sottovoce.runtime.protocol.handshake import Handshake, signed_part
 from sottovoce.runtime.protocol.link import Link, digest
-from sottovoce.runtime.transport.grpc_transport import METHOD, NAME_KEY, SERVICE
+from sottovoce.runtime.transport.web_socket import SUBPROTOCOL
+from sottovoce.runtime.transport.web_socket_transport import as_file
 
 TRIANGLE = sv.Network.complete(3)
 CLOCK = 25.0
@@ -48,39 +65,47 @@ class Caller:
         self.name, self.pair = name, pair
         self.neighbour = next(neighbour for neighbour in config.neighbours if neighbour.name == called)
 
-    def channel(self) -> Any:
-        options = [("grpc.ssl_target_name_override", self.neighbour.name), ("grpc.max_send_message_length", -1)]
-        if self.pair is None:
-            return grpc.aio.insecure_channel(self.neighbour.address, options=options)
-        root, key, shown = (pem.encode() for pem in (self.neighbour.certificate, self.pair.key, self.pair.certificate))
-        credentials = grpc.ssl_channel_credentials(root, *((key, shown) if key else ()))
-        return grpc.aio.secure_channel(self.neighbour.address, credentials, options=options)
+    def call(self) -> connect:
+        at = f"{'ws' if self.pair is None else 'wss'}://{self.neighbour.address}/{self.name}"
+        tls = None
+        if self.pair is not None:
+            tls = ssl.create_default_context(cadata=self.neighbour.certificate)
+            tls.check_hostname = False
+            if self.pair.key:
+                with as_file(self.pair.certificate) as certificate, as_file(self.pair.key) as key:
+                    tls.load_cert_chain(certificate, key)
+        return connect(
+            at, ssl=tls, subprotocols=[SUBPROTOCOL], compression=None, proxy=None, max_size=None, open_timeout=10.0
+        )
 
     async def say(
         self, frames: Iterable[bytes], greeting: Handshake | None = None, stay: float = 0.0
     ) -> tuple[str, str]:
-        """Greet, say this, and stay for so many seconds, or until they hang up: code and reason, or "open"."""
-        async with self.channel() as channel:
-            call = channel.stream_stream(f"/{SERVICE}/{METHOD}")(metadata=((NAME_KEY, self.name),))
-            try:
-                async with asyncio.timeout(10.0):
-                    await call.initial_metadata()
-                while greeting is not None:
-                    while (frame := greeting.next_frame()) is not None:
-                        await call.write(frame)
-                    if greeting.done or (frame := await call.read()) is grpc.aio.EOF:
-                        break
-                    greeting.receive(frame)
-                for frame in frames:
-                    await call.write(frame)
-                async with asyncio.timeout(stay or 10.0):
-                    while await call.read() is not grpc.aio.EOF:
-                        pass
-            except TimeoutError:
-                return "open", ""
-            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                pass
-            return (await call.code()).name, await call.details()
+        """Greet, say this, and stay for so many seconds, or until they hang up: how it ended and why, or "open"."""
+        try:
+            async with self.call() as line:
+                try:
+                    while greeting is not None:
+                        while (frame := greeting.next_frame()) is not None:
+                            await line.send(frame)
+                        if greeting.done:
+                            break
+                        greeting.receive(await line.recv())
+                    for frame in frames:
+                        await line.send(frame)
+                    async with asyncio.timeout(stay or 10.0):
+                        while True:
+                            await line.recv()
+                except TimeoutError:
+                    return "open", ""
+                except ConnectionClosed as closed:
+                    return CloseCode(closed.rcvd.code).name if closed.rcvd else "lost", str(
+                        closed.rcvd and closed.rcvd.reason
+                    )
+        except InvalidStatus as refused:
+            return f"{refused.response.status_code}", refused.response.body.decode()
+        except (OSError, InvalidMessage) as error:
+            return "not admitted", str(error)
 
 
 def edge_of(trial: Trial, name: str, other: str) -> Link:
@@ -136,7 +161,7 @@ def test_strangers_and_impostors_are_not_admitted(tmp_path):
         wait_for(lambda: min(status(cluster, "p1").get(f"messages_{way}", 0) for way in ("sent", "received")))
         for pair in (false, nobody, None):
             code, _ = asyncio.run(Caller(trial, "p0", "p1", pair).say([]))
-            assert code == "UNAVAILABLE"  # the handshake failed
+            assert code == "not admitted"  # the handshake failed
         host, _, port = cluster.configs["p1"].listen.rpartition(":")
         with socket.create_connection((host, int(port))) as stranger:
             stranger.sendall(random.Random(1).randbytes(100_000))
@@ -156,16 +181,15 @@ def test_a_false_listener_is_not_spoken_to(tmp_path):
     false = identity.create(tmp_path / "false", "p1")
     calls = []
 
-    async def answer(_: object, context: Any) -> None:
-        calls.append(dict(context.invocation_metadata()))
+    async def answer(line: ServerConnection) -> None:
+        calls.append(line.request.path)
 
     async def listen() -> str:
-        server = grpc.aio.server()
-        method = grpc.stream_stream_rpc_method_handler(answer)
-        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})])
-        pair = (false.key.encode(), false.certificate.encode())
-        port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
-        await server.start()
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with as_file(false.certificate) as certificate, as_file(false.key) as key:
+            tls.load_cert_chain(certificate, key)
+        server = await serve(answer, "127.0.0.1", 0, ssl=tls, subprotocols=[SUBPROTOCOL])
+        port = server.sockets[0].getsockname()[1]
         edit(
             trial.folder / "p0" / "node.toml",
             next(n.address for n in read_node_file(trial.folder / "p0" / "node.toml").neighbours if n.name == "p1"),
@@ -176,7 +200,7 @@ def test_a_false_listener_is_not_spoken_to(tmp_path):
             while "does not show the certificate" not in status(cluster, "p0").get("neighbours", {}).get("p1", ""):
                 await asyncio.sleep(0.05)
             state = status(cluster, "p0")["neighbours"]["p1"]
-        await server.stop(0)
+        server.close()
         return state
 
     state = asyncio.run(asyncio.wait_for(listen(), 30.0))
@@ -196,32 +220,26 @@ def test_replays_in_an_open_run(tmp_path):
     trial = prepare(tmp_path, TRIANGLE, channels="open", wake=CLOCK)
     recorded: list[bytes] = []
 
-    async def tap(requests: Any, context: Any) -> None:
+    async def tap(line: ServerConnection) -> None:
         """Between p0 and p1: passes every frame on."""
         caller = Caller(trial, "p2", "p1", None)
         caller.name = "p0"
-        async with caller.channel() as channel:
-            call = channel.stream_stream(f"/{SERVICE}/{METHOD}")(metadata=((NAME_KEY, "p0"),))
+        async with caller.call() as call:
 
             async def there() -> None:
-                async for frame in requests:
+                async for frame in line:
                     recorded.append(frame)
-                    await call.write(frame)
+                    await call.send(frame)
+                await call.close()
 
             task = asyncio.create_task(there())
-            try:
-                while (frame := await call.read()) is not grpc.aio.EOF:
-                    await context.write(frame)
-            except grpc.aio.AioRpcError:
-                pass
+            async for frame in call:
+                await line.send(frame)
             task.cancel()
 
     async def play() -> tuple[int, int]:
-        server = grpc.aio.server()
-        method = grpc.stream_stream_rpc_method_handler(tap)
-        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})])
-        port = server.add_insecure_port("127.0.0.1:0")
-        await server.start()
+        server = await serve(tap, "127.0.0.1", 0, subprotocols=[SUBPROTOCOL], max_size=None)
+        port = server.sockets[0].getsockname()[1]
         own = trial.folder / "p0" / "node.toml"
         edit(own, next(n.address for n in read_node_file(own).neighbours if n.name == "p1"), f"127.0.0.1:{port}")
         with trial.cluster() as cluster:
@@ -233,7 +251,7 @@ def test_replays_in_an_open_run(tmp_path):
             replays = 0
             for _ in range(20):
                 code, why = await impostor.say(recorded[:2], stay=5.0)
-                assert code == "INVALID_ARGUMENT"
+                assert code == "POLICY_VIOLATION"
                 assert "is not signed by its certificate, for this connection" in why
                 replays += 1
             assert (await impostor.say([], stay=0.1))[0] == "open"
@@ -242,7 +260,7 @@ def test_replays_in_an_open_run(tmp_path):
             while len(cluster.results()) < 3:
                 await asyncio.sleep(0.1)
             await asyncio.to_thread(undisturbed, trial, cluster)
-        await server.stop(0)
+        server.close()
         return replays, connections
 
     replays, connections = asyncio.run(asyncio.wait_for(play(), 60.0))
@@ -274,13 +292,9 @@ Case = tuple[Handshake | None, list[bytes]]
 def broken(link: Link, chance: random.Random) -> dict[str, Case]:
     """What a neighbour must not say, each after its hello; the last frame is the one that is refused."""
 
-    def raw(body: Value | Snapshot) -> bytes:
+    def raw(body: Value | Snapshot | Goodbye) -> bytes:
         """As ``encode`` would refuse to make it."""
-        from sottovoce.runtime.protocol import wire_pb2
-
-        kind = type(body).__name__
-        fields = body._asdict() | {"data": np.asarray(body.data, dtype="<f8").tobytes()}
-        return wire_pb2.Frame(**{kind.lower(): getattr(wire_pb2, kind)(**fields)}).SerializeToString()
+        return frames._written(body)
 
     fine, tag = np.ones(2), tag_of_counts(link)
     cases: dict[str, Case] = {
@@ -294,7 +308,7 @@ def broken(link: Link, chance: random.Random) -> dict[str, Case]:
     }
     after = {
         "another hello": [encode(Handshake(link).hello())],
-        "a goodbye of two lines": [b"\x2a\x05\x0a\x03a\nb"],
+        "a goodbye of two lines": [raw(Goodbye("a\nb"))],
         "a verdict of strangers": [encode(Verdict(0, 1, False, {9: b"signed"}))],
         "no tag of the pads": [encode(Value(0, 1, 0, 1, fine))],
         "a stage far ahead": [encode(Pads(9, bytes(16))), encode(Value(9, 1, 0, 1, fine))],
@@ -346,12 +360,12 @@ def test_a_neighbour_that_breaks_the_protocol(tmp_path):
         ends = asyncio.run(attack())
         assert asyncio.run(liar.say(flood, Handshake(link), stay=1.0))[0] == "open"
         for name, (code, why) in ends.items():
-            assert code in ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"), (name, code, why)
+            assert code == ("MESSAGE_TOO_BIG" if name == "a giant" else "POLICY_VIOLATION"), (name, code, why)
             assert why
             assert why.isprintable()
-        assert "speaks version 7 of the protocol, this party 3" in cluster.log("p1")
+        assert "speaks version 7 of the protocol, this party 4" in cluster.log("p1")
         told = status(cluster, "p1")
-        assert told["frames_refused"] == len(ends) - 1  # the giant is refused by gRPC
+        assert told["frames_refused"] == len(ends) - 1  # the giant is refused before it is read
         assert memory(cluster, "p1") - before < 50e6
         cluster.start(["p0"])
         undisturbed(trial, cluster)
@@ -384,6 +398,15 @@ def secrets_of(trial: Trial, config: NodeConfig, own: int) -> dict[str, list[byt
     return found
 
 
+def messages(data: bytes) -> bytes:
+    """What one direction of a WebSocket said, without masks."""
+    head, _, rest = data.partition(b"\r\n\r\n")
+    protocol = Protocol(SERVER if head.startswith(b"GET") else CLIENT, state=State.OPEN, max_size=MAX_FRAME)
+    protocol.receive_data(rest)
+    assert protocol.parser_exc is None
+    return b"".join(bytes(frame.data) for frame in protocol.events_received())
+
+
 @pytest.mark.parametrize("channels", ["encrypted", "open"])
 def test_nothing_secret_is_shown(tmp_path, channels):
     """Logs, status, metrics, traces and the wire, searched for every secret number and key of every party."""
@@ -411,7 +434,10 @@ def test_nothing_secret_is_shown(tmp_path, channels):
         for name in cluster.names:
             found = NUMBERS.findall(shown[f"trace.jsonl of {name}"])
             shown[f"numbers in the trace of {name}"] = b"".join(base64.b64decode(text) for text in found)
-        shown["the wire"] = b"".join(data for proxy in proxies.all for data in proxy.recorded)
+        recorded = [bytes(data) for proxy in proxies.all for data in proxy.recorded]
+        shown["the wire"] = b"".join(recorded)
+        if channels == "open":
+            shown["the messages"] = b"".join(messages(data) for data in recorded)
     assert b"sottovoce_wakes_total" in shown["metrics of p0"]
     for i, name in enumerate(cluster.names):
         secret = secrets_of(trial, cluster.configs[name], i)
@@ -425,4 +451,6 @@ def test_nothing_secret_is_shown(tmp_path, channels):
     # And on the wire it finds what travels, where that is open.
     with journal_of(cluster.configs["p0"]) as journal:
         frozen = journal.get_arrays("stage/1")["epoch.sent.1"]
-    assert [form in shown["the wire"] for form in raw_forms(frozen)[1::3]] == [channels == "open"] * len(frozen)
+    if channels == "open":
+        assert all(form in shown["the messages"] for form in raw_forms(frozen)[1::3])
+    assert not any(form in shown["the wire"] for form in raw_forms(frozen)[1::3])  # whoever dials masks, or TLS does

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import resource
@@ -11,7 +10,6 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,8 +17,6 @@ from runtime.trial import prepare, results_of, wait_for
 
 import sottovoce as sv
 from sottovoce.cli.run_node import is_plain
-from sottovoce.runtime.cluster import free_ports
-from sottovoce.runtime.transport import grpc_transport
 
 WATCHED = Path(__file__).with_name("watched.py")
 LASSO = '[run.cost]\ntype = "lasso"\nfeatures = ["a", "b"]\ntarget = "y"\nl1 = 0.1\nmask = { variance = 1e8 }\n'
@@ -109,25 +105,3 @@ def test_idle_connections_leave_files_to_the_party(tmp_path):
             results_of(cluster, 30)
         trial.check(cluster)
         assert set(cluster.wait(20).values()) == {0}
-
-
-def test_who_connects_and_says_nothing_is_hung_up_on(identities, monkeypatch):
-    """After ten seconds, here after half a second: gRPC has such an option, and heeds it."""
-    limit = "grpc.server_handshake_timeout_ms"
-    assert (limit, 10_000) in grpc_transport.OPTIONS
-    others = [option for option in grpc_transport.OPTIONS if option[0] != limit]
-    monkeypatch.setattr(grpc_transport, "OPTIONS", [*others, (limit, 500)])
-
-    async def connect() -> bytes:
-        (port,) = free_ports(1)
-        peer = SimpleNamespace(name="ann", address="127.0.0.1:1", certificate=identities["ann"].certificate)
-        transport = grpc_transport.GrpcTransport(identities["bob"], f"127.0.0.1:{port}", [peer])
-        await transport.start(None)  # nobody gets as far as a handler
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        try:
-            return await asyncio.wait_for(reader.read(), 5)  # until it ends
-        finally:
-            writer.close()
-            await transport.stop()
-
-    assert asyncio.run(connect()) == b""

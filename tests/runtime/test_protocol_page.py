@@ -11,21 +11,23 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-import grpc
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from runtime import mini_party, mini_secrets
+from runtime import mini_party, mini_secrets, protocol_vectors
 from runtime.mini_party import (
+    ESCROW,
     GOODBYE,
     HELLO,
+    LEAVE,
+    LOST,
     OPENING,
     PADS,
     SNAPSHOT,
@@ -39,6 +41,8 @@ from runtime.mini_party import (
 from runtime.mini_secrets import Secrets, len32
 from runtime.proxy import Proxies
 from runtime.trial import edit, status, wait_for
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 
 from sottovoce.runtime.cluster import Cluster, free_ports
 from sottovoce.runtime.keys import hybrid
@@ -47,11 +51,10 @@ from sottovoce.runtime.keys.identity import Identity, public_key
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
 from sottovoce.runtime.protocol import frames, handshake, link
-from sottovoce.runtime.transport.grpc_transport import METHOD, SERVICE
+from sottovoce.runtime.transport.web_socket import SUBPROTOCOL
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 RUN_ID = "00112233445566778899aabbccddeeff"
-ESCROW, LEAVE, LOST = 8, 9, 10
 ROWS = {"ann": [10.5, 12.25, 9.0, 30.0, 7.75], "bob": [11.0, 8.5, 20.125]}
 
 
@@ -65,17 +68,20 @@ def vectors() -> dict[str, Any]:
 # What can be compared without thinking
 
 
+def test_the_vectors_are_those_of_the_package(vectors: dict[str, Any]) -> None:
+    assert protocol_vectors.compute(vectors) == vectors
+
+
 def test_the_page_has_every_field_of_every_frame() -> None:
     rows = re.findall(r"^\| (\d+) \| (\w+) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
-    told = {int(k): (body, re.findall(r"(\d+): `(\w+)` (\w+)", fields)) for k, body, fields in rows}
-    proto = Path(frames.__file__).with_name("wire.proto").read_text()
-    messages = dict(re.findall(r"^message (\w+) \{\n(.*?)^\}", proto, re.DOTALL | re.MULTILINE))
-    bodies = re.findall(r"^    (\w+) \w+ = (\d+);", messages["Frame"], re.MULTILINE)
-    line = re.compile(r"^  (?:repeated )?(\w+) (\w+) = (\d+);", re.MULTILINE)
-    fields = {body: [(number, name, of) for of, name, number in line.findall(messages[body])] for body in messages}
-    assert told == {int(k): (body, fields[body]) for body, k in bodies}
-    parts = ", ".join(f"{number}: `{name}` {of}" for number, name, of in fields["Acceptance"])
-    assert f"An Acceptance has the fields {parts}." in PAGE.read_text()
+    told = {int(k): (body, re.findall(r"`(\w+)` (\w+)", fields)) for k, body, fields in rows}
+    words = {int: "integer", bool: "flag", bytes: "bytes", str: "text", frames.Array: "numbers"}
+    words[Mapping[int, bytes]] = "signatures"
+    true = {
+        k: (kind.__name__, [(name, words[of]) for name, of in get_type_hints(kind).items()])
+        for k, kind in enumerate(frames.KINDS, 1)
+    }
+    assert told == true
 
 
 def test_the_page_has_the_numbers_of_the_code() -> None:
@@ -93,7 +99,7 @@ def test_the_page_has_the_numbers_of_the_code() -> None:
         f"refuses stages from {link.STAGES} on",
         f"In a Hello `version` is {handshake.VERSION}",
         f'context = "{PROTOCOL}"',
-        f"`/{SERVICE}/{METHOD}`",
+        f"`{SUBPROTOCOL}`",
         f"({hybrid.ENCAPSULATION_KEY} bytes, FIPS 203)",
         f"the ciphertext ({hybrid.CIPHERTEXT} bytes)",
     ):
@@ -141,7 +147,7 @@ def nonces(vectors: dict[str, Any]) -> tuple[bytes, bytes]:
 def hello(vectors: dict[str, Any], offers: dict[str, bytes]) -> Fields:
     texts = {2: b"ann", 3: b"bob", 4: bytes.fromhex(vectors["parameters_hash"]), 5: vectors["parameters"].encode()}
     said = {8: 1, 9: 2000, 10: 3, 11: 1, 12: 1999, 13: 2}
-    return {1: 3, **texts, 6: offers["ann"], 7: bytes.fromhex(vectors["signature"]), **said}
+    return {1: 4, **texts, 6: offers["ann"], 7: bytes.fromhex(vectors["signature"]), **said}
 
 
 def test_what_is_hashed(vectors: dict[str, Any]) -> None:
@@ -219,10 +225,10 @@ def test_what_travels(vectors: dict[str, Any], hello: Fields, secrets: Secrets, 
     value = frame(VALUE, vector(1, 7, [1.5, -2.0]))
     assert value.hex() == vectors["value"]
     seal = mini_party.mac(secrets.mac_key(b"".join(nonces)), "ann", "bob", value)
-    assert (value + b"\x7a\x10" + seal).hex() == vectors["value_with_mac"]
+    assert (value + seal).hex() == vectors["value_with_mac"]
     route = bytes.fromhex(vectors["route"])
     assert frame(SNAPSHOT, vector(0, 3, [0.25]) | {6: route}).hex() == vectors["snapshot"]
-    accepted = mini_party.message({1: 0, 2: bytes.fromhex(vectors["accept_signature"])})
+    accepted = {0: bytes.fromhex(vectors["accept_signature"])}
     assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: accepted, 5: route}).hex() == vectors["verdict"]
     assert frame(GOODBYE, {1: b"finished"}).hex() == vectors["goodbye"]
     assert frame(OPENING, {1: nonces[0]}).hex() == vectors["opening"]
@@ -258,7 +264,7 @@ def test_what_is_sealed(vectors: dict[str, Any], secrets: Secrets) -> None:
 
 
 class RealParty:
-    """A process of its own: gRPC of two kinds, with and without an event loop, does not mix well in one."""
+    """A process of its own."""
 
     def __init__(self, config: NodeConfig) -> None:
         self.config = config
@@ -334,6 +340,13 @@ def ann(vectors: dict[str, Any], identities: dict[str, Identity], channels: str)
     return MiniParty("ann", 0, "bob", 1, me.key.encode(), me.certificate.encode(), bob.certificate.encode(), run)
 
 
+def meeting(bob: RealParty, identities: dict[str, Identity]) -> MiniParty:
+    """Ann in the run of Bob's file."""
+    me, theirs = identities["ann"], identities["bob"].certificate.encode()
+    run = json.loads(bob.config.run_text)
+    return MiniParty("ann", 0, "bob", 1, me.key.encode(), me.certificate.encode(), theirs, run)
+
+
 @pytest.mark.parametrize("channels", ["encrypted", "open"])
 def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[str, Identity], tmp_path: Path) -> None:
     mini = ann(vectors, identities, channels)
@@ -346,15 +359,9 @@ def test_the_two_agree(channels: str, vectors: dict[str, Any], identities: dict[
     assert theirs["observations"] == 8
 
 
-def test_the_two_agree_on_real_numbers(
-    vectors: dict[str, Any], identities: dict[str, Identity], tmp_path: Path
-) -> None:
-    mini = ann(vectors, identities, "open")
-    cost = {"type": "averaging", "columns": ["dose"], "target": None, "scale": None}
-    mini.run = {key: value for key, value in mini.run.items() if key != "statistic"}
-    mini.run |= {"cost": cost | {"mask": {"variance": 1e6}, "size": 40.0}}
-    mini.__post_init__()
+def test_the_two_agree_on_real_numbers(identities: dict[str, Identity], tmp_path: Path) -> None:
     with real_party(tmp_path, identities["bob"], identities["ann"], "open", AVERAGING, [8.5]) as bob:
+        mini = meeting(bob, identities)
         mini.connect(bob.config.listen)
         mine = mini.averaging([30.0])
         mini.leave()
@@ -422,11 +429,11 @@ def test_a_link_of_others_stays_dead(tmp_path: Path) -> None:
     ("version", "changed", "said"),
     [
         (2, {}, "speaks version 2"),
-        (3, {1: 2}, "is not signed by its certificate"),
-        (3, {3: b"cat"}, "a hello from 'ann' to 'cat'"),
-        (3, {6: bytes(1216)}, "is not signed by its certificate"),
-        (3, {5: b"{}"}, "do not have the hash"),
-        (3, {12: 1}, "is not signed by its certificate"),
+        (4, {1: 2}, "is not signed by its certificate"),
+        (4, {3: b"cat"}, "a hello from 'ann' to 'cat'"),
+        (4, {6: bytes(1216)}, "is not signed by its certificate"),
+        (4, {5: b"{}"}, "do not have the hash"),
+        (4, {12: 1}, "is not signed by its certificate"),
     ],
     ids=["version", "changed version", "another receiver", "another key", "other parameters", "more heard"],
 )
@@ -434,15 +441,13 @@ def test_a_wrong_hello_is_refused(
     version: int,
     changed: Fields,
     said: str,
-    vectors: dict[str, Any],
     identities: dict[str, Identity],
     tmp_path: Path,
 ) -> None:
-    mini = ann(vectors, identities, "encrypted")
-    with real_party(tmp_path, identities["bob"], identities["ann"], "encrypted", MEAN, ROWS["bob"]) as bob:
-        with pytest.raises(grpc.RpcError) as refusal:
-            mini.talk(bob.config.listen, version, changed)
-        mini.outbox.put(None)
-        mini.channel.close()
-    assert refusal.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert said in refusal.value.details()
+    with (
+        real_party(tmp_path, identities["bob"], identities["ann"], "encrypted", MEAN, ROWS["bob"]) as bob,
+        pytest.raises(ConnectionClosed) as refusal,
+    ):
+        meeting(bob, identities).talk(bob.config.listen, version, changed)
+    assert refusal.value.rcvd.code == CloseCode.POLICY_VIOLATION
+    assert said in refusal.value.rcvd.reason

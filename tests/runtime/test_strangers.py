@@ -117,7 +117,7 @@ def play(trial: Trial, folder: Path, scenario: Callable[[Meeting], Coroutine[Any
 
 
 def of(kind: type, frames: list[bytes]) -> list[bytes]:
-    return [frame for frame in frames if KINDS[frame[0] // 8 - 1] is kind]
+    return [frame for frame in frames if KINDS[frame[0] - 1] is kind]
 
 
 # Recorded

@@ -40,7 +40,7 @@ from sottovoce.sums import Ring
 HOUSE = sv.Network.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (3, 4)])
 MASK, TOL = GaussianMask(1e4), 1e-8  # a small mask: thresholds are not hidden by rounding
 TURNED = (2, 4, 0, 1, 3)  # whose rows each party has in the other world
-HELLO, VALUE, OPENING, PADS = (8 * k + 2 for k in (1, 2, 6, 7))  # how frames begin
+HELLO, VALUE, OPENING, PADS = 1, 2, 6, 7  # how frames begin
 MISFORTUNE = (Event(0.45, 1, crash=True), Event(0.62, 2, crash=False), Event(0.9, 3, crash=True), Event(1.4, 0, True))
 STATISTICS: dict[str, dict[str, Any]] = {
     "mean": {"columns": ("a", "b")},

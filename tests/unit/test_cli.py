@@ -357,7 +357,7 @@ def test_demo_on_a_terminal_is_animated() -> None:
 def test_demo_without_the_extra_is_simulated_and_says_so() -> None:
     code = (
         "import sys, importlib.util as util; find = util.find_spec\n"
-        "util.find_spec = lambda name, *more: None if name == 'grpc' else find(name, *more)\n"
+        "util.find_spec = lambda name, *more: None if name == 'websockets' else find(name, *more)\n"
         "import sottovoce.cli.app; sottovoce.cli.app.app(['demo', '--json', '--fast', '--seed', '1'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

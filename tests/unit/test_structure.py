@@ -116,7 +116,7 @@ def test_files_stay_readable():
 
 
 def test_import_is_light_and_compiles_nothing():
-    heavy = ("numba", "matplotlib", "narwhals", "pandas", "networkx", "cvxpy", "rich", "grpc", "cryptography")
+    heavy = ("numba", "matplotlib", "narwhals", "pandas", "networkx", "cvxpy", "rich", "websockets", "cryptography")
     heavy += (
         "numpy",
         "scipy",

@@ -1,6 +1,6 @@
 """Many ``sottovoce node`` on one machine from one process that has loaded everything: each party is a fork of it.
 
-To load NumPy, gRPC and the rest is a third of what a party of fifty costs. Whoever starts this process holds the other
+To load NumPy, TLS and the rest is a third of what a party of fifty costs. Whoever starts this process holds the other
 end of a socket, and asks it line by line; :mod:`sottovoce.runtime.forked` is that end.
 """
 

@@ -99,6 +99,6 @@ def _party_table(plan: Plan) -> Table:
         group = f"> {found.largest}" if found.group[i] is None else str(found.group[i])
         excess = math.nan if prospect.excess is None else float(prospect.excess[i])
         nats = "?" if math.isnan(excess) else "all" if math.isinf(excess) else f"{excess:.2g}"
-        row = (party.name, party.address, str(plan.network.degrees[i]), group, nats)
+        row = (party.name, party.address or "calls only", str(plan.network.degrees[i]), group, nats)
         table.add_row(*(Text(cell) for cell in row), style="bold red" if found.group[i] == 1 else "")
     return table

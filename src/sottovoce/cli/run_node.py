@@ -16,9 +16,6 @@ from typing import Any, NoReturn
 from .terminal import Exit, one_line_each, print_json
 
 OPTIONS = ("--json", "--quiet")
-# gRPC cannot be told a least version of TLS, but which suites of TLS 1.2 there are. This one is for RSA keys, and
-# parties have others: so no handshake of 1.2 comes about. The suites of 1.3 are not chosen here.
-NO_TLS_1_2 = "ECDHE-RSA-AES256-GCM-SHA384"
 PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}  # what every log record has
 
 
@@ -48,11 +45,7 @@ def leave(status: int) -> NoReturn:
 
 
 def load() -> None:
-    """What every party needs. Once is enough; before NumPy and gRPC are loaded."""
-    # Both are read once, when gRPC is loaded. By default it prints every failed handshake to stderr, past all logging;
-    # the transport says the same through ``state``.
-    os.environ["GRPC_SSL_CIPHER_SUITES"] = NO_TLS_1_2
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    """What every party needs. Once is enough."""
     gc.disable()  # to look for garbage among modules while they load, and ever after, finds none and takes long
     from ..runtime import process  # noqa: F401
 
@@ -96,16 +89,7 @@ def run_node(file: Path, json: bool, quiet: bool) -> int:
 def log_to_stderr(json: bool, quiet: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines(json))
-    handler.addFilter(_without_foreign_traces)
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler], force=True)
-
-
-def _without_foreign_traces(record: logging.LogRecord) -> bool:
-    """One line of gRPC, which logs its own traceback for whatever a stranger sends over an open channel."""
-    if record.name.partition(".")[0] == "grpc":
-        record.msg, record.args = record.getMessage().partition("\n")[0], ()
-        record.exc_info = record.exc_text = record.stack_info = None
-    return True
 
 
 class _Lines(logging.Formatter):

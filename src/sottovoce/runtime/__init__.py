@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from .transport.transport import Connection, Greeting, Handler, Lost, Transport
 
 _NEEDED = {
-    "grpc": "grpcio",
-    "google": "protobuf",
     "cryptography": "cryptography",
     "prometheus_client": "prometheus-client",
+    "websockets": "websockets",
 }
 for _module, _package in _NEEDED.items():
     if find_spec(_module) is None:

@@ -19,7 +19,7 @@ from .agent import Agent
 from .drop import drop
 from .ending import close, linger, part, refuse, say_goodbye
 from .journal import Journal
-from .keys.identity import load
+from .keys.identity import Identity, load
 from .network_agreements import NetworkAgreements, answer
 from .plan.node_file import NodeConfig
 from .plan.own_data import OwnData
@@ -27,8 +27,8 @@ from .plan.own_policy import admitted
 from .prepare import prepare
 from .retention import RESULT, finished
 from .self_audit import own_privacy
-from .transport.grpc_transport import GrpcTransport
 from .transport.transport import Transport
+from .transport.web_socket_transport import WebSocketTransport
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     config : NodeConfig
         As ``read_node_file`` gives it.
     transport : Transport, optional
-        How frames travel; by default over gRPC.
+        How frames travel; by default over WebSockets.
     tell : callable, optional
         Called with the result, once it is written.
 
@@ -138,7 +138,7 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
     own = config.own_data()  # before anybody is called: others would see a party that stops, or that is slow to speak
     prepare(config, own)
     identity = load(config.identity)
-    transport = transport or GrpcTransport(identity, config.listen, config.neighbours, config.channels)
+    transport = transport or _transport(config, identity)
     with Journal(config.journal, identity.derive("journal")) as journal:
         if (result := finished(config, journal)) is not None:
             tell(result)
@@ -190,6 +190,10 @@ async def serve(config: NodeConfig, transport: Transport | None = None, tell: Te
                 config.socket.unlink()
             if metrics is not None:
                 metrics()
+
+
+def _transport(config: NodeConfig, identity: Identity) -> Transport:
+    return WebSocketTransport(identity, config.listen, config.neighbours, config.channels, proxy=config.proxy)
 
 
 class Halt:

@@ -32,7 +32,7 @@ from .identity import with_lengths
 if TYPE_CHECKING:
     from ..journal import Journal
 
-PROTOCOL = "sottovoce 3"
+PROTOCOL = "sottovoce 4"
 TAG = 16  # bytes
 EDGE = "edge/"  # what the names of all rows of edges begin with
 STAGE = 4  # bytes, before a chain key on the disk
@@ -46,7 +46,7 @@ class EdgeSecrets:
         if own == neighbour:
             raise InvalidInput(f"an edge needs two parties; got {own!r} twice.")
         self.parameters_hash, self.own, self.neighbour = parameters_hash, own, neighbour
-        self.first = own < neighbour  # the one that dials, and speaks first
+        self.first = own < neighbour  # the one that speaks first
         self.offer = hybrid.opening(private) if self.first and private else b""  # none before the other one is met
         self._theirs = b""  # the hash of the neighbour's offer
         self.fresh = False  # whether what they share is not written down yet

@@ -41,6 +41,16 @@ def check_files(party: Table, config: NodeConfig) -> None:
         )  # fmt: skip
 
 
+def check_calls(party: Table, config: NodeConfig) -> None:
+    """One end of every edge can be called."""
+    mute = next((other.name for other in config.neighbours if other.address is None), None)
+    if config.listen is None and mute is not None:
+        raise party.refuse(
+            "listen", f"is missing, and {mute} has no address: one of the two must be reachable. Give this party an "
+            f"address to listen on, or {mute} one to be called at.",
+        )  # fmt: skip
+
+
 def check_identity(party: Table, config: NodeConfig) -> None:
     """The key and certificate are those of this party, and of the plan."""
     me = party.call(load, config.identity, at="identity")

@@ -22,9 +22,10 @@ from ..keys.public_keys import check_key
 from ..protocol.frames import MAX_PARAMETERS, MAX_PARTIES
 from ..protocol.link import canonical, digest
 from ..protocol.route import Route
+from ..transport.addresses import Proxy
 from .data_limits import Limits, read_limits
 from .in_common import Wake, array_of_tables, open_file, read_address, read_name, read_pace, read_settings, read_wake
-from .node_checks import check_files, check_identity
+from .node_checks import check_calls, check_files, check_identity
 from .own_data import OwnData, OwnTable, content_of, number_columns, own_table, read_own_data, read_place
 from .own_policy import read_policy
 from .question import KINDS, Question, as_table, one_of_them, read_mask, read_question, with_noise
@@ -33,6 +34,7 @@ from .routes import KEYS, Edges, Routes, check_neighbours, read_routes
 TABLES = ("party", "policy", "run", "neighbour")
 PARTY_KEYS = (
     "name", "listen", "identity", "data", "delimiter", "journal", "result", "wake", "pace", "record", "metrics",
+    "proxy",
 )  # fmt: skip
 RUN_KEYS = ("name", "id", "parties", "keys", "channels", "tol", *KEYS, *KINDS, "schema", "noise")
 NEIGHBOUR_KEYS = ("name", "address", "telephone", "fingerprint", "certificate")
@@ -45,7 +47,7 @@ class Neighbour:
 
     name: str
     index: int
-    address: str
+    address: str | None  # None: it cannot be called, and calls
     fingerprint: str
     certificate: str
 
@@ -64,7 +66,7 @@ class NodeConfig:
         All parties, the position of a name is its index; and their public keys, by which everybody checks what anybody
         signs.
     listen, metrics : str
-        Addresses to listen on: for neighbours, and for Prometheus (or None).
+        Addresses to listen on: for neighbours (None where it cannot be called), and for Prometheus (or None).
     identity, data, delimiter : Path, Path, str
         The folder with key and certificate; the file with the rows, None where they are in a database; and what
         separates the cells of a CSV file of numbers.
@@ -86,6 +88,8 @@ class NodeConfig:
         To whom this party talks.
     policy : Policy
         What the party lets be computed of its rows; None: whatever is asked.
+    proxy : Proxy
+        On the way to neighbours that the party calls; None: it calls them straight.
 
     Examples
     --------
@@ -112,7 +116,7 @@ class NodeConfig:
     name: str
     names: tuple[str, ...]
     keys: tuple[str, ...]
-    listen: str
+    listen: str | None
     identity: Path
     data: Path | None
     delimiter: str
@@ -131,6 +135,7 @@ class NodeConfig:
     neighbours: tuple[Neighbour, ...]
     source: Source | None = None
     policy: Policy | None = None
+    proxy: Proxy | None = None
 
     @property
     def parties(self) -> int:
@@ -278,7 +283,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
         name=name,
         names=names,
         keys=_keys(run, names),
-        listen=read_address(party, "listen"),
+        listen=read_address(party, "listen") if "listen" in party else None,
         identity=base / party.string("identity", "identity"),
         data=place.file,
         delimiter=place.delimiter,
@@ -297,6 +302,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
         question=question,
         neighbours=_neighbours(file, name, names),
         policy=read_policy(file),
+        proxy=party.call(Proxy.read, party.string("proxy"), at="proxy") if "proxy" in party else None,
     )
     if (size := len(config.run_text)) > MAX_PARAMETERS:
         raise InvalidFile(
@@ -304,6 +310,7 @@ def read_node_file(path: str | Path) -> NodeConfig:
             "allowed. Agree on a run with fewer parties, with shorter names, or with a smaller schema."
         )
     check_files(party, config)
+    check_calls(party, config)
     check_identity(party, config)
     check_neighbours(file.path, name, [other.name for other in config.neighbours], config.edges, names)
     return config
@@ -377,10 +384,11 @@ def _neighbours(file: TomlFile, name: str, names: tuple[str, ...]) -> tuple[Neig
             raise table.refuse("name", f"= {name!r} is this party's own: it is not its own neighbour.")
         if known not in names:
             raise table.refuse("name", f"= {known!r} is none of the parties of the run: {', '.join(names)}.")
-        address, pinned = read_address(table, "address"), table.string("fingerprint")
+        address = read_address(table, "address") if "address" in table else None
+        pinned = table.string("fingerprint")
         other = Neighbour(known, names.index(known), address, pinned, table.string("certificate"))
         for key in ("name", "address"):
-            if getattr(other, key) in [getattr(earlier, key) for earlier in found]:
+            if (own := getattr(other, key)) is not None and own in [getattr(earlier, key) for earlier in found]:
                 raise table.refuse(key, f"= {getattr(other, key)!r} is that of an earlier neighbour too.")
         table.call(check_certificate, other.certificate, other.name, other.fingerprint, at="certificate")
         if table.string("telephone", true := digits(other.certificate)) != true:

@@ -24,7 +24,7 @@ from ...statistics.gone import EXACT
 from ..keys.identity import check_certificate, create, digits, fingerprint, public_key
 from .in_common import Wake, open_file, read_pace, read_settings, read_wake
 from .plan_audit import assess, planned
-from .planned_parties import PlannedParty, read_parties
+from .planned_parties import PlannedParty, check_reachable, read_parties
 from .planned_routes import plan_routes
 from .prospect import Prospect
 from .question import KINDS, Question, one_of_them, read_mask, read_question, with_noise
@@ -158,6 +158,7 @@ def read_plan(path: str | Path) -> Plan:
     parties = read_parties(file)
     n = len(parties)
     network = _read_network(file, [party.name for party in parties])
+    check_reachable(file.path, parties, network)
     most = int(audit.integer("max_corrupt", 1, least=0))
     if most >= n:
         raise audit.refuse("max_corrupt", f"must be one of 0 .. {n - 1}, as there are {n} parties; got {most}.")
@@ -329,7 +330,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
     run["keys"] = [public_key(pem) for pem in certificates]  # to check what any of them signs
     own = {
         "name": party.name,
-        "listen": listen(party.address),
+        **({} if party.address is None else {"listen": listen(party.address)}),
         "identity": "identity",
         "data": _data(plan, party, trial),
         "journal": "journal.sqlite",
@@ -354,7 +355,7 @@ def node_file(plan: Plan, i: int, certificates: list[str], *, trial: bool) -> st
         other, pem = plan.parties[j], certificates[j]
         known = {
             "name": other.name,
-            "address": other.address,
+            **({} if other.address is None else {"address": other.address}),
             "telephone": digits(pem),
             "fingerprint": fingerprint(pem),
         }

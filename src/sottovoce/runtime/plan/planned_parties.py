@@ -7,17 +7,18 @@ from pathlib import Path
 
 from ...errors import InvalidFile
 from ...files.toml_table import Table, TomlFile
+from ...network.network import Network
 from .in_common import array_of_tables, read_address, read_name
 
-PARTY_KEYS = ("name", "address", "data", "certificate")
+PARTY_KEYS = ("name", "address", "reachable", "data", "certificate")
 
 
 @dataclass(frozen=True)
 class PlannedParty:
-    """Where a party can be reached, and what it is known by."""
+    """Where a party can be reached, None where it cannot, and what it is known by."""
 
     name: str
-    address: str
+    address: str | None
     data: str | None
     certificate: Path | None
 
@@ -29,18 +30,38 @@ def read_parties(file: TomlFile) -> tuple[PlannedParty, ...]:
         certificate = table.string("certificate", None)
         party = PlannedParty(
             read_name(table),
-            read_address(table, "address"),
+            _address_of(table),
             _data_of(table),
             None if certificate is None else file.path.parent / certificate,
         )
         for key in ("name", "address"):
             # Names are folders, and some file systems do not tell capitals apart.
-            if getattr(party, key).lower() in [getattr(earlier, key).lower() for earlier in found]:
+            taken = [getattr(earlier, key).lower() for earlier in found if getattr(earlier, key) is not None]
+            if (own := getattr(party, key)) is not None and own.lower() in taken:
                 raise table.refuse(key, f"= {getattr(party, key)!r} is that of an earlier party too.")
         found.append(party)
     if len(found) < 2:
         raise InvalidFile(f"{file.path}: there is one [[party]]; at least two are needed to agree on anything.")
     return tuple(found)
+
+
+def _address_of(table: Table) -> str | None:
+    """None for a party that nobody can call: it calls all its neighbours."""
+    if table.flag("reachable", True):
+        return read_address(table, "address")
+    if "address" in table:
+        raise table.refuse("address", "has no meaning with reachable = false: nobody calls this party. Remove one.")
+    return None
+
+
+def check_reachable(path: Path, parties: tuple[PlannedParty, ...], network: Network) -> None:
+    """One end of every edge can be called."""
+    for i, j in network.edges.tolist():
+        if parties[i].address is None and parties[j].address is None:
+            raise InvalidFile(
+                f"{path}: {parties[i].name} and {parties[j].name} share an edge, and neither can be called "
+                "(reachable = false). Leave the edge out of [network], or let one of them be called."
+            )
 
 
 def _data_of(table: Table) -> str | None:

@@ -1,23 +1,21 @@
 """One frame: bytes on the wire, a tuple here. What comes from a peer is checked before anybody uses it.
 
-A frame is a protobuf ``Frame`` (wire.proto) in one fixed form: the body, then the MAC if there is one. So the MAC
-covers the very bytes that travelled, and is checked before anything is parsed.
+A frame is a byte for the kind of its body, the fields of the body in their order, and the MAC if there is one. There is
+one way to write a body, and the MAC covers the very bytes that travelled: it is checked before anything is parsed.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
-from google.protobuf.message import DecodeError
 
 from ...costs.base import Array
 from ...errors import InvalidInput, PeerError
 from ..keys.identity import NAME, with_lengths
-from . import wire_pb2
 
 MAX_FRAME = 2**20 + 1024  # bytes
 CHUNK = 65_536  # numbers in one frame; longer vectors travel in chunks
@@ -29,8 +27,7 @@ MAX_SIGNATURE = 72  # bytes
 SEAL = 12 + 16  # bytes that sealing adds: a nonce and a tag
 MAX_PARTIES = 65_536
 NUMBERS = 2**53  # counters stay below, so that a float can keep them
-MAC_MARK = b"\x7a\x10"  # field 15, 16 bytes
-MAC_SIZE = len(MAC_MARK) + 16
+MAC_SIZE = 16
 NONCE, TAG = 32, 16  # bytes; tags of pads, and of routes that were not planned
 OFFER = (32, 1300)  # bytes, at least and at most; none where a hello only says that there will be no conversation
 
@@ -167,7 +164,7 @@ class Lost(NamedTuple):
 
 
 Body = Hello | Value | Snapshot | Verdict | Goodbye | Opening | Pads | Escrow | Leave | Lost
-# In the order of their field numbers, which are 1, 2, ...; a field's tag is 8 number + 2, where 2 means "with length".
+# A frame begins with the number of its kind in this order, from 1.
 KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye, Opening, Pads, Escrow, Leave, Lost)
 BARE = (Hello, Opening)  # without a MAC: they come before there is a key
 
@@ -176,47 +173,24 @@ def encode(body: Body, mac_key: bytes | None = None, sender: str = "", receiver:
     """The frame of a body. With a key it ends in a MAC, but for openings and hellos, which come before keys."""
     if wrong := _fault(body):
         raise InvalidInput(f"this party was about to send {wrong}.")
-    fields = body._asdict()
-    if isinstance(body, Value | Snapshot):
-        fields["data"] = np.asarray(body.data, dtype="<f8").tobytes()
-    if isinstance(body, Verdict):
-        signed = body.acceptances.items()
-        fields["acceptances"] = [wire_pb2.Acceptance(index=i, signature=signature) for i, signature in signed]
-    kind = type(body).__name__
-    frame: bytes = wire_pb2.Frame(**{kind.lower(): getattr(wire_pb2, kind)(**fields)}).SerializeToString()
+    frame = _written(body)
     if mac_key is None or isinstance(body, BARE):
         return frame
-    return frame + MAC_MARK + _mac(mac_key, sender, receiver, frame)
+    return frame + _mac(mac_key, sender, receiver, frame)
 
 
 def decode(frame: bytes, mac_key: bytes | None = None, sender: str = "", receiver: str = "") -> Body:
     """The body of a frame; ``PeerError`` where anything about it is not as ``encode`` makes it."""
     if len(frame) > MAX_FRAME:
         raise PeerError(f"a frame of {len(frame)} bytes; at most {MAX_FRAME} are allowed.")
-    kind, end = _envelope(frame)
-    if kind in BARE or mac_key is None:
-        if end < len(frame):
-            raise PeerError("a frame with a MAC where none belongs: one side may have open channels, the other not.")
-    elif end == len(frame):
-        raise PeerError("a frame without a MAC on an open channel.")
-    elif not hmac.compare_digest(frame[end + len(MAC_MARK) :], _mac(mac_key, sender, receiver, frame[:end])):
-        raise PeerError(f"a frame that {sender} did not send to {receiver}, or that was changed on its way.")
-    try:
-        message = getattr(wire_pb2.Frame.FromString(frame), kind.__name__.lower())
-    except DecodeError:
-        raise PeerError(f"a {kind.__name__.lower()} that is not a valid message.") from None
-    fields = {name: getattr(message, name) for name in kind._fields}
-    if kind is Value or kind is Snapshot:
-        if len(fields["data"]) % 8:
-            raise PeerError(f"a {kind.__name__.lower()} of {len(fields['data'])} bytes, which are no float64 numbers.")
-        fields["data"] = np.frombuffer(fields["data"], dtype="<f8").astype(np.float64, copy=False)
-    if kind is Verdict:
-        if (count := len(message.acceptances)) > MAX_ACCEPTANCES:  # before anything is made of them
-            raise PeerError(f"a verdict with {count} acceptances; at most {MAX_ACCEPTANCES} are in one frame.")
-        fields["acceptances"] = {said.index: said.signature for said in message.acceptances}
-        if len(fields["acceptances"]) < count:
-            raise PeerError("a verdict in which a party accepts twice.")
-    body = kind(**fields)
+    if not (frame and 1 <= frame[0] <= len(KINDS)):
+        raise PeerError(f"{len(frame)} bytes that are no frame of this protocol.")
+    kind = KINDS[frame[0] - 1]
+    if mac_key is not None and kind not in BARE:
+        frame, mac = frame[:-MAC_SIZE], frame[-MAC_SIZE:]
+        if not hmac.compare_digest(mac, _mac(mac_key, sender, receiver, frame)):
+            raise PeerError(f"a frame that {sender} did not send to {receiver}, or that was changed on its way.")
+    body = _read(kind, frame)
     if wrong := _fault(body):
         raise PeerError(f"{wrong}.")
     return body
@@ -266,23 +240,105 @@ class Assembly:
         return parts[0] if chunks == 1 else np.concatenate([parts[k] for k in range(chunks)])
 
 
-def _envelope(frame: bytes) -> tuple[type[Body], int]:
-    """The kind of a frame, and where its body ends: at the end, or before the MAC.
+def _written(body: Body) -> bytes:
+    """A body after the byte of its kind, right or wrong."""
+    parts = [form.write(value) for form, value in zip(FORMS[type(body)], body, strict=True)]
+    return bytes([KINDS.index(type(body)) + 1]) + b"".join(parts)
 
-    Protobuf itself would take any number of bodies one after the other, and 40 bytes of memory for every byte of them.
-    """
-    number, wire_type = divmod(frame[0], 8) if frame else (0, 0)
-    length, end = 0, len(frame) + 1
-    for k, byte in enumerate(frame[1:4]):  # the length: seven bits in a byte, three bytes for MAX_FRAME
-        length |= (byte & 127) << 7 * k
-        if byte < 128:
-            end = 2 + k + length
-            break
-    mac = frame[end:]
-    fits = end == len(frame) or (len(mac) == MAC_SIZE and mac.startswith(MAC_MARK))
-    if not (1 <= number <= len(KINDS) and wire_type == 2 and fits):
-        raise PeerError(f"{len(frame)} bytes that are no frame of this protocol.")
-    return KINDS[number - 1], end
+
+def _read(kind: type[Body], frame: bytes) -> Body:
+    """The body of this kind; ``PeerError`` where there is less or more."""
+    bytes_left = _BytesLeft(frame, _called(kind))
+    body = kind(*[form.read(bytes_left) for form in FORMS[kind]])
+    if bytes_left.at < len(frame):
+        raise PeerError(f"{bytes_left.what} and {len(frame) - bytes_left.at} bytes that do not belong to it.")
+    return body
+
+
+def _called(kind: type[Body]) -> str:
+    """A kind in a sentence."""
+    word = kind.__name__.lower()
+    return word if kind is Pads else f"an {word}" if word[0] in "aeiou" else f"a {word}"
+
+
+class _BytesLeft:
+    """What is not read yet of a frame."""
+
+    def __init__(self, frame: bytes, what: str) -> None:
+        self.frame, self.what, self.at = frame, what, 1
+
+    def take(self, count: int) -> bytes:
+        begin, self.at = self.at, self.at + count
+        if self.at > len(self.frame):
+            raise PeerError(f"{self.what} that ends too early.")
+        return self.frame[begin : self.at]
+
+
+class _Form(NamedTuple):
+    """How a field of some type is written, and read."""
+
+    write: Callable[[Any], bytes]
+    read: Callable[[_BytesLeft], Any]
+
+
+def _read_integer(left: _BytesLeft) -> int:
+    return int.from_bytes(left.take(8), "little")
+
+
+def _read_flag(left: _BytesLeft) -> bool:
+    (value,) = left.take(1)
+    if value > 1:
+        raise PeerError(f"{left.what} with the byte {value} for yes or no.")
+    return bool(value)
+
+
+def _read_bytes(left: _BytesLeft) -> bytes:
+    return left.take(int.from_bytes(left.take(4), "little"))
+
+
+def _read_text(left: _BytesLeft) -> str:
+    try:
+        return _read_bytes(left).decode()
+    except UnicodeDecodeError:
+        raise PeerError(f"{left.what} with a text that is no UTF-8.") from None
+
+
+def _read_numbers(left: _BytesLeft) -> Array:
+    data = _read_bytes(left)
+    if len(data) % 8:
+        raise PeerError(f"{left.what} of {len(data)} bytes, which are no float64 numbers.")
+    return np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False)
+
+
+def _write_signatures(signatures: Mapping[int, bytes]) -> bytes:
+    pairs = [index.to_bytes(8, "little") + with_lengths(signatures[index]) for index in sorted(signatures)]
+    return len(pairs).to_bytes(8, "little") + b"".join(pairs)
+
+
+def _read_signatures(left: _BytesLeft) -> dict[int, bytes]:
+    count = _read_integer(left)
+    if count > MAX_ACCEPTANCES:  # before anything is made of them
+        raise PeerError(f"{left.what} with {count} acceptances; at most {MAX_ACCEPTANCES} are in one frame.")
+    found: dict[int, bytes] = {}
+    last = -1
+    for _ in range(count):
+        index = _read_integer(left)
+        if index <= last:
+            raise PeerError(f"{left.what} in which a party accepts twice, or out of order.")
+        last, found[index] = index, _read_bytes(left)
+    return found
+
+
+_FORM_OF: dict[Any, _Form] = {
+    int: _Form(lambda value: value.to_bytes(8, "little"), _read_integer),
+    bool: _Form(lambda value: bytes([value]), _read_flag),
+    bytes: _Form(with_lengths, _read_bytes),
+    str: _Form(lambda value: with_lengths(value.encode()), _read_text),
+    Array: _Form(lambda value: with_lengths(np.asarray(value, dtype="<f8").tobytes()), _read_numbers),
+    Mapping[int, bytes]: _Form(_write_signatures, _read_signatures),
+}
+# How the fields of each kind are written: as their types say.
+FORMS = {kind: tuple(_FORM_OF[of] for of in get_type_hints(kind).values()) for kind in KINDS}
 
 
 def _mac(key: bytes, sender: str, receiver: str, frame: bytes) -> bytes:

@@ -1,9 +1,9 @@
 """The beginning of a connection, without I/O: who is there, do both mean the same run, has one of them forgotten it.
 
-Both sides send an *opening*, 32 random bytes. Then the one that dialled says *hello*, and the other one answers with
-its own, which may hang on the first: version, names, the public parameters, an offer for the secrets of this edge, and
-how far each has spoken and heard. A hello is signed together with both openings, so that one of another connection, or
-of another run, is none. Only what has come so far may take the place of a connection that is there.
+Both sides send an *opening*, 32 random bytes. Then the one with the smaller name says *hello*, and the other answers
+with its own, which may hang on the first: version, names, the public parameters, an offer for the secrets of this edge,
+and how far each has spoken and heard. A hello is signed together with both openings, so that one of another connection,
+or of another run, is none. Only what has come so far may take the place of a connection that is there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .agreement import ROLLED_BACK, Final
 from .frames import NONCE, Hello, Opening, Progress, decode, encode
 from .link import Link, digest
 
-VERSION = 3
+VERSION = 4
 
 
 class Disagreement(PeerError):
@@ -50,7 +50,7 @@ class Handshake:
         remember: bool = True,
     ) -> None:
         self.link, self.said, self.heard, self.keep, self.remember = link, said, heard, keep, remember
-        self.dials = link.me.name < link.name
+        self.first = link.me.name < link.name
         self.met = link.secrets.met and not link.secrets.fresh  # whether the neighbour's offer is on the disk
         self.own, self.theirs = os.urandom(NONCE), b""
         self.opened = self.greeted = False  # whether this side has said its opening, its hello
@@ -65,14 +65,14 @@ class Handshake:
     @property
     def nonces(self) -> bytes:
         """Both openings, that of the smaller name first."""
-        return self.own + self.theirs if self.dials else self.theirs + self.own
+        return self.own + self.theirs if self.first else self.theirs + self.own
 
     def next_frame(self) -> bytes | None:
-        """The next frame, or None. Whoever was dialled answers a hello also where it refuses it: to say why."""
+        """The next frame, or None. Whoever answers a hello does so also where it refuses it: to say why."""
         if not self.opened:
             self.opened = True
             return encode(Opening(self.own))
-        if not self.greeted and (self.authentic or (self.dials and self.theirs)):
+        if not self.greeted and (self.authentic or (self.first and self.theirs)):
             self.greeted = True
             return encode(self.hello())
         return None
@@ -90,8 +90,8 @@ class Handshake:
     def hello(self) -> Hello:
         """Who this is, what run it means, and its offer for this edge, signed."""
         link = self.link
-        # Whoever is dialled has an offer once it has written the other one's down; before, this is about a dispute.
-        offer = link.secrets.offer if self.dials or self.met else b""
+        # Whoever answers has an offer once it has written the other one's down; before, this is about a dispute.
+        offer = link.secrets.offer if self.first or self.met else b""
         names = (VERSION, link.me.name, link.name, digest(link.parameters), link.parameters)
         known = link.secrets.known if self.met else b""
         unsigned = Hello(*names, offer, b"", *self.said(), *self.heard(), known)

@@ -112,7 +112,7 @@ class _End(Connection):
         self.other.changed.set()
         return self.inbox.popleft()
 
-    async def finish(self) -> None:
+    async def finish(self, fault: str = "") -> None:
         self.finished = True
         self.other.changed.set()
         await self._until(lambda: self.on_their_way == 0)

@@ -1,9 +1,10 @@
-"""How frames travel: one stream per edge, dialled by the party with the smaller name, and dialled again for ever.
+"""How frames travel: one stream per edge, dialled by one of its ends, and dialled again for ever.
 
 ``Transport`` has all that does not depend on the medium: who dials, when to dial again, one conversation per neighbour,
-and what becomes of it. ``in_memory.py`` and ``grpc_transport.py`` add connections. Whoever is there has to be greeted
-before anything else, so that a stranger does not take the place of a neighbour. A transport keeps nothing for later: it
-asks the handler for the next frame when there is room for one, so that a slow neighbour gets the newest, not a queue.
+and what becomes of it. ``in_memory.py`` and ``web_socket_transport.py`` add connections. Whoever is there has to be
+greeted before anything else, so that a stranger does not take the place of a neighbour. A transport keeps nothing for
+later: it asks the handler for the next frame when there is room for one, so that a slow neighbour gets the newest, not
+a queue.
 """
 
 from __future__ import annotations
@@ -89,8 +90,9 @@ class Connection(Protocol):
     async def receive(self) -> bytes:
         """The next frame."""
 
-    async def finish(self) -> None:
-        """Nothing more will be sent. Returns when what was sent has left, as far as one can know."""
+    async def finish(self, fault: str = "") -> None:
+        """Nothing more will be sent; ``fault`` says what was wrong with what came. Returns when what was sent has left,
+        as far as one can know."""
 
 
 class _Talk:
@@ -114,11 +116,13 @@ class Transport(ABC):
     Parameters
     ----------
     name : str
-        Of the party. It dials the neighbours whose names are larger, and is dialled by the others.
+        Of the party.
     neighbours : iterable of str
         Their names.
     jitter : random.Random
         Keeps parties that lost the same neighbour from dialling it all at once. Nothing secret hangs on it.
+    calls : iterable of str, optional
+        The neighbours that it dials; the others dial. By default those whose names are larger.
 
     Examples
     --------
@@ -153,9 +157,12 @@ class Transport(ABC):
 
     max_frame = MAX_FRAME  # bytes; a medium refuses more before it reads it
 
-    def __init__(self, name: str, neighbours: Iterable[str], jitter: Random) -> None:
+    def __init__(
+        self, name: str, neighbours: Iterable[str], jitter: Random, calls: Iterable[str] | None = None
+    ) -> None:
         self.name, self._jitter = name, jitter
         self._states = dict.fromkeys(sorted(neighbours), "down: not connected yet")
+        self._calls = [other for other in self._states if name < other] if calls is None else sorted(calls)
         self._talks: dict[str, _Talk] = {}
         self._greetings: dict[str, deque[asyncio.Timeout]] = {name: deque() for name in self._states}
         self._dialling: list[asyncio.Task[None]] = []
@@ -163,11 +170,10 @@ class Transport(ABC):
         self._handler: Handler
 
     async def start(self, handler: Handler) -> None:
-        """Listen, and dial the neighbours whose names are larger, again and again until ``stop``."""
+        """Listen, and dial those that are to be dialled, again and again until ``stop``."""
         self._handler = handler
         await self.open()
-        larger = [neighbour for neighbour in self._states if self.name < neighbour]
-        self._dialling = [asyncio.create_task(self._dial(neighbour)) for neighbour in larger]
+        self._dialling = [asyncio.create_task(self._dial(neighbour)) for neighbour in self._calls]
 
     async def stop(self) -> None:
         """Send what the handler still has, for ``FLUSH`` seconds at most, and close everything."""
@@ -221,19 +227,26 @@ class Transport(ABC):
     async def _dial(self, neighbour: str) -> None:
         now, pause = asyncio.get_running_loop().time, FIRST_PAUSE
         while not self._stopping:
+            while neighbour in self._talks:  # it has dialled: others may not know that it cannot be called
+                await self._talks[neighbour].over.wait()
             began = now()
             try:
                 async with self.connect(neighbour) as connection:
                     await self.converse(neighbour, connection)
             except (Lost, PeerError) as reason:
-                self._states[neighbour] = f"down: {reason}"
+                self._down(neighbour, reason)
             except Exception:  # a mistake in this program; the other neighbours go on
                 log.exception("the connection to %s", neighbour)
-                self._states[neighbour] = f"down: {INTERNAL}"
+                self._down(neighbour, INTERNAL)
             if now() - began > LONGEST_PAUSE:  # it was good for a while; otherwise a peer that errs at once is no storm
                 pause = FIRST_PAUSE
             await asyncio.sleep(pause * self._jitter.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _down(self, neighbour: str, reason: object) -> None:
+        """An attempt was in vain, which is no news where there is another connection."""
+        if neighbour not in self._talks:
+            self._states[neighbour] = f"down: {reason}"
 
     async def _greet(self, neighbour: str, connection: Connection) -> Greeting:
         """A handshake, which takes so long at most; or the ``Lost`` or ``PeerError`` why not."""
@@ -256,7 +269,7 @@ class Transport(ABC):
                         except PeerError as error:
                             self._handler.refused(neighbour, error)
                             if await self._say(greeting, connection):
-                                await connection.finish()
+                                await connection.finish(str(error))
                             raise
                 finally:
                     if limit in limits:
@@ -282,8 +295,7 @@ class Transport(ABC):
         try:
             greeting = await self._greet(neighbour, connection)
         except (Lost, PeerError) as error:
-            if neighbour not in self._talks:
-                self._states[neighbour] = f"down: {error}"
+            self._down(neighbour, error)
             raise
         except Exception:  # a mistake in this program
             log.exception("the connection to %s", neighbour)

@@ -1,31 +1,35 @@
-"""What only gRPC can get wrong: who is admitted, and the sentences for what does not work."""
+"""What only WebSockets over TLS can get wrong: who is admitted, and the sentences for what does not work."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
-import grpc
-import grpc.aio
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from runtime.media import Known, OverGrpc, Speaker, until
+from runtime.media import Known, OverWebSockets, Speaker, until
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
 
 from sottovoce.errors import InvalidInput
 from sottovoce.runtime.keys import identity
 from sottovoce.runtime.keys.identity import Identity
 from sottovoce.runtime.protocol.frames import MAX_FRAME
-from sottovoce.runtime.transport import grpc_transport
-from sottovoce.runtime.transport.grpc_transport import METHOD, NAME_KEY, OPTIONS, SERVICE, GrpcTransport, split_address
-from sottovoce.runtime.transport.transport import BROKEN, CLOSED
+from sottovoce.runtime.transport import web_socket
+from sottovoce.runtime.transport.addresses import split_address
+from sottovoce.runtime.transport.web_socket import SUBPROTOCOL
+from sottovoce.runtime.transport.web_socket_transport import WebSocketTransport, as_file
 
 
 def transport(me: Identity, *neighbours: Known, listen: str = "127.0.0.1:0", channels: str = "encrypted"):
-    return GrpcTransport(me, listen, neighbours, channels, Random(1))
+    return WebSocketTransport(me, listen, neighbours, channels, Random(1))
 
 
 async def refusal(
@@ -33,7 +37,7 @@ async def refusal(
 ):
     """Why a caller that has pinned one certificate does not reach the called, which admits another one."""
     ann, bob = Speaker(), Speaker()
-    bob.transport = transport(called, Known("ann", "", admitted.certificate), channels=channels[1])
+    bob.transport = transport(called, Known("ann", None, admitted.certificate), channels=channels[1])
     await bob.transport.start(bob)
     address = f"127.0.0.1:{bob.transport.port}"
     ann.transport = transport(caller, Known("bob", address, pinned.certificate), channels=channels[0])
@@ -68,8 +72,8 @@ def past(tmp_path):
     return {name: identity.create(tmp_path / name, name, 10, then) for name in ("ann", "bob")}
 
 
-def made_elsewhere(name: str, issuer: Identity | None = None) -> Identity:
-    """A certificate that does not say what it is for; signed by somebody else, or by itself."""
+def made_elsewhere(name: str, issuer: Identity | None = None, signs: bool = False) -> Identity:
+    """A certificate that does not say what it is for, but for whether it ``signs``; of somebody else, or of itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     by = serialization.load_pem_private_key(issuer.key.encode(), None) if issuer else key
     issuers = issuer.name if issuer else name
@@ -78,6 +82,7 @@ def made_elsewhere(name: str, issuer: Identity | None = None) -> Identity:
     certificate = (
         x509.CertificateBuilder(*names, key.public_key(), 1, now - timedelta(days=1), now + timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=signs, path_length=None), critical=True)
         .sign(by, hashes.SHA256())
     )
     pem = key.private_bytes(
@@ -117,9 +122,13 @@ def test_a_neighbour_cannot_vouch_for_others(ann, bob):
     """Our certificates forbid it. Of others TLS would admit it, and the transport does not."""
     reason = asyncio.run(refusal(made_elsewhere("aaa", issuer=ann), bob, pinned=bob, admitted=ann))
     assert "hung up at once" in reason
-    neighbour = made_elsewhere("ann")
+    neighbour = made_elsewhere("ann", signs=True)
     reason = asyncio.run(refusal(made_elsewhere("aaa", issuer=neighbour), bob, pinned=bob, admitted=neighbour))
     assert reason == "down: it refused: bob does not expect a call of this party"
+    neighbour = made_elsewhere("bob", signs=True)
+    impostor = made_elsewhere("zed", issuer=neighbour)
+    reason = asyncio.run(refusal(ann, impostor, pinned=neighbour, admitted=ann))
+    assert reason == f"down: ADDRESS does not show the certificate {neighbour.fingerprint}"
 
 
 def test_open_and_encrypted_channels_do_not_mix(ann, bob):
@@ -130,48 +139,90 @@ def test_open_and_encrypted_channels_do_not_mix(ann, bob):
     assert reason == "down: ADDRESS hung up at once: are its channels encrypted, and ours open?"
 
 
-async def raw_call(me: Identity, admitted: Identity, channel, frames=(), channels="encrypted", metadata=()):
-    """How a call with other means than ours ends, and what the called party saw of it."""
+def admission(own: Identity | None, called: Identity) -> ssl.SSLContext:
+    """TLS as a caller with other means than ours would have it."""
+    tls = ssl.create_default_context(cadata=called.certificate)
+    tls.check_hostname = False
+    if own is not None:
+        with as_file(own.certificate) as certificate, as_file(own.key) as key:
+            tls.load_cert_chain(certificate, key)
+    return tls
+
+
+@asynccontextmanager
+async def raw_call(me: Identity, admitted: Identity, tls: ssl.SSLContext | None, path: str = "ann"):
+    """A call with other means than ours, of a party that keeps what it hears."""
     bob = Speaker()
-    bob.transport = transport(me, Known("ann", "", admitted.certificate), channels=channels)
+    bob.transport = transport(me, Known("ann", None, admitted.certificate), channels="encrypted" if tls else "open")
     await bob.transport.start(bob)
-    async with channel(f"127.0.0.1:{bob.transport.port}") as line:
-        call = line.stream_stream(f"/{SERVICE}/{METHOD}")(metadata=metadata)
-        try:
-            for frame in frames:
-                await call.write(frame)
-            await call.read()
-        except grpc.aio.AioRpcError as error:
-            return bob, error
-        finally:
-            call.cancel()
-            await bob.transport.stop()
-    return bob, None
+    at = f"{'wss' if tls else 'ws'}://127.0.0.1:{bob.transport.port}/{path}"
+    try:
+        async with connect(at, ssl=tls, subprotocols=[SUBPROTOCOL], proxy=None, max_size=None) as line:
+            yield bob, line
+    finally:
+        await bob.transport.stop()
+
+
+async def refused(line: ClientConnection, *messages: Any) -> int:
+    """The code with which a connection ends when this is said."""
+    with suppress(ConnectionClosed):
+        for message in messages:
+            await line.send(message)
+        await line.recv()
+    return line.close_code
 
 
 def test_without_a_certificate_nobody_gets_in(ann, bob):
-    credentials = grpc.ssl_channel_credentials(bob.certificate.encode())
-    options = [("grpc.ssl_target_name_override", "bob")]
-    seen, error = asyncio.run(raw_call(bob, ann, lambda to: grpc.aio.secure_channel(to, credentials, options)))
-    assert error.code() is grpc.StatusCode.UNAVAILABLE
-    assert seen.events == []
+    async def call():
+        async with raw_call(bob, ann, admission(None, bob)):
+            pass
+
+    with pytest.raises((InvalidMessage, ssl.SSLError, ConnectionError)):
+        asyncio.run(call())
 
 
 def test_a_frame_that_is_too_large_ends_the_connection(ann, bob):
-    credentials = grpc.ssl_channel_credentials(*(pem.encode() for pem in (bob.certificate, ann.key, ann.certificate)))
-    options = [("grpc.ssl_target_name_override", "bob"), ("grpc.max_send_message_length", -1)]
-    channel = lambda to: grpc.aio.secure_channel(to, credentials, options)  # noqa: E731
-    seen, error = asyncio.run(raw_call(bob, ann, channel, [b"x", bytes(MAX_FRAME), bytes(MAX_FRAME + 1)]))
-    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert [len(frame) for frame in seen.heard] == [1, MAX_FRAME]
-    assert seen.reasons in ([CLOSED], [BROKEN])  # gRPC does not tell the one that was called why
+    async def call():
+        async with raw_call(bob, ann, admission(ann, bob)) as (seen, line):
+            assert await refused(line, bytes(1), bytes(MAX_FRAME), bytes(MAX_FRAME + 1)) == 1009
+            assert [len(frame) for frame in seen.heard] == [1, MAX_FRAME]
+            assert f"{MAX_FRAME + 1} bytes" in seen.reasons[0]
+
+    asyncio.run(call())
 
 
-@pytest.mark.parametrize("metadata", [(), ((NAME_KEY, "mallory"),), ((NAME_KEY, "bob"),)])
-def test_on_open_channels_a_caller_has_to_name_itself(ann, bob, metadata):
-    seen, error = asyncio.run(raw_call(bob, ann, grpc.aio.insecure_channel, channels="open", metadata=metadata))
-    assert error.code() is grpc.StatusCode.UNAUTHENTICATED
-    assert seen.events == []
+def test_messages_in_fragments_are_put_together(ann, bob):
+    """And are too large together, where they are."""
+
+    async def call():
+        async with raw_call(bob, ann, admission(ann, bob)) as (seen, line):
+            await line.send(iter([b"one ", b"", b"frame"]))
+            await until(lambda: seen.heard == [b"one frame"])
+            assert await refused(line, [bytes(2**15)] * 40) == 1009
+        assert seen.heard == [b"one frame"]
+
+    asyncio.run(call())
+
+
+def test_a_text_message_ends_the_connection(ann, bob):
+    async def call():
+        async with raw_call(bob, ann, admission(ann, bob)) as (seen, line):
+            assert await refused(line, "hello") == 1003
+        assert seen.reasons == ["a text message came; frames are binary ones."]
+
+    asyncio.run(call())
+
+
+@pytest.mark.parametrize("path", ["", "mallory", "bob", "ann/", "%61nn"])
+def test_on_open_channels_a_caller_has_to_name_itself(ann, bob, path):
+    async def call():
+        with pytest.raises(InvalidStatus, match="HTTP 403"):
+            async with raw_call(bob, ann, None, path):
+                pass
+        async with raw_call(bob, ann, None) as (seen, _):
+            await until(lambda: seen.up)
+
+    asyncio.run(call())
 
 
 def test_a_name_of_64_characters_passes_tls(tmp_path, ann):
@@ -180,7 +231,7 @@ def test_a_name_of_64_characters_passes_tls(tmp_path, ann):
 
     async def scenario():
         a, z = Speaker(), Speaker()
-        z.transport = transport(long, Known("ann", "", ann.certificate))
+        z.transport = transport(long, Known("ann", None, ann.certificate))
         await z.transport.start(z)
         a.transport = transport(ann, Known(name, f"127.0.0.1:{z.transport.port}", long.certificate))
         await a.transport.start(a)
@@ -191,16 +242,7 @@ def test_a_name_of_64_characters_passes_tls(tmp_path, ann):
     asyncio.run(scenario())
 
 
-def test_a_neighbour_that_is_down_is_called_until_it_is_up(ann, bob, monkeypatch):
-    """And gRPC, which takes long to notice, is not asked while nobody listens."""
-    called: list[str] = []
-
-    def counted(self: GrpcTransport, neighbour: str, make=GrpcTransport._channel):
-        called.append(neighbour)
-        return make(self, neighbour)
-
-    monkeypatch.setattr(GrpcTransport, "_channel", counted)
-
+def test_a_neighbour_that_is_down_is_called_until_it_is_up(ann, bob):
     async def scenario():
         a, b = Speaker(), Speaker()
         with socket.create_server(("127.0.0.1", 0)) as reserved:
@@ -208,9 +250,8 @@ def test_a_neighbour_that_is_down_is_called_until_it_is_up(ann, bob, monkeypatch
         a.transport = transport(ann, Known("bob", address, bob.certificate))
         await a.transport.start(a)
         await until(lambda: a.transport.state("bob") == f"down: nobody listens on {address}")
-        assert called == []
         for _ in range(2):  # the port is free again after a stop
-            b.transport = transport(bob, Known("ann", "", ann.certificate), listen=address)
+            b.transport = transport(bob, Known("ann", None, ann.certificate), listen=address)
             await b.transport.start(b)
             await until(lambda: a.up and b.up)
             await b.transport.stop()
@@ -222,9 +263,9 @@ def test_a_neighbour_that_is_down_is_called_until_it_is_up(ann, bob, monkeypatch
 
 def test_a_neighbour_that_has_gone_without_a_word_is_noticed(identities, monkeypatch):
     """And one that is only silent is not dropped. Thirty times as fast as in earnest."""
-    faster = [(key, value // 30 if "keepalive" in key or "ping" in key else value) for key, value in OPTIONS]
-    monkeypatch.setattr(grpc_transport, "OPTIONS", faster)
-    line = OverGrpc(identities, "encrypted")
+    monkeypatch.setattr(web_socket, "SILENCE", web_socket.SILENCE / 30)
+    monkeypatch.setattr(web_socket, "PATIENCE", web_socket.PATIENCE / 30)
+    line = OverWebSockets(identities, "encrypted")
 
     async def scenario(a, b):
         await asyncio.sleep(2.5)
@@ -253,7 +294,7 @@ def test_a_name_that_does_not_resolve(ann, bob):
 
 def test_addresses_that_cannot_be_listened_on(ann, bob):
     async def listen(address):
-        await transport(bob, Known("ann", "", ann.certificate), listen=address).start(Speaker())
+        await transport(bob, Known("ann", None, ann.certificate), listen=address).start(Speaker())
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -267,10 +308,10 @@ def test_addresses_that_cannot_be_listened_on(ann, bob):
 
 def test_two_parties_cannot_share_a_port(ann, bob):
     async def scenario():
-        first = transport(bob, Known("ann", "", ann.certificate))
+        first = transport(bob, Known("ann", None, ann.certificate))
         await first.start(Speaker())
         try:
-            second = transport(bob, Known("ann", "", ann.certificate), listen=f"127.0.0.1:{first.port}")
+            second = transport(bob, Known("ann", None, ann.certificate), listen=f"127.0.0.1:{first.port}")
             with pytest.raises(InvalidInput, match="Address already in use"):
                 await second.start(Speaker())
         finally:
