@@ -11,6 +11,7 @@ import threading
 from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from sottovoce.runtime.doctor import Finding, examine
 from sottovoce.runtime.journal import Journal
 from sottovoce.runtime.keys import identity
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
+from sottovoce.runtime.transport.addresses import Proxy
 
 PAIR = sv.Network.complete(2)
 
@@ -150,7 +152,7 @@ def test_the_port_of_the_metrics(party):
         assert findings(party)["metrics"].state == "fail"
 
 
-@pytest.mark.parametrize("name", ["http_proxy", "HTTPS_PROXY", "grpc_proxy", "all_proxy"])
+@pytest.mark.parametrize("name", ["http_proxy", "HTTPS_PROXY", "all_proxy"])
 def test_a_proxy_is_named_without_its_password(party, name):
     found = findings(party, **{name: "http://user:secret@proxy:3128"})["proxy"]
     assert found.state == "warn"
@@ -288,3 +290,24 @@ def test_beside_a_party_that_runs(party):
     assert (found["port"].state, "the party runs" in found["port"].told) == ("ok", True)
     assert found["journal"].told == "the party runs, and uses it"
     assert (found["neighbour p1"].state, "the party says: down" in found["neighbour p1"].told) == ("warn", True)
+
+
+def of(config: NodeConfig, **environment: str) -> dict[str, Finding]:
+    return {found.check: found for found in examine(config, now=datetime.now(UTC), environment=environment)}
+
+
+def test_a_party_that_nobody_can_call_calls(party):
+    config = replace(config_of(party), name="p2", listen=None)  # its name sorts last
+    found = of(config)
+    assert found["port"].told == "this party listens on none: it calls all its neighbours"
+    assert "nobody listens on" in found["neighbour p1"].told
+    neighbour = replace(config.neighbours[0], address=None)
+    found = of(replace(config_of(party), neighbours=(neighbour,)))
+    assert found["neighbour p1"].told.startswith("it calls this party")
+
+
+def test_the_way_out_is_the_proxy_of_the_node_file(party):
+    (port,) = free_ports(1)
+    found = of(replace(config_of(party), proxy=Proxy(f"127.0.0.1:{port}")), http_proxy="http://10.0.0.9:1")
+    assert found["proxy"].told == f"neighbours are called through 127.0.0.1:{port}, as the node file says"
+    assert found["neighbour p1"].told == f"nobody listens on the proxy 127.0.0.1:{port}"

@@ -5,6 +5,7 @@ Nothing is sent to a neighbour but the beginning of a TLS handshake, and nothing
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import platform
@@ -30,8 +31,10 @@ from .cluster import ask
 from .journal import Journal
 from .keys.identity import CERTIFICATE, KEY, load, valid_until
 from .plan.node_file import Neighbour, NodeConfig
+from .transport.addresses import reach
+from .transport.transport import Lost
 
-PROXIES = ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy")
+PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 PACKAGES = ("sottovoce", "numpy", "scipy", "cryptography")
 LITTLE_ROOM, ROOM = (
     10 * 2**20,
@@ -76,7 +79,7 @@ def examine(config: NodeConfig, *, now: datetime, environment: Mapping[str, str]
     return [
         _versions(),
         *_listening(config, running),
-        _proxy(environment),
+        _proxy(config, environment),
         _clock(config, now),
         *_disk(config, running),
         *_permissions(config),
@@ -106,6 +109,8 @@ def _versions() -> Finding:
 
 
 def _listening(config: NodeConfig, running: dict[str, Any] | None) -> Iterator[Finding]:
+    if config.listen is None:
+        yield Finding("port", "ok", "this party listens on none: it calls all its neighbours")
     for check, address in (("port", config.listen), ("metrics", config.metrics)):
         if address is None:
             continue
@@ -134,7 +139,9 @@ def _cannot_listen(address: str) -> str | None:
     return None
 
 
-def _proxy(environment: Mapping[str, str]) -> Finding:
+def _proxy(config: NodeConfig, environment: Mapping[str, str]) -> Finding:
+    if config.proxy is not None:
+        return Finding("proxy", "ok", f"neighbours are called through {config.proxy.address}, as the node file says")
     found = [name for name in (*PROXIES, *map(str.upper, PROXIES)) if environment.get(name)]
     if not found:
         return Finding("proxy", "ok", "none in the environment")
@@ -142,7 +149,7 @@ def _proxy(environment: Mapping[str, str]) -> Finding:
         "proxy",
         "warn",
         f"{', '.join(found)} is set, and is not used: parties call each other directly",
-        "If nothing gets out here but through the proxy, ask for the neighbours' addresses to be let out",
+        "If nothing gets out here but through the proxy, name it in the node file: [party] proxy",
     )
 
 
@@ -280,13 +287,22 @@ def _neighbours(config: NodeConfig, running: dict[str, Any] | None) -> Iterator[
 
 
 def _called(config: NodeConfig, neighbour: Neighbour) -> Finding:
-    """What a call comes to. Of two neighbours, the one whose name sorts first calls."""
+    """What a call comes to. Of two neighbours that can both be called, the one whose name sorts first calls."""
     check, address = f"neighbour {neighbour.name}", neighbour.address
-    if neighbour.name < config.name:
+    if address is None or (config.listen is not None and neighbour.name < config.name):
         return Finding(check, "ok", f"it calls this party, at {config.listen}: let it run its own doctor")
     host, _, port = address.rpartition(":")
     try:
-        connection = socket.create_connection((host.strip("[]"), int(port)), ANSWER)
+        if config.proxy is not None:
+            connection = asyncio.run(reach(address, config.proxy))
+            connection.setblocking(True)
+            connection.settimeout(ANSWER)
+        else:
+            connection = socket.create_connection((host.strip("[]"), int(port)), ANSWER)
+    except Lost as error:
+        return Finding(
+            check, "warn", str(error), f"Nothing, if {neighbour.name} has not started yet; or ask for a way out"
+        )
     except socket.gaierror:
         return Finding(
             check, "fail", f"the name in {address} does not resolve", "Correct it, or ask who runs the names"
