@@ -66,8 +66,8 @@ def test_all_runs_of_a_process_end(tmp_path):
         trial.check(trial.cluster())
 
 
-def test_the_thread_of_a_party_that_is_cancelled_ends(tmp_path):
-    config, hub = one_party(tmp_path / "trial")
+def test_the_thread_of_a_party_that_is_cancelled_ends(tmp_path_factory):
+    config, hub = one_party(tmp_path_factory.mktemp("t") / "t")
 
     async def cancelled() -> None:
         party = of(config, hub)
@@ -80,9 +80,9 @@ def test_the_thread_of_a_party_that_is_cancelled_ends(tmp_path):
     asyncio.run(cancelled())
 
 
-def test_the_thread_of_a_party_that_fails_ends(tmp_path, monkeypatch):
+def test_the_thread_of_a_party_that_fails_ends(tmp_path_factory, monkeypatch):
     """It waits for neighbours that never come, and something else goes wrong."""
-    config, hub = one_party(tmp_path / "trial")
+    config, hub = one_party(tmp_path_factory.mktemp("t") / "t")
     agents = []
     begun = process.Agent.mark
     monkeypatch.setattr(process.Agent, "mark", lambda agent: (agents.append(agent), begun(agent))[1])
@@ -98,9 +98,9 @@ def test_the_thread_of_a_party_that_fails_ends(tmp_path, monkeypatch):
     asyncio.run(failing())
 
 
-def test_a_program_that_computes_ends_at_its_next_agreement(tmp_path, monkeypatch):
+def test_a_program_that_computes_ends_at_its_next_agreement(tmp_path_factory, monkeypatch):
     """And nobody waits for that."""
-    config, hub = one_party(tmp_path / "trial")
+    config, hub = one_party(tmp_path_factory.mktemp("t") / "t")
     computed, answer = threading.Event(), process.answer
 
     def long(*arguments: object) -> object:

@@ -49,7 +49,7 @@ def test_a_party_that_averages_is_light(told):
 
 def test_other_analyses_are_not_loaded(told):
     """Not by the registry, nor by the public names of the package."""
-    assert "sottovoce.statistics.pooled_moments" in told["mean"]["own"]
+    assert "sottovoce.statistics.pooled" in told["mean"]["own"]
     rooms = (
         "statistics.models",
         "statistics.survival",

@@ -231,7 +231,11 @@ def test_after_a_restart_a_party_knows_what_is_over_before_it_hears_anybody(tria
     assert asyncio.run(both(trial, [])) == 0
     config = read_node_file(trial.folder / "p0" / "node.toml")
     with journal_of(config) as journal:
-        agent = Agent(config, Hub().transport("p0", ["p1"]), identity.load(config.identity), journal)
+
+        async def begun() -> Agent:
+            return Agent(config, Hub().transport("p0", ["p1"]), identity.load(config.identity), journal)
+
+        agent = asyncio.run(begun())
     assert (agent.party.stage, sorted(agent.party.ended)) == (1, [0, 1])
 
 

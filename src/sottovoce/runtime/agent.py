@@ -67,7 +67,7 @@ class Agent:
 
     def __init__(self, config: NodeConfig, transport: Transport, identity: Identity, journal: Journal) -> None:
         self.config, self.transport, self.identity, self.journal = config, transport, identity, journal
-        self.started = time.time()
+        self.started, self.loop = time.time(), asyncio.get_running_loop()
         self.turn = asyncio.Event()  # something has happened that may call for a wake
         self.next_save, self.reserved = 0.0, 0
         self.unwritten = False  # whether the disk lacks something that others may hear of

@@ -23,7 +23,7 @@ UNREACHED = (
 
 
 def status(agent: Agent) -> dict[str, Any]:
-    """What a running party says of itself; nothing secret."""
+    """What a running party says of itself; nothing secret. Metrics ask in a thread of their own."""
     agreement, counts, contradictions = agent.party.agreement, agent.party.counts, agent.party.contradictions
     residual = np.inf if agreement is None else agreement.residual * agreement.tol  # in the unit of tol, as elsewhere
     return {
@@ -59,7 +59,7 @@ def status(agent: Agent) -> dict[str, Any]:
 
 def waiting(agent: Agent) -> str | None:
     """For whom the party waits, since when and why, in a sentence for its operator; None where it waits for nobody."""
-    party, now, agreement = agent.party, asyncio.get_running_loop().time(), agent.party.agreement
+    party, now, agreement = agent.party, agent.loop.time(), agent.party.agreement
     if agent.result is not None:
         return f"waits for {_listed(sorted(party.waited_for))} to hear that it is over" if party.waited_for else None
     needed = party.talks if agent.met.is_set() else {link.name for link in party.padded}
