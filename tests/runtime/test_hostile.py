@@ -349,7 +349,7 @@ def test_a_neighbour_that_breaks_the_protocol(tmp_path):
             assert code in ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"), (name, code, why)
             assert why
             assert why.isprintable()
-        assert "speaks version 7 of the protocol, this party 3" in cluster.log("p1")
+        assert "speaks version 7 of the protocol, this party 4" in cluster.log("p1")
         told = status(cluster, "p1")
         assert told["frames_refused"] == len(ends) - 1  # the giant is refused by gRPC
         assert memory(cluster, "p1") - before < 50e6

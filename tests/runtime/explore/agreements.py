@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,7 +25,7 @@ from runtime.explore.search import Step
 import sottovoce as sv
 from sottovoce.errors import PeerError
 from sottovoce.pdmm.node import Node, nodes_of
-from sottovoce.runtime.protocol.agreement import IDLE, Agreement, Contradiction, Epoch
+from sottovoce.runtime.protocol.agreement import IDLE, Agreement, Epoch
 from sottovoce.runtime.protocol.frames import Assembly, Pads
 from sottovoce.runtime.protocol.link import Link
 from sottovoce.runtime.protocol.party import Party
@@ -36,6 +37,7 @@ from sottovoce.runtime.waiting import Waiting
 CURVATURE = 2.0  # of ||x - s||^2
 TAG = b"t" * 16
 PADS = Pads(0, TAG)
+KEY = b"k" * 32
 CHANGING = (Party, Link, Agreement, Node, Telling, Epoch, Assembly, Held)
 UNCHANGED = ("links", "talks", "sides", "route", "acceptances", "save")
 UNCOUNTED = Counts()  # frames are counted by nobody here
@@ -52,7 +54,7 @@ def copied(value: Any) -> Any:
         new.__dict__.update({name: copied(held) for name, held in vars(value).items()})
         return new
     if isinstance(value, dict):
-        return {key: copied(held) for key, held in value.items()}
+        return type(value)({key: copied(held) for key, held in value.items()})
     return type(value)(value) if isinstance(value, set | list | deque) else value
 
 
@@ -91,11 +93,13 @@ class World:
 @dataclass
 class Agreeing:
     """The model. ``strikes`` are the sets of parties that may crash at one moment, ``breaks`` says whether connections
-    may, and all of that happens ``faults`` times at most. Over a route with cycles numbers would go on changing, and
-    the states with them: there all data are zero, and it is the epochs that are looked at."""
+    may, and all of that happens ``faults`` times at most. Sums are of whole numbers, and everybody knows the answer by
+    itself, unless it is ``told`` by the first party. Over a route with cycles numbers would go on changing, and the
+    states with them: there all data are zero, and it is the epochs that are looked at."""
 
     network: sv.Network
     tree: bool = True
+    told: bool = False
     strikes: Collection[Collection[int]] = ()
     breaks: bool = False
     faults: int = 0
@@ -176,10 +180,8 @@ class Agreeing:
         speaker.party.save = Saves()
         speaker.party.links = {**speaker.party.links, self.names[j]: link}
         hearer = self._changing(world.seats[j], self.names[i])
-        try:
+        with suppress(PeerError):  # what cannot be true is noted by the party
             hearer.party.received(self.names[i], frame)
-        except PeerError as error:  # a state to look at
-            hearer.party.contradictions[self.names[i], "frame"] = Contradiction(str(error))
         return self._after(world, {i: speaker, j: hearer})
 
     def _faults(self, world: World) -> Iterator[Step]:
@@ -210,10 +212,7 @@ class Agreeing:
             if agreement is not None and agreement.done and not seat.party.ended:
                 seat.party.finish()
                 seat.party.ending = True
-                epoch = agreement.epoch
-                assert epoch is not None
-                end = {"answer": agreement.x, "epoch": epoch.number, "proofs": epoch.proofs}
-                seat = replace(seat, disk=end)
+                seat = replace(seat, disk={"answer": agreement.x, "ended": seat.party.ended[0]})
             elif isinstance(seat.party.save, Saves) and seat.party.save.asked and agreement is not None:
                 seat = replace(seat, disk=agreement.state())
             seats[i] = seat
@@ -227,7 +226,7 @@ class Agreeing:
         signatures: Any = SimpleNamespace(names=self.names, genuine=lambda *about: True)
         party = Party(i, self.network.n, links, signatures, Saves(), route=self.route, counts=UNCOUNTED)
         if "answer" in disk:
-            party.skip(0, disk["epoch"], disk["proofs"])
+            party.skip(disk["ended"])
             party.ending = True
         else:
             agreement = self.agreement(i)
@@ -242,11 +241,14 @@ class Agreeing:
 
     def agreement(self, i: int) -> Agreement:
         node = nodes_of(self.problem, c=list(self.route.c), theta=self.route.theta)[i]
-        return Agreement(node, self.network.n, partial(_signature, i), tol=1e-7, route=self.route)
+        whole = 0 if self.told else self.network.n
+        return Agreement(node, self.network.n, partial(signature, i), tol=1e-7, route=self.route, whole=whole)
 
     def _link(self, i: int, j: int) -> Link:
         me: Any = SimpleNamespace(name=self.names[i])
-        secrets: Any = SimpleNamespace(check=lambda stage, content: TAG, forgotten=lambda stage: True)
+        secrets: Any = SimpleNamespace(
+            check=lambda stage, content: TAG, forgotten=lambda stage: False, answer_key=lambda *of: KEY
+        )
         return Link(me, self.names[j], j, "", "", secrets, authenticate=False)
 
     def _connect(self, one: Party, other: Party) -> None:
@@ -283,8 +285,9 @@ class Saves:
         self.asked = True
 
 
-def _signature(i: int, epoch: int) -> bytes:
-    return f"{i} accepts {epoch}".encode()
+def signature(i: int, epoch: int, answer: bytes) -> bytes:
+    """What stands for one here; nobody forges it."""
+    return f"{i} accepts {answer.hex()[:8]} in {epoch}".encode()
 
 
 # What tells two states apart: not how they were come to. Of counters it matters which is newer, of wakes nothing.
@@ -302,7 +305,8 @@ def _seat_key(seat: Seat) -> Hashable:
             frozenset(agreement.news), frozenset(agreement.settled), min(agreement.idle, IDLE),
             agreement.moves <= 1, agreement.wait, agreement.wakes == 0,
             tuple((j, number, _of(r)) for j, (number, r) in sorted(agreement.pending.items())),
-            agreement.early[0], frozenset(agreement.early[1]), _disk_key(seat.disk),
+            agreement.early[:2], frozenset(agreement.early[2]), _disk_key(seat.disk),
+            tuple((j, number, answer.digest) for j, (number, answer) in sorted(agreement.offers.items())),
         )  # fmt: skip
     return bool(party.ended), bool(party.contradictions), links, own
 
@@ -311,8 +315,8 @@ def _link_key(party: Party, link: Link) -> Hashable:
     said = None if party.agreement is None else party.agreement.telling.said.get(link.index)
     value = said is not None and link.told.get("value") == (0, said[0])
     verdicts = (said.get(0) for said in (link.said, link.shown))
-    known = tuple(said and (said.epoch, said.no, frozenset(said.acceptances)) for said in verdicts)
-    return value, link.told.get("snapshot"), known, link.lags
+    known = tuple(said and (said.epoch, said.no, said.answer, frozenset(said.acceptances)) for said in verdicts)
+    return value, link.told.get("snapshot"), link.told.get("answer"), known, link.lags
 
 
 def _fresh(seat: Seat, seats: tuple[Seat, ...]) -> tuple[int, ...]:
@@ -336,7 +340,8 @@ def _epoch_key(epoch: Epoch | None) -> Hashable:
     if epoch is None:
         return None
     judged = epoch.residual is not None
-    return epoch.number, epoch.no, judged, frozenset(epoch.proofs), _of(epoch.x), _all_of(epoch.D), _all_of(epoch.heard)
+    signed = epoch.digest, frozenset(epoch.proofs), tuple(sorted(epoch.claims.items()))
+    return epoch.number, epoch.no, judged, signed, _of(epoch.x), _all_of(epoch.D), _all_of(epoch.heard)
 
 
 def _disk_key(disk: Disk) -> Hashable:

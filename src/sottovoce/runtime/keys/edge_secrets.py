@@ -32,7 +32,7 @@ from .identity import with_lengths
 if TYPE_CHECKING:
     from ..journal import Journal
 
-PROTOCOL = "sottovoce 3"
+PROTOCOL = "sottovoce 4"
 TAG = 16  # bytes
 EDGE = "edge/"  # what the names of all rows of edges begin with
 STAGE = 4  # bytes, before a chain key on the disk
@@ -154,6 +154,10 @@ class EdgeSecrets:
     def escrow_key(self, stage: int, sender: str) -> bytes:
         """Seals what ``sender`` leaves with the other end in a stage (escrow.py)."""
         return self._key(stage, "escrow", sender)
+
+    def answer_key(self, stage: int, sender: str) -> bytes:
+        """Seals the answers of a stage that ``sender`` passes on to the other end (answers.py)."""
+        return self._key(stage, "answer", sender)
 
     def forgotten(self, stage: int) -> bool:
         """Whether the keys of a stage are deleted."""

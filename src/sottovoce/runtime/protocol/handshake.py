@@ -21,7 +21,7 @@ from .agreement import ROLLED_BACK, Final
 from .frames import NONCE, Hello, Opening, Progress, decode, encode
 from .link import Link, digest
 
-VERSION = 3
+VERSION = 4
 
 
 class Disagreement(PeerError):

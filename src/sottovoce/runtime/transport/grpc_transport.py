@@ -24,7 +24,7 @@ from ..keys.identity import Identity, check_certificate, fingerprint
 from ..protocol.frames import MAX_FRAME
 from .transport import BROKEN, CLOSED, HANDSHAKES, Connection, Lost, Transport
 
-SERVICE, METHOD = "sottovoce.v3.Party", "Talk"
+SERVICE, METHOD = "sottovoce.v4.Party", "Talk"
 NAME_KEY = "party-name"  # with open channels, the metadata in which a caller names itself
 ANSWER = 10.0  # seconds to wait for a neighbour that is called
 OWN_FILES = 64  # of those that a process may open, those that are not for connections
