@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import pytest
 from runtime.explore.agreements import Agreeing
+from runtime.explore.liars import TwoFaced
 from runtime.explore.search import Step, follow, search
 
 import sottovoce as sv
 from sottovoce.runtime.protocol.agreement import Agreement
+from sottovoce.runtime.protocol.answers import Rounded
 from sottovoce.runtime.waiting import Waiting
 
 CHAIN = {n: sv.Network.from_edges(n, [(i, i + 1) for i in range(n - 1)]) for n in (3, 4)}
@@ -88,6 +90,24 @@ def test_a_star_of_four_in_every_order():
     found = search(Agreeing(sv.Network.star(4)))
     assert found.fine, found
     assert found.ends
+
+
+def test_an_answer_that_one_party_tells():
+    found = search(Agreeing(CHAIN[3], told=True, breaks=True, faults=1))
+    assert found.fine, found
+    assert found.ends
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["sums", "an answer that is told"])
+def test_beside_a_liar_there_is_one_answer_or_none(told, monkeypatch):
+    """Whatever it signs. Where signatures are not of the answer, as they once were, there are two."""
+    model = TwoFaced(CHAIN[3], told=told, liar=1)
+    found = search(model)
+    assert found.states > 100
+    assert not found.wrong, found
+    monkeypatch.setattr(Rounded, "digest", bytes(32))
+    found = search(model)
+    assert found.wrong.keys() == {"two honest parties have ended with different answers"}
 
 
 def asleep(waiting: Waiting, agreement: Agreement) -> bool:

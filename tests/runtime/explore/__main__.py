@@ -11,9 +11,11 @@ import re
 import sys
 import time
 from collections.abc import Collection
+from functools import partial
 from itertools import combinations
 
 from runtime.explore.agreements import Agreeing
+from runtime.explore.liars import TwoFaced
 from runtime.explore.search import search
 
 import sottovoce as sv
@@ -46,19 +48,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m runtime.explore", description=(__doc__ or "").split("\n\n")[1])
     parser.add_argument("network", type=network, help=f"{', '.join(NETWORKS)}, and how many: chain4")
     parser.add_argument("--over", choices=["tree", "all"], default="tree", help="what messages go over")
+    parser.add_argument("--told", action="store_true", help="the answer is one that the first party tells")
     parser.add_argument("--crash", choices=["none", "one", "all", "any"], default="none", help="who, at one moment")
     parser.add_argument("--breaks", action="store_true", help="connections may break, too")
     parser.add_argument("--faults", type=int, default=1, help="how many moments of that")
+    parser.add_argument("--liar", type=int, help="the number of a party that tells each neighbour something else")
     parser.add_argument("--most", type=int, default=2_000_000, help="states to look at")
     asked = parser.parse_args()
-    model = Agreeing(
-        asked.network, tree=asked.over == "tree", strikes=strikes(asked.crash, asked.network.n), breaks=asked.breaks,
-        faults=asked.faults if asked.crash != "none" or asked.breaks else 0,
+    kind = Agreeing if asked.liar is None else partial(TwoFaced, liar=asked.liar)
+    model = kind(
+        asked.network, tree=asked.over == "tree", told=asked.told, strikes=strikes(asked.crash, asked.network.n),
+        breaks=asked.breaks, faults=asked.faults if asked.crash != "none" or asked.breaks else 0,
     )  # fmt: skip
     began = time.monotonic()
     found = search(model, most=asked.most)
     print(f"{found}\n{time.monotonic() - began:.0f} s")
-    return 0 if found.fine else 1
+    # Beside a liar nobody may end, but with one answer.
+    return int(bool(found.wrong or found.left_out) if asked.liar is not None else not found.fine)
 
 
 if __name__ == "__main__":
