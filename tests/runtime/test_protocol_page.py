@@ -45,7 +45,7 @@ from sottovoce.runtime.keys.edge_secrets import PROTOCOL
 from sottovoce.runtime.keys.identity import Identity, public_key
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
-from sottovoce.runtime.protocol import frames, handshake, link
+from sottovoce.runtime.protocol import agreement, frames, handshake, link
 from sottovoce.runtime.protocol.route import Route
 from sottovoce.runtime.transport.grpc_transport import METHOD, SERVICE
 
@@ -91,6 +91,8 @@ def test_the_page_has_the_numbers_of_the_code() -> None:
         "`offer` {} to {:,}, or none".format(*frames.OFFER),
         f"at most {link.AHEAD} chunks",
         f"refuses stages from {link.STAGES} on",
+        f"`step` at most {agreement.COARSER:g} times what it would take itself",
+        f"in {agreement.AGAIN} epochs one after the other",
         f"In a Hello `version` is {handshake.VERSION}",
         f'context = "{PROTOCOL}"',
         f"`/{SERVICE}/{METHOD}`",
