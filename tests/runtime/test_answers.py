@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from runtime.judged import Adversary, Run, signed
+from runtime.judged import Adversary, Run, signature, signed
 from runtime.test_disbelief import settled
 
 import sottovoce as sv
-from sottovoce.runtime.protocol.agreement import AGAIN, COARSER, EPS, Agreement, Contradiction, Final
-from sottovoce.runtime.protocol.answers import EXTRA, LARGEST, UNSALTED, Rounded
+from sottovoce.runtime.protocol.agreement import COARSER, EPS, Agreement, Contradiction, Final
+from sottovoce.runtime.protocol.answers import EXTRA, LARGEST, NONE, UNSALTED, Rounded
 from sottovoce.runtime.protocol.route import Route
 
 SALT = bytes(range(32))
@@ -109,24 +109,36 @@ def test_one_that_fits_is_signed_and_passed_on():
 
 
 @pytest.mark.parametrize(("by", "coarser"), [(2.0, 1.0), (-2.0, 1.0), (0.0, 2 * COARSER)])
-def test_one_that_does_not_fit_is_refused(by, coarser):
+def test_one_that_does_not_fit_is_not_signed(by, coarser):
+    """Others may have yet to refuse the epoch. When all have signed, it is a lie."""
     own = waiting()
     own.offer(0, 1, told(own, by, coarser))
-    assert (own.epoch.no, own.epoch.ok, own.hopeless) == (True, 0, None)
-    assert own.told is None  # and not passed on
-
-
-def test_what_does_not_fit_again_and_again_is_a_lie():
-    own = waiting()
-    for epoch in range(1, AGAIN + 2):
-        assert own.hopeless is None
-        own.offer(0, epoch, told(own, 2.0))
-        assert own.epoch.no
-        own.enter(epoch + 1)
-        for j in own.node.neighbours:
-            own.hear(j, epoch + 1, R)
-    with pytest.raises(Contradiction, match="party 0 tells an answer of epoch 11 that is not the one which this party"):
+    assert own.epoch.claims.keys() == {1}
+    assert own.epoch.claims[1] == (NONE, signature(1, 1, NONE))
+    assert (own.epoch.no, own.epoch.ok, own.hopeless) == (False, 0, None)
+    digest = own.told.digest
+    own.verdict(1, no=False, proofs=signed(1, 0, answer=digest), answer=digest)
+    assert own.hopeless is None
+    own.verdict(1, no=False, proofs=signed(1, 2, answer=digest), answer=digest)
+    assert not own.done
+    with pytest.raises(Contradiction, match="party 0 tells an answer of epoch 1 that is not the one which this party"):
         raise own.hopeless
+
+
+def test_nobody_ends_with_no_answer():
+    own = waiting()
+    own.offer(0, 1, told(own, 2.0))
+    own.verdict(1, no=False, proofs=signed(1, 0, 2, answer=NONE), answer=NONE)
+    assert not own.done
+    assert own.hopeless is not None
+
+
+def test_an_epoch_that_is_refused_has_no_liars():
+    own = waiting()
+    own.offer(0, 1, told(own, 2.0))
+    own.verdict(1, no=True, proofs={}, answer=b"")
+    own.verdict(1, no=False, proofs=signed(1, 0, 2), answer=b"o" * 32)
+    assert own.hopeless is None
 
 
 def test_two_answers_of_one_epoch():
@@ -141,7 +153,7 @@ def test_two_answers_of_one_epoch():
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
-def test_who_has_signed_another_one_refuses_the_epoch(first):
+def test_who_has_signed_another_one_is_named_once_all_have_signed(first):
     """Whether this party knew its own by then or not."""
     own, other = waiting(), b"o" * 32
     if first:
@@ -151,8 +163,11 @@ def test_who_has_signed_another_one_refuses_the_epoch(first):
     own.offer(0, 1, told(own))
     if not first:
         own.verdict(1, no=False, proofs=signed(1, 2), answer=other)
-    assert own.epoch.no
+    assert (own.epoch.no, own.hopeless) == (False, None)
+    own.verdict(1, no=False, proofs=signed(1, 0), answer=own.epoch.digest)
     assert not own.done
+    with pytest.raises(Contradiction, match="party 2 has accepted another answer of epoch 1 than this party"):
+        raise own.hopeless
 
 
 def test_its_own_signature_of_another_one_was_forgotten():
@@ -175,11 +190,14 @@ def test_it_is_there_after_a_restart(accepted):
         assert again.epoch.ok == 0b010
 
 
-def test_sums_that_are_not_whole_are_refused():
+def test_sums_that_are_not_whole_are_not_signed():
     own = settled(TRIANGLE)
     own.whole = 3
     for j in own.node.neighbours:
         own.hear(j, 1, R)
     assert own.epoch.residual <= 1
-    assert own.epoch.no
+    assert own.epoch.claims.keys() == {0}
     assert own.hopeless is None
+    own.verdict(1, no=False, proofs=signed(1, 1, 2), answer=b"o" * 32)
+    with pytest.raises(Contradiction, match="the sums of an agreement are no whole numbers"):
+        raise own.hopeless

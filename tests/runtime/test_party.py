@@ -461,7 +461,7 @@ def test_the_disk_holds_what_this_party_signed_and_not_what_others_did(triangle,
     assert len(saves) == 1  # what others say they say again
     assert says(1, 2, False, "bob")  # which was the last
     assert ann.agreement.done
-    assert [count for *_, count, _ in saves] == [0, 3]
+    assert [count for *_, count, _, _ in saves] == [0, 3]
 
 
 def test_who_accepts_an_epoch_that_was_refused_is_not_passed_on(triangle):

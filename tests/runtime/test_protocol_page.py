@@ -92,7 +92,6 @@ def test_the_page_has_the_numbers_of_the_code() -> None:
         f"at most {link.AHEAD} chunks",
         f"refuses stages from {link.STAGES} on",
         f"`step` at most {agreement.COARSER:g} times what it would take itself",
-        f"in {agreement.AGAIN} epochs one after the other",
         f"In a Hello `version` is {handshake.VERSION}",
         f'context = "{PROTOCOL}"',
         f"`/{SERVICE}/{METHOD}`",

@@ -94,7 +94,12 @@ def fitting(made: Company, liar: Agent, stage: int, *, shows: bool) -> None:
         epochs = [None if one is None else one.epoch for one in (agreement, theirs)]
         if party.stage != stage or None in epochs or epochs[0].number != epochs[1].number:
             return news
-        number, x = epochs[0].number, epochs[1].x
+        # One answer for each side, whose numbers differ in their last digits.
+        same = min(name for name in made.agents if name != liar.config.name and side(name) == side(link.name))
+        beside = getattr(made.agents[same].party.agreement, "epoch", None)
+        if beside is None or beside.number != epochs[0].number:
+            return news
+        number, x = beside.number, beside.x
         found = agreement.told
         if not agreement.whole and found is None:
             return news
@@ -105,8 +110,9 @@ def fitting(made: Company, liar: Agent, stage: int, *, shows: bool) -> None:
         if party.index not in own:
             own[party.index] = acceptances.sign(stage, number, answer.digest, route=agreement.tag)
         digest, others = answer.digest, [of for at, of in known if at == number and of != answer.digest]
-        if shows and others:
-            digest = others[0]
+        if shows and own.keys() <= epochs[1].proofs.keys():  # after all of its own
+            new = [of for of in others if known[number, of].keys() - epochs[1].claims.keys()]
+            digest = new[0] if new else digest
         news.verdicts = [Verdict(stage, number, False, dict(known[number, digest]), agreement.tag, digest)]
         return news
 
@@ -126,7 +132,9 @@ async def play_smart(made: Company, honest: list[str], stage: int, *, shows: boo
         while len(made.agents) < len(made.configs):
             await asyncio.sleep(0.001)
         fitting(made, made.agents["p0"], stage, shows=shows)
-        await asyncio.wait([made.tasks[name] for name in honest], timeout=60.0)
+        for _ in range(300):  # a minute
+            await asyncio.wait([made.tasks[name] for name in honest], timeout=0.2)
+            made.agents["p0"].tell()
         return {name: made.tasks[name].exception() if made.tasks[name].done() else None for name in honest}
     finally:
         await leave(made)

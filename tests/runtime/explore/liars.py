@@ -22,7 +22,7 @@ MOVED = 4.0  # a party j at an end, where c = 2, divides what it is told by 4: i
 class Gullible(Agreement):
     """It objects to nothing."""
 
-    def _object(self, why: str) -> None:
+    def _look_for_lies(self) -> None:
         """Whatever others sign."""
 
 

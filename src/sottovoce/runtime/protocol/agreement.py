@@ -33,7 +33,7 @@ from ...errors import PeerError
 from ...pdmm.modular_mask import NEAR
 from ...pdmm.node import Message, Node
 from .acceptances import as_array, bits, from_array
-from .answers import UNSALTED, Rounded
+from .answers import NONE, UNSALTED, Rounded
 from .message_bounds import Sizes
 from .past import Past, bit, flag, tag_array, tag_of
 from .route import Route
@@ -43,7 +43,6 @@ IDLE = 8  # wakes with nothing new, after which it is time to ask the others all
 PATIENCE = 64  # wakes, at most, between an epoch that failed and the next attempt of the same party
 NOBODY: Mapping[int, bytes] = MappingProxyType({})
 COARSER = 8.0  # times what a party would round to itself may others round to
-AGAIN = 10  # epochs in which nothing moves and answers differ, after which it is no chance
 JUMP = 2**20  # epochs by which others can be ahead; a run has a few
 ROLLED_BACK = (
     "the journal here was restored from an older copy: restore the newest one; if it is lost, agree on a new run."
@@ -75,8 +74,9 @@ class Epoch:
     residual: float | None = None  # of this party, once all neighbours were heard: in units of tau, 1 is good enough
     answer: Rounded | None = None  # what this party has accepted
     proofs: dict[int, bytes] = field(default_factory=dict)  # who accepts that, with their signatures
-    # Before this party has: who accepts which digest, with their signatures.
+    # Who has signed another digest, or any, before this party could compare; and what this party finds wrong.
     claims: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    wrong: str = ""
     no: bool = False
 
     @property
@@ -140,8 +140,6 @@ class Agreement:
         self.pending: dict[int, tuple[int, Array]] = {}
         self.early: tuple[int, bytes, Mapping[int, bytes]] = 0, b"", NOBODY
         self.offers: dict[int, tuple[int, Rounded]] = {}  # by neighbour: of which epoch which answer is told
-        # Epochs in a row, and x of the last one, that looked right around this party, with an answer that is none.
-        self.objections, self.objected = 0, np.full(len(node.x), np.inf)
         self.epoch: Epoch | None = None
         self.wakes = self.wait = 0
         self.done = False
@@ -261,7 +259,7 @@ class Agreement:
         """Say ok or no, once all neighbours' frozen messages are here, and the answer."""
         epoch = self.epoch
         assert epoch is not None
-        if self.paused or epoch.no or epoch.answer is not None:
+        if self.paused or epoch.no or epoch.answer is not None or self.node.i in epoch.claims:
             return
         if epoch.residual is None:
             self._compare()
@@ -326,7 +324,7 @@ class Agreement:
             sums = Rounded.whole(x, self.whole)
             if sums.off(x) < NEAR:
                 return sums
-            self._object(
+            self._dissent(
                 "the sums of an agreement are no whole numbers: a party has not kept to the protocol. Agree on a new "
                 "run."
             )
@@ -337,23 +335,32 @@ class Agreement:
         for j, (number, answer) in self.offers.items():
             fine = len(answer.multiples) == len(x) and answer.step <= COARSER * step and answer.off(x) <= 1
             if number == epoch.number and not fine:
-                self._object(
+                self._dissent(
                     f"{self.names[j]} tells an answer of epoch {number} that is not the one which this party has found "
                     "with its neighbours. It lies, or who told it does. Agree on a new run."
                 )
                 return None
         return self.told
 
-    def _object(self, why: str) -> None:
-        """Refuse an epoch that looks right to this party. Two parts of a network may be at rest on different numbers
-        while somebody between them is not, and refuses too. Where nothing moves any more, somebody lies."""
+    def _dissent(self, why: str) -> None:
+        """Sign that no answer is right, though the epoch looks so from here. Two parts of a network may be at rest on
+        different numbers while somebody between them is away, or not at rest and about to refuse."""
         epoch = self.epoch
         assert epoch is not None
-        at_rest = _size([epoch.x - self.objected]) <= self.tau(epoch.x, epoch.sent.values())
-        self.objections, self.objected = self.objections + 1 if at_rest else 0, epoch.x
-        if self.objections >= AGAIN:
-            self.hopeless = Contradiction(why)
-        self.unite(no=True)
+        epoch.wrong = why
+        epoch.claims[self.node.i] = NONE, self.sign(epoch.number, NONE)
+        self._look_for_lies()
+
+    def _look_for_lies(self) -> None:
+        """An epoch that looks right to everybody is right, and has one answer. If all have signed, and not the same,
+        somebody has lied."""
+        epoch = self.epoch
+        assert epoch is not None
+        signed = epoch.ok | bits(epoch.claims)
+        if epoch.no or not epoch.claims or not signed >> self.node.i & 1 or signed | self.absent != self.everybody:
+            return
+        others = [i for i in epoch.claims if i != self.node.i]
+        self.hopeless = Contradiction(epoch.wrong or self._apart(others, epoch.number))
 
     def _step(self, epoch: Epoch) -> float:
         """What an answer is rounded to: by half of it the ``x`` of two honest parties may differ, which is that much
@@ -366,12 +373,9 @@ class Agreement:
         """Sign it. Others may have, before this party could compare."""
         epoch = self.epoch
         assert epoch is not None
-        claims, epoch.claims = epoch.claims, {}
-        if apart := [i for i, (digest, _) in claims.items() if digest != answer.digest]:
-            self._object(self._apart(apart, epoch.number))
-            return
         epoch.answer = answer
-        same = {i: proof for i, (_, proof) in claims.items()}
+        same = {i: proof for i, (digest, proof) in epoch.claims.items() if digest == answer.digest}
+        epoch.claims = {i: claim for i, claim in epoch.claims.items() if i not in same}
         self.unite(no=False, proofs=same | {self.node.i: self.sign(epoch.number, answer.digest)})
 
     def _apart(self, indices: Iterable[int], number: int) -> str:
@@ -391,7 +395,7 @@ class Agreement:
         self._check_epoch(number)
         signed = self.epoch is not None and number == self.current and self.node.i in self.epoch.proofs
         accepted = signed and self.epoch is not None and answer == self.epoch.digest
-        if number >= self.current and self.node.i in proofs and not accepted:
+        if number >= self.current and self.node.i in proofs and not accepted and answer != NONE:
             raise forgotten(number)
         if number < self.current:
             if len(proofs) == self.n and not no:
@@ -444,14 +448,12 @@ class Agreement:
         if epoch.no:  # then it does not matter who would accept it
             return False
         before = (epoch.no, len(epoch.proofs))
-        if epoch.answer is None and proofs:
-            epoch.claims = {**{i: (answer or b"", proof) for i, proof in proofs.items()}, **epoch.claims}
-        elif proofs and answer not in (None, epoch.digest):
-            self._object(self._apart(proofs, epoch.number))
-            return True
-        else:
+        if epoch.answer is not None and answer in (None, epoch.digest):
             epoch.proofs = {**proofs, **epoch.proofs}
+        else:
+            epoch.claims = {**{i: (answer or b"", proof) for i, proof in proofs.items()}, **epoch.claims}
         epoch.no = no
+        self._look_for_lies()
         if no:  # ask again soon, and ever later while it fails
             self.telling.again()
             self.wait = min(PATIENCE, max(2, self.wakes // 20))
@@ -472,8 +474,8 @@ class Agreement:
         """The signatures of this digest that are known, of the epoch."""
         epoch = self.epoch
         assert epoch is not None
-        if epoch.answer is not None:
-            return epoch.proofs if answer == epoch.digest else NOBODY
+        if epoch.answer is not None and answer == epoch.digest:
+            return epoch.proofs
         return {i: proof for i, (digest, proof) in epoch.claims.items() if digest == answer}
 
     @property

@@ -2,8 +2,8 @@
 
 Frozen ``x`` of honest parties differ in their last digits. So one of them, the *first* of the route, rounds its own to
 a step, says the multiples with its acceptance, and everybody passes them on; who finds them no further than a step from
-its own ``x`` signs their digest. Parties whose answers are not the same cannot both end: each needs the signature of
-everybody, and an honest party signs one digest of an epoch.
+its own ``x`` signs their digest, and who does not, that no answer is right. Parties whose answers are not the same
+cannot both end: each needs the signature of everybody, and an honest party signs one digest of an epoch.
 
 The digest hides what it is of, for the signature of a number that could be guessed would confirm the guess: it begins
 with a *salt*, 32 bytes that only the first party can make and that travel with the multiples, sealed, over every kind
@@ -28,6 +28,7 @@ WORDS = SALT // 4  # numbers of 32 bits
 EXTRA = WORDS + 1  # numbers before the multiples: the salt and the step
 LARGEST = 2.0**53  # multiples stay below: a float has all whole numbers up to there
 UNSALTED = bytes(SALT)
+NONE = bytes(32)  # in place of a digest: the epoch looks right, and no answer does
 
 
 @dataclass(frozen=True, eq=False)

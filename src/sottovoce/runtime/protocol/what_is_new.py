@@ -50,8 +50,11 @@ def _news_of(party: Party, agreement: Agreement, link: Link, news: News) -> None
     if answer is not None and link.index != agreement.source:
         news.answer = (party.stage, epoch.number, answer.as_array())
     proofs = NOBODY if epoch.no else _gathered(party, link, epoch.proofs)
+    digest = epoch.digest if proofs else b""
+    if not epoch.no and epoch.answer is None and party.index in epoch.claims:
+        digest, signature = epoch.claims[party.index]
+        proofs = {party.index: signature}
     if epoch.no or proofs:
-        digest = epoch.digest if proofs else b""
         news.verdicts.append(Verdict(party.stage, epoch.number, epoch.no, proofs, agreement.tag, digest))
 
 
