@@ -85,6 +85,11 @@ class Epoch:
         return bits(self.proofs)
 
     @property
+    def dissents(self) -> dict[int, bytes]:
+        """Who finds no answer right, with their signatures."""
+        return {i: proof for i, (digest, proof) in self.claims.items() if digest == NONE}
+
+    @property
     def digest(self) -> bytes:
         """Of the answer that this party has accepted, or nothing."""
         return b"" if self.answer is None else self.answer.digest

@@ -336,17 +336,17 @@ class Party:
                 who = self.acceptances.names[index]
                 raise Contradiction(f"says that {who} has accepted epoch {said.epoch}, and {who} has not signed that.")
 
-    def _epoch(self) -> tuple[int, bool, bool, int, bool, bool]:
+    def _epoch(self) -> tuple[int, bool, bool, int, bool, int]:
         """What is known of the epoch: its number, whether this party has signed it, no, how many have, whether the
-        answer is known, and whether this party finds it wrong."""
+        answer is known, and how many find it wrong."""
         agreement = self.agreement
         if agreement is None or agreement.epoch is None:
-            return 0, False, False, 0, False, False
+            return 0, False, False, 0, False, 0
         epoch, told = agreement.epoch, agreement.told is not None
-        signed, dissents = (self.index in who for who in (epoch.proofs, epoch.claims))
-        return epoch.number, signed, epoch.no, len(epoch.proofs), told, dissents
+        signed = self.index in epoch.proofs
+        return epoch.number, signed, epoch.no, len(epoch.proofs), told, len(epoch.dissents)
 
-    def _saved(self, before: tuple[int, bool, bool, int, bool, bool]) -> bool:
+    def _saved(self, before: tuple[int, bool, bool, int, bool, int]) -> bool:
         """Whether there is news; on the disk is what others will hold this party to: the epoch, its signature, and the
         end. What others said they say again."""
         assert self.agreement is not None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .agreement import NOBODY, Agreement
+from .answers import NONE
 from .escrow import guardians
 from .frames import Pads, Verdict
 from .link import Link, News
@@ -52,8 +53,7 @@ def _news_of(party: Party, agreement: Agreement, link: Link, news: News) -> None
     proofs = NOBODY if epoch.no else _gathered(party, link, epoch.proofs)
     digest = epoch.digest if proofs else b""
     if not epoch.no and epoch.answer is None and party.index in epoch.claims:
-        digest, signature = epoch.claims[party.index]
-        proofs = {party.index: signature}
+        digest, proofs = NONE, epoch.dissents
     if epoch.no or proofs:
         news.verdicts.append(Verdict(party.stage, epoch.number, epoch.no, proofs, agreement.tag, digest))
 
