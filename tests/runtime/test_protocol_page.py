@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -324,8 +325,6 @@ def real_party(folder: Path, me: Identity, neighbour: Identity, channels: str) -
         [run.statistic]
         type = "mean"
         columns = ["dose"]
-        scale = {{ dose = 10 }}
-        mask = {{ variance = 1e6 }}
         [[neighbour]]
         name = "ann"
         address = "127.0.0.1:1"
@@ -451,6 +450,7 @@ def test_a_wrong_hello_is_refused(
 ) -> None:
     mini = ann(vectors, identities, "encrypted")
     with real_party(tmp_path, identities["bob"], identities["ann"], "encrypted") as bob:
+        mini = replace(mini, run=json.loads(bob.config.run_text))
         with pytest.raises(grpc.RpcError) as refusal:
             mini.talk(bob.config.listen, version, changed)
         mini.outbox.put(None)
