@@ -34,7 +34,7 @@ def require(fine: Any, what: str) -> None:
 
 
 class Mail(NamedTuple):
-    """What is on its way: a value with its counter, a snapshot or a verdict with its epoch."""
+    """What is on its way: a value with its counter, a snapshot, an answer or a verdict with its epoch."""
 
     kind: str
     sender: int
@@ -100,7 +100,7 @@ class Run:
         self.chance, self.posted = random.Random(seed), Counter[str]()
         self.events: list[tuple[float, int, Callable[[], None]]] = []
         self.order = count()
-        self.now, self.finished, self.crashed = 0.0, 0, 0
+        self.now, self.finished, self.crashed, self.off = 0.0, 0, 0, 0.0
         for i in range(network.n):
             self.at(0.0, lambda i=i: self.wake(i))
         for time, i in adversary.crashes:
@@ -109,7 +109,7 @@ class Run:
 
     def party(self, i: int) -> Agreement:
         node = nodes_of(self.problem, c=list(self.route.c), theta=self.theta, z0=self.z0)[i]
-        sign, options = (lambda epoch: signature(i, epoch)), {"route": self.route, "turns": self.turns}
+        sign, options = (lambda epoch, answer: signature(i, epoch, answer)), {"route": self.route, "turns": self.turns}
         return self.rule(node, self.network.n, sign, tol=self.tol, sigma=self.sigma, **options)
 
     def at(self, time: float, event: Callable[[], None]) -> None:
@@ -152,7 +152,10 @@ class Run:
             elif mail.kind == "snapshot":
                 party.hear(mail.sender, mail.number, mail.content)
             elif mail.kind == "verdict":
-                party.verdict(mail.number, no=mail.content[0], proofs=mail.content[1])
+                no, proofs, answer = mail.content
+                party.verdict(mail.number, no=no, proofs=proofs, answer=answer)
+            elif mail.kind == "answer":
+                party.offer(mail.sender, mail.number, mail.content)
 
     def crash(self, i: int) -> None:
         """Everything since the last saved state is lost, but for the counters that were set aside."""
@@ -220,6 +223,10 @@ class Run:
         # Gradients sum to the differences of the duals; then along at most n - 1 edges to anybody's x.
         promised = network.m * tau / (CURVATURE * network.n) + (network.n - 1) * tau / smallest
         require(np.abs(x - self.s.mean(axis=0)).max() <= promised + network.n * rounding, "not the answer")
+        require(len({epoch.digest for epoch in epochs}) == 1, "two answers")
+        require(len({epoch.answer.x.tobytes() for epoch in epochs}) == 1, "two answers with one digest")
+        self.off = epochs[0].answer.off(x)
+        require(self.off <= 1, "the answer is not what the parties have found")
 
 
 class _Change:
@@ -255,17 +262,19 @@ def said(party: Agreement, j: int) -> Iterator[tuple[str, int, Any]]:
         yield "value", *party.telling.said[j]
     if party.epoch is not None:
         yield "snapshot", party.epoch.number, party.epoch.sent[j]
-        yield "verdict", party.epoch.number, (party.epoch.no, party.epoch.proofs)
+        if (answer := party.told) is not None and j != party.source:
+            yield "answer", party.epoch.number, answer.as_array()
+        yield "verdict", party.epoch.number, (party.epoch.no, party.epoch.proofs, party.epoch.digest)
 
 
-def signature(i: int, epoch: int) -> bytes:
+def signature(i: int, epoch: int, answer: bytes = b"") -> bytes:
     """What stands for one here; nobody forges it but in tests of that."""
-    return f"{i} accepts {epoch}".encode()
+    return f"{i} accepts {answer.hex()[:16]} in {epoch}".encode()
 
 
-def signed(epoch: int, *parties: int) -> dict[int, bytes]:
+def signed(epoch: int, *parties: int, answer: bytes = b"") -> dict[int, bytes]:
     """These accept it."""
-    return {i: signature(i, epoch) for i in parties}
+    return {i: signature(i, epoch, answer) for i in parties}
 
 
 def sign(i: int, j: int) -> float:

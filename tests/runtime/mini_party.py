@@ -27,11 +27,11 @@ from runtime.mini_secrets import Secrets, concluded, grid, len32, offered
 from websockets.exceptions import ConnectionClosedOK, InvalidHandshake
 from websockets.sync.client import connect
 
-HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS, ESCROW, LEAVE, LOST = range(1, 11)
+HELLO, VALUE, SNAPSHOT, VERDICT, GOODBYE, OPENING, PADS, ESCROW, LEAVE, LOST, ANSWER = range(1, 12)
 # Fields in their order: an integer, a flag, bytes, signatures by index.
 FORMS = {
-    HELLO: "ibbbbbbiiiiiib", VALUE: "iiiibb", SNAPSHOT: "iiiibb", VERDICT: "iifsb", GOODBYE: "b", OPENING: "b",
-    PADS: "ib", ESCROW: "iiib", LEAVE: "bbiiiiffbb", LOST: "bbb",
+    HELLO: "ibbbbbbiiiiiib", VALUE: "iiiibb", SNAPSHOT: "iiiibb", VERDICT: "iifsbb", GOODBYE: "b", OPENING: "b",
+    PADS: "ib", ESCROW: "iiib", LEAVE: "bbiiiiffbb", LOST: "bbb", ANSWER: "iiiibb",
 }  # fmt: skip
 MAX_FRAME = 2**20 + 1024
 CURVE, ECDSA = ec.SECP256R1(), ec.ECDSA(hashes.SHA256())
@@ -109,10 +109,33 @@ def signed(hello: Fields, own: bytes, other: bytes) -> bytes:
     return len32(b"sottovoce hello") + b"".join(len32(part) for part in parts)
 
 
-def acceptance(digest: bytes, name: str, stage: int, epoch: int, route: bytes = b"") -> bytes:
-    """What a party signs when it accepts."""
-    parts = (b"sottovoce accept", digest, name.encode(), str(stage).encode(), str(epoch).encode(), route)
+def acceptance(digest: bytes, name: str, stage: int, epoch: int, route: bytes, answer: bytes) -> bytes:
+    """What a party signs when it accepts an answer with this digest."""
+    parts = (b"sottovoce accept", digest, name.encode(), str(stage).encode(), str(epoch).encode(), route, answer)
     return b"".join(len32(part) for part in parts)
+
+
+def answer_digest(told: list[float]) -> bytes:
+    """Of a salt, a step and multiples, as they travel."""
+    salt, numbers = struct.pack("<8I", *map(int, told[:8])), (told[8:9], told[9:])
+    parts = (b"sottovoce answer", salt, *(struct.pack(f"<{len(part)}d", *part) for part in numbers))
+    return hashlib.sha256(b"".join(len32(part) for part in parts)).digest()
+
+
+def first_of(edges: list[Edge]) -> tuple[int, int]:
+    """The party of a route that says what the answer is, and how many edges the farthest one is away from it."""
+    parties = sorted({end for edge in edges for end in edge})
+
+    def farthest(i: int) -> int:
+        found, hops = {i}, 0
+        while len(found) < len(parties):
+            found |= {end for edge in edges if found & set(edge) for end in edge}
+            hops += 1
+        return hops
+
+    tree = len(edges) == len(parties) - 1
+    first = min(parties, key=lambda i: (farthest(i) if tree else 0, i))
+    return first, farthest(first)
 
 
 def rerouted(
@@ -175,14 +198,17 @@ class MiniParty:
     def _indices(self, pairs: list[list[str]]) -> list[Edge]:
         return [tuple(self.run["parties"].index(name) for name in pair) for pair in pairs]
 
-    def route(self) -> tuple[float, float, int, bytes]:
-        """By what is known: ``c`` of this party's edge, ``theta``, how many edges are folded, and the tag."""
+    def route(self) -> tuple[float, float, int, bytes, tuple[int, int], float]:
+        """By what is known: ``c`` of this party's edge, ``theta``, how many edges are folded, the tag, who is first and
+        its hops to the others, and the least ``c``."""
         number = self.run["parties"].index
         dead = {tuple(sorted(map(number, pair))) for pair in self.lost if pair[::-1] in self.lost}
         route, tag = rerouted(self.digest, len(self.keys), self.edges, self.planned, dead)
         on, edges = (self.run.get("fallback", self.run), self.edges) if tag else (self.run, self.planned)
         folded = len(self.edges) if tag else len(self.edges) - len(route)
-        return self._c(on["c"], edges), on["theta"], folded, tag
+        c = on["c"] if isinstance(on["c"], list) else [on["c"]]
+        least = min(c[edges.index(edge)] for edge in route) if len(c) > 1 else c[0]
+        return self._c(on["c"], edges), on["theta"], folded, tag, first_of(route), least
 
     def _c(self, c: float | list[float], edges: list[Edge]) -> float:
         own = tuple(sorted((self.index, self.peer_index)))
@@ -312,6 +338,7 @@ class MiniParty:
         earlier: dict[tuple[bytes, int], list[float]] = {}  # what was accepted on routes that were given up
         shown: dict[tuple[bytes, int], dict[int, bytes]] = {}
         no, ok, frozen_x = False, {}, s
+        fine, told, claims = False, [], {}  # whether the epoch looks right; its answer; acceptances before it is known
 
         def wake() -> tuple[list[float], list[float]]:
             nonlocal counter
@@ -326,8 +353,8 @@ class MiniParty:
         while True:
             if kind == LOST and self.route()[3] != route:
                 if self.index in ok:
-                    earlier[route, epoch] = frozen_x
-                c, theta, folded, route = self.route()
+                    earlier[route, epoch] = told
+                c, theta, folded, route, (first, hops), least = self.route()
                 stretch = Fraction(c) / Fraction(self._c(self.run["c"], self.planned)) if route else 1
                 u = [(Fraction(a) + Fraction(b)) / 2 for a, b in zip(held, written, strict=True)]
                 half = [(Fraction(a) - Fraction(b)) / 2 * stretch for a, b in zip(held, written, strict=True)]
@@ -337,6 +364,7 @@ class MiniParty:
                 grown = sigma * max(1.0, float(stretch))
                 largest = 2.0**64 * n**2 * (1 + c) * (10 * grown + size)
                 D, theirs, no, ok, frozen_x, frozen_D, frozen = [0.0] * len(s), None, False, {}, s, [], 0
+                fine, told, claims = False, [], {}
                 _, r = wake()
             kind, body = next(frames)
             if kind == PADS:
@@ -350,11 +378,13 @@ class MiniParty:
             if kind == VERDICT:
                 for index, signature in body[4].items():
                     who = self.run["parties"][index]
-                    self.keys[who].verify(signature, acceptance(self.digest, who, stage, number, on), ECDSA)
+                    signed = acceptance(self.digest, who, stage, number, on, body[6])
+                    self.keys[who].verify(signature, signed, ECDSA)
                 shown[on, number] = shown.get((on, number), {}) | body[4]
                 if len(shown[on, number]) == n and (on, number) in earlier and not body.get(3, 0):
-                    return earlier[on, number]
-            if kind in (VALUE, SNAPSHOT, VERDICT) and on != route:
+                    assert body[6] == answer_digest(earlier[on, number])
+                    return [m * earlier[on, number][8] for m in earlier[on, number][9:]]
+            if kind in (VALUE, SNAPSHOT, VERDICT, ANSWER) and on != route:
                 continue
             if kind == VERDICT and number >= epoch:
                 assert self.index not in body[4] or (number == epoch and self.index in ok)
@@ -363,6 +393,7 @@ class MiniParty:
                 D = [(1 - theta) * d + theta * v for d, v in zip(D, doubles(body[5]), strict=True)]
             if kind in (SNAPSHOT, VERDICT) and number > epoch:
                 epoch, frozen, frozen_D, theirs, no, ok = number, number, D, None, False, {}
+                fine, told, claims = False, [], {}
                 frozen_x, r = wake()
                 self._send(SNAPSHOT, vector(stage, epoch, r) | {6: route})
             before = (no, dict(ok))
@@ -374,15 +405,35 @@ class MiniParty:
                 own_size = max(size, answer, max(map(abs, w)) - 10 * grown * math.sqrt(1 + folded))
                 settled = largest_r <= 4 * (10 * grown * math.sqrt(1 + folded) + 2 * n * (1 + c) * own_size)
                 assert rho > tau or tau > 16 * 2.0**-52 * largest_r or settled
-                no = no or rho > tau
-                if rho <= tau:
-                    ok[self.index] = self.signer.sign(acceptance(self.digest, self.name, stage, epoch, route), ECDSA)
+                no, fine = no or rho > tau, rho <= tau
+                own_r, top = max(map(abs, r)), max(1.0, answer)
+                step = 2 * hops * max(tol * top, 16 * 2.0**-52 * max(own_r, 2 * grown * math.sqrt(1 + folded)) / least)
+                if variance is None:
+                    told = [0.0] * 8 + [1 / n] + [float(round(n * v)) for v in frozen_x]
+                    assert all(abs(n * v - m) < 0.1 for v, m in zip(frozen_x, told[9:], strict=True))
+                elif fine and self.index == first:
+                    words = struct.unpack("<8I", os.urandom(32))  # this party knows no restarts
+                    told = [*map(float, words), step, *(float(round(v / step)) for v in frozen_x)]
+                    sealed = self.secrets.seal(stage, "answer", self.name, told)
+                    self._send(ANSWER, {1: stage, 2: epoch, 4: 1, 5: sealed, 6: route})
+            if kind == ANSWER and number == frozen:
+                told = self.secrets.unseal(stage, "answer", self.peer, body[5])
+            if fine and told and not no and self.index not in ok:
+                if all(abs(m * told[8] - v) <= told[8] for m, v in zip(told[9:], frozen_x, strict=True)):
+                    assert variance is None or told[8] <= 8 * step
+                    signed = acceptance(self.digest, self.name, stage, epoch, route, answer_digest(told))
+                    ok = claims | {self.index: self.signer.sign(signed, ECDSA)}
+                else:
+                    no = True
             if kind == VERDICT and number == frozen:
-                no, ok = no or bool(body.get(3, 0)), body[4] | ok
+                no, claims = no or bool(body.get(3, 0)), claims | body[4]
+                assert not claims or self.index not in ok or body[6] == answer_digest(told)
+                ok = claims | ok if self.index in ok else ok
             if before != (no, ok):
-                self._send(VERDICT, {1: stage, 2: epoch, 3: int(no), 4: ok, 5: route})
+                about = answer_digest(told) if ok else b""
+                self._send(VERDICT, {1: stage, 2: epoch, 3: int(no), 4: ok, 5: route, 6: about})
             if not no and len(ok) == n:
-                return frozen_x
+                return [m * told[8] for m in told[9:]]
             if kind in (VALUE, 0):
                 wake()
 

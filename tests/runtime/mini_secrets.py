@@ -10,6 +10,7 @@ import struct
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from runtime.mini_quantile import quantile
 
@@ -72,6 +73,22 @@ class Secrets:
 
     def word(self, stage: int) -> int:
         return int(struct.unpack("<Q", self.stream(8, stage, "modular"))[0])
+
+    def seal(self, stage: int, purpose: str, sender: str, vector: list[float]) -> bytes:
+        """Of a vector that fits into one frame."""
+        key, place, plain = (
+            self.key(stage, purpose, sender),
+            struct.pack("<2I", 0, 1),
+            struct.pack(f"<{len(vector)}d", *vector),
+        )
+        person = f"sottovoce {purpose}".encode()
+        nonce = hashlib.blake2b(place + plain, key=key, digest_size=12, person=person).digest()
+        return nonce + ChaCha20Poly1305(key).encrypt(nonce, plain, place)
+
+    def unseal(self, stage: int, purpose: str, sender: str, data: bytes) -> list[float]:
+        key = self.key(stage, purpose, sender)
+        plain = ChaCha20Poly1305(key).decrypt(data[:12], data[12:], struct.pack("<2I", 0, 1))
+        return list(struct.unpack(f"<{len(plain) // 8}d", plain))
 
     def tag(self, stage: int, pads: bytes) -> bytes:
         key = self.key(stage, "check")

@@ -20,8 +20,10 @@ from sottovoce.pdmm.node import Link, Node, collapsed
 from sottovoce.runtime.keys import hybrid
 from sottovoce.runtime.keys.edge_secrets import EdgeSecrets
 from sottovoce.runtime.keys.identity import with_lengths
+from sottovoce.runtime.protocol.answers import Rounded
 from sottovoce.runtime.protocol.escrow import seal
 from sottovoce.runtime.protocol.frames import (
+    Answer,
     Goodbye,
     Hello,
     Leave,
@@ -37,6 +39,7 @@ from sottovoce.runtime.protocol.handshake import VERSION, signed_part
 from sottovoce.runtime.protocol.link import canonical, digest
 from sottovoce.runtime.protocol.rerouting import Rerouting
 from sottovoce.runtime.protocol.route import Route
+from sottovoce.runtime.protocol.sealing import sealed
 from sottovoce.sums import Ring
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
@@ -90,7 +93,9 @@ def compute(given: dict[str, Any]) -> dict[str, Any]:
     links, folded, c = routes.links(0, {1: edge}, route, tag, mask.grid)
     again = Node(0, cost, links, c=c, theta=route.theta, grid=mask.grid, folded=folded)
     value = Value(1, 7, 0, 1, np.array([1.5, -2.0]))
-    accepted = with_lengths(b"sottovoce accept", run_hash, b"ann", b"2", b"4", tag)
+    answer = Rounded.of(node.x, 2.0**-20, bytes(range(32)))
+    (data,) = sealed(ann.answer_key(1, "ann"), answer.as_array(), b"sottovoce answer")
+    accepted = with_lengths(b"sottovoce accept", run_hash, b"ann", b"2", b"4", tag, answer.digest)
     (escrow,) = seal(ann.escrow_key(1, "ann"), 1, node.estate)
     said = (b"sottovoce leave", run_hash, b"cat", b"ann", b"1", b"2", b"2", b"3", b"1", b"0", tag)
     leave, lost = with_lengths(*said), with_lengths(b"sottovoce lost", run_hash, b"ann", b"cat")
@@ -108,8 +113,11 @@ def compute(given: dict[str, Any]) -> dict[str, Any]:
         "route_without_2": routes.without([], 2)[1], "w_rerouted": again.form.q[0].tolist(),
         "e_rerouted": again.e[1].tolist(), "hello_sha256": sha256(encode(hello)).digest(), "value": encode(value),
         "value_with_mac": encode(value, mac_key, "ann", "bob"),
-        "snapshot": encode(Snapshot(0, 3, 0, 1, np.array([0.25]), tag)), "accept_signed": accepted,
-        "accept_signature": sign(accepted), "verdict": encode(Verdict(2, 4, True, {0: sign(accepted)}, tag)),
+        "snapshot": encode(Snapshot(0, 3, 0, 1, np.array([0.25]), tag)),
+        "answer": answer.as_array().tolist(), "answer_digest": answer.digest,
+        "answer_frame": encode(Answer(1, 4, 0, 1, data, tag)), "accept_signed": accepted,
+        "accept_signature": sign(accepted),
+        "verdict": encode(Verdict(2, 4, True, {0: sign(accepted)}, tag, answer.digest)),
         "goodbye": encode(Goodbye("finished")), "opening": encode(Opening(nonces[0])),
         "pads": encode(Pads(1, tags[1])), "escrow": encode(escrow), "leave_signed": leave,
         "leave_signature": sign(leave), "leave": encode(Leave("cat", "ann", 1, 2, 2, 3, True, False, sign(leave), tag)),

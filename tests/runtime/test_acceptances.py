@@ -18,26 +18,36 @@ from runtime.trial import ACCURACY, prepare
 import sottovoce as sv
 from sottovoce.runtime.protocol.acceptances import as_array, from_array
 from sottovoce.runtime.protocol.agreement import Contradiction, Final
-from sottovoce.runtime.protocol.frames import MAX_ACCEPTANCES, MAX_FRAME, MAX_PARTIES, Body, Verdict, decode
+from sottovoce.runtime.protocol.frames import (
+    MAX_ACCEPTANCES,
+    MAX_FRAME,
+    MAX_PARTIES,
+    Body,
+    Snapshot,
+    Value,
+    Verdict,
+    decode,
+)
 from sottovoce.runtime.protocol.link import News
 
 RING = sv.Network.ring(5)
+THIS = b"a" * 32  # the digest of an answer
 
 # Signatures
 
 
-def test_an_acceptance_is_of_one_party_one_epoch_one_stage_and_one_run(identities):
+def test_an_acceptance_is_of_one_party_one_answer_one_epoch_one_stage_and_one_run(identities):
     ann, bob = (acceptances(identities, name) for name in ("ann", "bob"))
     other = acceptances(identities, "ann", RUN | {"c": 0.5})
-    signature = ann.sign(1, 7)
-    assert bob.genuine(0, 1, 7, signature)
-    assert not bob.genuine(1, 1, 7, signature)
-    assert not bob.genuine(0, 0, 7, signature)
-    assert not bob.genuine(0, 1, 8, signature)
-    assert not bob.genuine(0, 17, 7, signature)
-    assert not other.genuine(0, 1, 7, signature)
-    for wrong in (b"", b"forged", signature[:-1], signature + b"\0", bob.sign(1, 7)):
-        assert not bob.genuine(0, 1, 7, wrong)
+    signature = ann.sign(1, 7, THIS)
+    said = Verdict(1, 7, False, dict.fromkeys((0, 1), signature), b"", THIS)
+    assert bob.genuine(0, said)
+    assert not bob.genuine(1, said)
+    for change in ({"stage": 0}, {"epoch": 8}, {"stage": 17}, {"answer": b"o" * 32}, {"answer": b""}, {"route": THIS}):
+        assert not bob.genuine(0, said._replace(**change))
+    assert not other.genuine(0, said)
+    for wrong in (b"", b"forged", signature[:-1], signature + b"\0", bob.sign(1, 7, THIS)):
+        assert not bob.genuine(0, said._replace(acceptances={0: wrong}))
 
 
 @given(st.dictionaries(st.integers(0, MAX_PARTIES - 1), st.binary(min_size=1, max_size=72), max_size=9))
@@ -80,7 +90,7 @@ def test_each_is_told_once_on_a_connection(identities):
 def test_those_of_very_many_parties_take_several_frames(identities):
     ann, bob = link(identities, "ann", "bob"), link(identities, "bob", "ann")
     greet(ann, bob)
-    everybody = Verdict(2**32 - 1, 2**53 - 1, True, dict.fromkeys(range(MAX_PARTIES), bytes(72)))
+    everybody = Verdict(2**32 - 1, 2**53 - 1, True, dict.fromkeys(range(MAX_PARTIES), bytes(72)), bytes(16), THIS)
     frames = verdicts(ann, News(verdicts=[everybody]))
     assert len(frames) == -(-MAX_PARTIES // MAX_ACCEPTANCES)
     assert max(map(len, frames)) <= MAX_FRAME
@@ -114,12 +124,17 @@ def test_what_was_not_signed_is_refused(triangle, identities, who, stage):
     ann, index = triangle.parties["ann"], INDEX[who]
     signers = {name: acceptances(identities, name) for name in INDEX}
     another = next(name for name in INDEX if name != who)
-    lies = [b"forged", signers[another].sign(stage, 1), signers[who].sign(stage, 2), signers[who].sign(1 - stage, 1)]
-    lies.append(acceptances(identities, who, RUN | {"c": 0.5}).sign(stage, 1))
+    lies = [
+        b"forged",
+        signers[another].sign(stage, 1, THIS),
+        signers[who].sign(stage, 2, THIS),
+        signers[who].sign(1 - stage, 1, THIS),
+    ]
+    lies.append(acceptances(identities, who, RUN | {"c": 0.5}).sign(stage, 1, THIS))
     for lie in lies:
         sentence = f"bob says that {who} has accepted epoch 1, and {who} has not signed that"
         with pytest.raises(Contradiction, match=sentence) as caught:
-            say(triangle, Verdict(stage, 1, False, {index: lie}))
+            say(triangle, Verdict(stage, 1, False, {index: lie}, b"", THIS))
         assert not isinstance(caught.value, Final)
         assert ann.agreement.epoch is None
         assert "bob" not in ann.held or ann.held["bob"].verdict is None
@@ -128,15 +143,15 @@ def test_what_was_not_signed_is_refused(triangle, identities, who, stage):
 @pytest.mark.parametrize("stage", [0, 1], ids=["now", "the next stage"])
 def test_what_this_party_has_signed_and_forgotten_is_the_end(triangle, identities, stage):
     """Somebody who has its key, or its journal of later."""
-    own = {0: acceptances(identities, "ann").sign(stage, 1)}
+    own = {0: acceptances(identities, "ann").sign(stage, 1, THIS)}
     with pytest.raises(Final, match=r"bob shows that this party has accepted epoch 1, .* the journal here was"):
-        say(triangle, Verdict(stage, 1, False, own))
+        say(triangle, Verdict(stage, 1, False, own, b"", THIS))
 
 
 def test_so_it_is_where_it_was_told_before_the_stage_began(identities):
     triangle = Triangle(identities)
     triangle.enter("bob", 0)
-    say(triangle, Verdict(0, 1, False, {0: acceptances(identities, "ann").sign(0, 1)}))
+    say(triangle, Verdict(0, 1, False, {0: acceptances(identities, "ann").sign(0, 1, THIS)}, b"", THIS))
     triangle.enter("ann", 0)
     with pytest.raises(Final, match="bob shows that this party has accepted epoch 1"):
         raise triangle.parties["ann"].agreement.hopeless
@@ -145,13 +160,13 @@ def test_so_it_is_where_it_was_told_before_the_stage_began(identities):
 def test_what_is_held_adds_up(triangle, identities):
     """Bob and Cat have accepted epoch 2 of the next stage. Bob says so piece by piece, and over again."""
     ann = triangle.parties["ann"]
-    signed = {INDEX[name]: acceptances(identities, name).sign(1, 2) for name in ("bob", "cat")}
+    signed = {INDEX[name]: acceptances(identities, name).sign(1, 2, THIS) for name in ("bob", "cat")}
     say(triangle, Verdict(1, 1, True, {}))
     for index, signature in signed.items():
-        say(triangle, Verdict(1, 2, False, {index: signature}))
+        say(triangle, Verdict(1, 2, False, {index: signature}, b"", THIS))
     triangle.connect("ann", "bob")
-    say(triangle, Verdict(1, 2, False, {1: signed[1]}))
-    assert ann.held["bob"].verdict == Verdict(1, 2, False, signed)
+    say(triangle, Verdict(1, 2, False, {1: signed[1]}, b"", THIS))
+    assert ann.held["bob"].verdict == Verdict(1, 2, False, signed, b"", THIS)
 
 
 def test_what_is_known_is_not_checked_again(triangle, identities, monkeypatch):
@@ -164,15 +179,15 @@ def test_what_is_known_is_not_checked_again(triangle, identities, monkeypatch):
         return genuine(*about)
 
     monkeypatch.setattr(ann.acceptances, "genuine", counted)
-    signed = {INDEX[name]: acceptances(identities, name).sign(0, 1) for name in ("bob", "cat")}
-    assert say(triangle, Verdict(0, 1, False, signed))
-    assert not say(triangle, Verdict(0, 1, False, signed))
+    signed = {INDEX[name]: acceptances(identities, name).sign(0, 1, THIS) for name in ("bob", "cat")}
+    say(triangle, Verdict(0, 1, False, signed, b"", THIS))
+    assert not say(triangle, Verdict(0, 1, False, signed, b"", THIS))
     for end in (ann.links["bob"], triangle.parties["bob"].links["ann"]):  # they meet again
         end.begin(bytes(64))
-    assert not say(triangle, Verdict(0, 1, False, signed))
+    assert not say(triangle, Verdict(0, 1, False, signed, b"", THIS))
     assert checked == [1, 2]
     with pytest.raises(Contradiction, match="cat has not signed that"):
-        say(triangle, Verdict(0, 1, False, {2: b"forged"}))
+        say(triangle, Verdict(0, 1, False, {2: b"forged"}, b"", THIS))
 
 
 # Whole parties
@@ -184,19 +199,25 @@ def in_stage_1(agents: dict[str, Any], name: str) -> bool:
 
 
 class FarLie:
-    """p0 says to p1, of the masked stage, that p3 and p4 accept; ``signature`` makes what it shows for it."""
+    """p0 says to p1, of an epoch that p1 is in, that p3 and p4 accept; ``signature`` makes what it shows for it of an
+    acceptance that somebody has signed."""
 
     def __init__(self, signature: Callable[[Verdict], bytes], *, once: bool) -> None:
         self.signature, self.once, self.told = signature, once, 0
+        self.signed: Verdict | None = None
+        self.epoch = 0
 
     def __call__(self, sender: str, receiver: str, body: Body) -> list[Body]:
-        if (sender, receiver) != ("p0", "p1") or not isinstance(body, Verdict) or body.stage != 1 or body.no:
-            return [body]
-        if self.once and self.told:
+        if isinstance(body, Verdict) and body.acceptances:
+            self.signed = body
+        if sender == "p1" and isinstance(body, Snapshot) and body.stage == 1:
+            self.epoch = body.epoch
+        lies = (sender, receiver) == ("p0", "p1") and self.epoch and not (self.once and self.told)
+        if not lies or self.signed is None or not isinstance(body, Value | Snapshot):
             return [body]
         self.told += 1
-        forged = dict.fromkeys((3, 4), self.signature(body))
-        return [body._replace(acceptances={**forged, **body.acceptances})]
+        forged = dict.fromkeys((3, 4), self.signature(self.signed))
+        return [body, Verdict(1, self.epoch, False, forged, b"", THIS)]
 
 
 async def without_p4(made: Company, *, comes_back: bool) -> dict[str, Any]:
@@ -233,7 +254,7 @@ def test_who_claims_that_far_parties_accept_is_not_believed(tmp_path, signature)
         ends = run(without_p4(made, comes_back=False))
     assert lie.told > 0
     assert made.errors() == {}
-    with pytest.raises(Contradiction, match=r"p0 says that p3 has accepted epoch [12], and p3 has not signed that"):
+    with pytest.raises(Contradiction, match=r"p0 says that p3 has accepted epoch \d+, and p3 has not signed that"):
         raise ends["p1"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from runtime.judged import Adversary, C, Mail, Run, signature, signed
 
 import sottovoce as sv
-from sottovoce.runtime.protocol.agreement import JUMP, Agreement, Contradiction, Final
+from sottovoce.runtime.protocol.agreement import JUMP, Agreement, Contradiction, Epoch, Final
 
 TRIANGLE = sv.Network.complete(3)
 
@@ -40,37 +40,39 @@ def test_what_this_party_has_signed_and_does_not_know_was_rolled_back():
     for epoch in (1, 2):
         before = own.state()
         with pytest.raises(Final, match=f"this party has accepted epoch {epoch}, which it does not know: the journal"):
-            own.verdict(epoch, no=False, proofs=signed(epoch, 0, 1, 2))
+            own.verdict(
+                epoch, no=False, proofs=signed(epoch, 0, 1, 2, answer=own.epoch.digest), answer=own.epoch.digest
+            )
         np.testing.assert_equal(own.state(), before)
     own = accepted()
-    own.verdict(1, no=False, proofs=signed(1, 0, 1))
+    own.verdict(1, no=False, proofs=signed(1, 0, 1, answer=own.epoch.digest), answer=own.epoch.digest)
     assert own.not_agreed == [2]
-    own.verdict(1, no=False, proofs=signed(1, 0, 1, 2))
+    own.verdict(1, no=False, proofs=signed(1, 0, 1, 2, answer=own.epoch.digest), answer=own.epoch.digest)
     assert own.done
     assert own.not_agreed == []
 
 
 def test_whoever_passes_it_on():
     own = accepted(sv.Network.ring(4))  # 0 has neighbours 1 and 3
-    own.verdict(1, no=False, proofs=signed(1, 1, 2, 3))
+    own.verdict(1, no=False, proofs=signed(1, 1, 2, 3, answer=own.epoch.digest), answer=own.epoch.digest)
     assert own.done
 
 
 def test_a_proof_is_kept_as_it_came_first():
     own = accepted()
-    own.verdict(1, no=False, proofs=signed(1, 1))
-    own.verdict(1, no=False, proofs={0: b"another", 1: b"another"})
-    assert own.epoch.proofs == signed(1, 0, 1)
+    own.verdict(1, no=False, proofs=signed(1, 1, answer=own.epoch.digest), answer=own.epoch.digest)
+    own.verdict(1, no=False, proofs={0: b"another", 1: b"another"}, answer=own.epoch.digest)
+    assert own.epoch.proofs == signed(1, 0, 1, answer=own.epoch.digest)
 
 
 def test_what_was_refused_was_not_accepted_by_all():
     """One that says ok to some and no to others: who has ended and who has not would wait for each other for ever."""
     own = accepted()
-    own.verdict(1, no=True, proofs={})
+    own.verdict(1, no=True, proofs={}, answer=b"")
     own.propose()
-    own.verdict(1, no=False, proofs=signed(1, 0, 1))  # old news
+    own.verdict(1, no=False, proofs=signed(1, 0, 1, answer=own.epoch.digest), answer=own.epoch.digest)  # old news
     with pytest.raises(Contradiction, match="everybody has accepted epoch 1, and this party knows that it was refused"):
-        own.verdict(1, no=False, proofs=signed(1, 0, 1, 2))
+        own.verdict(1, no=False, proofs=signed(1, 0, 1, 2, answer=own.epoch.digest), answer=own.epoch.digest)
 
 
 def test_no_state_is_frozen_twice():
@@ -86,7 +88,7 @@ def test_no_run_gets_there(epoch):
     own = settled()
     before = own.state()
     with pytest.raises(Contradiction, match=f"is in epoch {epoch}, this party in 1: no run gets there"):
-        own.verdict(epoch, no=True, proofs={})
+        own.verdict(epoch, no=True, proofs={}, answer=b"")
     with pytest.raises(Contradiction, match=f"is in epoch {epoch}, this party in 1: no run gets there"):
         own.hear(1, epoch, np.zeros(2))
     np.testing.assert_equal(own.state(), before)
@@ -112,14 +114,21 @@ class AmongLiars(Run):
                 return self.dice.choice(self.old)._replace(receiver=mail.receiver)
             case 2 if mail.kind == "snapshot" and theirs is not None:  # what makes this edge look right
                 return mail._replace(number=theirs.number, content=theirs.D[0])
+            case 2 if mail.kind == "answer":
+                return mail._replace(content=mail.content + 1.0)
             case 3 if self.dice.random() < 0.1:
                 return mail._replace(number=mail.number + 1)
             case 4 if theirs is not None:  # it accepts, and hides what others refuse
-                return mail._replace(number=theirs.number, content=(False, theirs.proofs | signed(theirs.number, 0)))
+                return mail._replace(number=theirs.number, content=self.what_fits(theirs))
             case 5:  # so do others, as it says
                 forged = {i: b"forged" for i in others if self.dice.random() < 0.5}
-                return mail._replace(content=(self.dice.random() < 0.1, mail.content[1] | forged))
+                return mail._replace(content=(self.dice.random() < 0.1, mail.content[1] | forged, mail.content[2]))
         return mail
+
+    @staticmethod
+    def what_fits(theirs: Epoch) -> tuple[bool, dict[int, bytes], bytes]:
+        """It accepts whatever they have."""
+        return False, theirs.proofs | signed(theirs.number, 0, answer=theirs.digest), theirs.digest
 
     def wake(self, i: int) -> None:
         """It also proposes, long before anything has settled."""
@@ -132,8 +141,8 @@ class AmongLiars(Run):
         if mail.sender == 0 and mail.kind != "value":
             mail = self.lie(mail)
         if mail.kind == "verdict":  # as a party does before the agreement hears of it
-            proofs = mail.content[1]
-            if any(proof != signature(i, mail.number) for i, proof in proofs.items()):
+            _, proofs, answer = mail.content
+            if any(proof != signature(i, mail.number, answer) for i, proof in proofs.items()):
                 self.refused += 1
                 return
         try:

@@ -16,6 +16,7 @@ from hypothesis.extra.numpy import arrays
 from sottovoce.errors import InvalidInput, PeerError
 from sottovoce.runtime.protocol import frames
 from sottovoce.runtime.protocol.frames import (
+    Answer,
     Assembly,
     Goodbye,
     Hello,
@@ -42,7 +43,8 @@ snapshot = Snapshot(2, 3, 0, 1, np.array([1.5, -2e300, 0.0]))
 verdict = Verdict(0, 9, False, {0: b"signed", 300: b"s" * 72})
 goodbye = Goodbye("finished")
 lost = Lost("ann", "bob", b"s" * 70)
-EVERY = [opening, hello, value, snapshot, verdict, goodbye, pads, lost]
+answer = Answer(2, 3, 0, 1, b"a" * (28 + 8 * 10), b"r" * 16)
+EVERY = [opening, hello, value, snapshot, verdict, goodbye, pads, lost, answer]
 IDS = [type(body).__name__ for body in EVERY]
 
 counters = st.integers(1, 2**53 - 1)
@@ -50,7 +52,8 @@ numbers = st.integers(0, 2**53 - 1)
 stages = st.integers(0, 2**32 - 1)
 vectors = arrays(np.float64, st.integers(1, 40), elements=st.floats(allow_nan=False, allow_infinity=False))
 indices, signatures = st.integers(0, 2**16 - 1), st.binary(min_size=1, max_size=72)
-routes = st.sampled_from([b"", b"r" * 16])
+accepting = st.dictionaries(indices, signatures, max_size=5)
+routes, digests = st.sampled_from([b"", b"r" * 16]), st.sampled_from([b"", b"d" * 32])
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", fullmatch=True)
 bodies = st.one_of(
     st.builds(
@@ -63,7 +66,8 @@ bodies = st.one_of(
     st.builds(Value, stages, counters, st.just(0), st.just(1), vectors, routes),
     st.builds(Snapshot, stages, counters, st.just(0), st.just(1), vectors, routes),
     st.builds(Value, stages, counters, st.just(4), st.just(5), vectors, routes),
-    st.builds(Verdict, stages, counters, st.booleans(), st.dictionaries(indices, signatures, max_size=5), routes),
+    st.builds(Verdict, stages, counters, st.booleans(), accepting, routes, digests),
+    st.builds(Answer, stages, numbers, st.just(2), st.just(3), st.binary(min_size=36, max_size=36), routes),
     st.builds(Leave, names, names, stages, stages, stages, numbers, st.booleans(), st.booleans(), signatures, routes),
     st.builds(Lost, names, names, signatures),
     st.builds(Goodbye, st.text(st.characters(categories=["L", "N", "P"]), max_size=200)),
@@ -94,7 +98,7 @@ def test_a_frame_is_a_byte_and_its_fields_in_order():
     first, second = (number.to_bytes(8, "little") for number in (0, 300))
     signed = first + b"\x06\0\0\0signed" + second + b"\x48\0\0\0" + b"s" * 72
     epoch, count = (9).to_bytes(8, "little"), (2).to_bytes(8, "little")
-    assert encode(verdict) == b"\x04" + bytes(8) + epoch + b"\0" + count + signed + bytes(4)
+    assert encode(verdict) == b"\x04" + bytes(8) + epoch + b"\0" + count + signed + bytes(4) + bytes(4)
     assert encode(verdict._replace(acceptances={300: b"s" * 72, 0: b"signed"})) == encode(verdict)
     assert encode(verdict, KEY, **NAMES)[:-16] == encode(verdict)
 
@@ -158,6 +162,10 @@ REFUSED = {
     "a verdict with an acceptance of party 65536": verdict._replace(acceptances={65536: b"signed"}),
     "a verdict with an acceptance of party 7, signed in 0 bytes": verdict._replace(acceptances={7: b""}),
     "a verdict with an acceptance of party 7, signed in 73 bytes": verdict._replace(acceptances={7: bytes(73)}),
+    "a verdict on an answer with a digest of 31 bytes": verdict._replace(answer=bytes(31)),
+    "an answer of 107 bytes that cannot be one": answer._replace(data=answer.data[1:]),
+    "an answer of 28 bytes that cannot be one": answer._replace(data=bytes(28)),
+    "an answer of 108 bytes that cannot be one": answer._replace(route=bytes(15)),
     "a line of at most 200 characters": goodbye._replace(reason="x" * 201),
     "whose reason is not a line": goodbye._replace(reason="a\nb"),
 }

@@ -332,6 +332,8 @@ def test_a_histogram_has_one_stage(tmp_path, leaver_spoke):
 
 # One agreement
 
+THEIRS = b"t" * 32  # the digest of an answer
+
 
 def test_no_epoch_mixes_states_from_before_and_after():
     """Paused, a party neither enters nor accepts one; afterwards those from before are void."""
@@ -345,24 +347,25 @@ def test_no_epoch_mixes_states_from_before_and_after():
     agreement.hear(2, 1, r)
     assert agreement.epoch.residual is None  # it could judge now
     agreement.hear(1, 2, r)
-    assert not agreement.verdict(2, no=False, proofs=signed(2, 1, 2))
+    assert not agreement.verdict(2, no=False, proofs=signed(2, 1, 2), answer=THEIRS)
     assert agreement.epoch.number == 1
-    agreement.verdict(1, no=False, proofs=signed(1, 1, 2))
-    assert agreement.epoch.ok == 0b110  # what others say is passed on all the same
+    agreement.verdict(1, no=False, proofs=signed(1, 1, 2), answer=THEIRS)
+    assert agreement.epoch.claims.keys() == {1, 2}  # what others say is kept
+    assert agreement.epoch.ok == 0
     agreement.paused, agreement.absent = False, 0b100
     state = agreement.state() | {"absent": np.zeros(1)}
     agreement = Agreement(node, 3, partial(signature, 0), tol=1e-6, tag=b"r" * 16)
     agreement.absent = 0b100
     agreement.restore(state, 9)
     assert (agreement.epoch, agreement.current, agreement.done) == (None, 1, False)
-    agreement.verdict_elsewhere(b"", 1, no=False, proofs=signed(1, 1, 2))  # from before
+    agreement.verdict_elsewhere(b"", 1, no=False, proofs=signed(1, 1, 2), answer=THEIRS)  # from before
     assert not agreement.done
     agreement.propose()
     assert agreement.epoch.number == 2
     agreement.epoch.heard |= agreement.epoch.D
     agreement.judge()
     assert agreement.epoch.ok == 0b001
-    agreement.verdict(2, no=False, proofs=signed(2, 1))
+    agreement.verdict(2, no=False, proofs=signed(2, 1), answer=agreement.epoch.digest)
     assert agreement.done  # without the one that left
 
 

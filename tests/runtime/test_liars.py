@@ -223,7 +223,7 @@ def test_an_answer_that_was_never_accepted_is_not_read_from_a_journal(tmp_path):
     """As earlier versions wrote it, with an infinite residual."""
     trial = prepare(tmp_path, RING)
     answer = {"x": np.zeros(2), "epoch": [1.0], "wakes": [6.0], "residual": [np.inf], "proofs": np.zeros((0, 20))}
-    answer["route"] = []
+    answer |= {"route": [], "digest": []}
     with company(trial) as made:
         for config in made.configs.values():  # of all: an answer that one alone has is noticed as they meet
             with journal_of(config) as journal:

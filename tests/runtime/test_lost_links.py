@@ -151,7 +151,7 @@ def test_an_epoch_of_an_earlier_route_ends_the_stage_once_all_accept(accepted, c
     if accepted:
         planned.epoch.heard |= planned.epoch.D
         planned.judge()
-    x = planned.epoch.x
+    digest = planned.epoch.digest
     later = agreement(OTHER)
     later.restore(planned.state(), 9)
     if crash:
@@ -159,19 +159,19 @@ def test_an_epoch_of_an_earlier_route_ends_the_stage_once_all_accept(accepted, c
         state, later = later.state(), agreement(OTHER)
         later.restore(state, 9)
     assert (later.current, later.done) == (1 + crash, False)
-    later.verdict_elsewhere(PLANNED, 1, no=False, proofs=signed(1, 1, 2))
+    later.verdict_elsewhere(PLANNED, 1, no=False, proofs=signed(1, 1, 2), answer=digest)
     assert not later.done
     if not accepted:
         with pytest.raises(Final, match="has accepted epoch 1, which it does not know"):
-            later.verdict_elsewhere(PLANNED, 1, no=False, proofs=signed(1, 0, 1, 2))
+            later.verdict_elsewhere(PLANNED, 1, no=False, proofs=signed(1, 0, 1, 2), answer=digest)
         return
     with pytest.raises(Final, match="has accepted epoch 2, which it does not know"):
-        later.verdict_elsewhere(PLANNED, 2, no=False, proofs=signed(2, 0))
+        later.verdict_elsewhere(PLANNED, 2, no=False, proofs=signed(2, 0), answer=digest)
     with pytest.raises(Final, match="has accepted epoch 1, which it does not know"):
-        later.verdict_elsewhere(b"s" * 16, 1, no=False, proofs=signed(1, 0))
-    later.verdict_elsewhere(PLANNED, 1, no=False, proofs=signed(1, 0, 1, 2))
+        later.verdict_elsewhere(b"s" * 16, 1, no=False, proofs=signed(1, 0), answer=digest)
+    later.verdict_elsewhere(PLANNED, 1, no=False, proofs=signed(1, 0, 1, 2), answer=digest)
     assert (later.done, later.tag) == (True, PLANNED)
-    np.testing.assert_array_equal(later.x, x)
+    np.testing.assert_array_equal(later.x, planned.epoch.answer.x)
     assert later.residual <= 1
     again = agreement(OTHER)
     again.restore(later.state(), 9)

@@ -16,6 +16,7 @@ from sottovoce.errors import PeerError
 from sottovoce.pdmm.node import nodes_of
 from sottovoce.runtime.keys.identity import Identity
 from sottovoce.runtime.protocol.agreement import Agreement, Final
+from sottovoce.runtime.protocol.answers import Rounded
 from sottovoce.runtime.protocol.frames import Goodbye, Opening, Pads, Progress, Snapshot, Value, Verdict, encode
 from sottovoce.runtime.protocol.handshake import Handshake
 from sottovoce.runtime.protocol.party import FINISHED, Party
@@ -53,7 +54,7 @@ class Triangle:
         if (state := self.saved.get((name, stage))) is not None:
             party.before = Progress(stage, SPENT, int(state["epoch"][0]) if "epoch" in state else 0)
         for over in range(stage):
-            party.skip(over, *self.answers[name, over][:2])
+            party.skip(self.answers[name, over][0])
         for other in links:
             self.connect(name, other)
         return party
@@ -85,7 +86,7 @@ class Triangle:
     def enter(self, name: str, stage: int) -> None:
         """As the agent does: a stage with a known answer is skipped."""
         if (name, stage) in self.answers:
-            self.parties[name].skip(stage, *self.answers[name, stage][:2])
+            self.parties[name].skip(self.answers[name, stage][0])
         else:
             self.parties[name].begin(stage, self.agreement(name, stage))
 
@@ -117,8 +118,7 @@ class Triangle:
         party = self.parties[name]
         assert party.agreement.done
         party.finish()
-        epoch = party.agreement.epoch
-        self.answers[name, party.stage] = (epoch.number, epoch.proofs, party.agreement.x)
+        self.answers[name, party.stage] = (party.ended[party.stage], party.agreement.x)
 
     def play(self, *names: str, rounds: int = 400) -> None:
         """Until these are done with their stage."""
@@ -130,7 +130,7 @@ class Triangle:
 
     def check(self, stage: int) -> None:
         for name in INDEX:
-            np.testing.assert_allclose(self.answers[name, stage][2], self.s[stage].mean(axis=0), atol=1e-7)
+            np.testing.assert_allclose(self.answers[name, stage][1], self.s[stage].mean(axis=0), atol=1e-7)
 
 
 @pytest.fixture
@@ -446,19 +446,22 @@ def test_the_disk_holds_what_this_party_signed_and_not_what_others_did(triangle,
     monkeypatch.setattr(ann, "save", lambda: saves.append(ann._epoch()))
 
     def says(stage: int, epoch: int, no: bool, *who: str) -> bool:
-        signed = {INDEX[name]: acceptances(triangle.identities, name).sign(stage, epoch) for name in who}
+        digest = ann.agreement.epoch.digest or b"d" * 32
+        signed = {INDEX[name]: acceptances(triangle.identities, name).sign(stage, epoch, digest) for name in who}
         link = triangle.parties["bob"].links["ann"]
-        return ann.received("bob", link._sealed(Verdict(stage, epoch, no, signed)))
+        return ann.received("bob", link._sealed(Verdict(stage, epoch, no, signed, b"", digest)))
 
-    assert says(1, 1, False, "cat")
-    assert says(1, 1, False, "bob")
+    assert not says(1, 1, False, "cat")  # which this party cannot compare yet
     assert not saves
     assert says(1, 2, False, "cat")  # a new epoch, in which this party freezes a state
     assert [number for number, *_ in saves] == [2]
-    ann.agreement.unite(no=False, proofs={INDEX["ann"]: ann.acceptances.sign(1, 2)})
+    ann.agreement.epoch.claims.clear()
+    ann.agreement._accept(Rounded.of(ann.agreement.epoch.x, 1e-6, bytes(32)))
+    assert says(1, 2, False, "cat")
+    assert len(saves) == 1  # what others say they say again
     assert says(1, 2, False, "bob")  # which was the last
     assert ann.agreement.done
-    assert [count for *_, count in saves] == [1, 3]
+    assert [count for *_, count, _, _ in saves] == [0, 3]
 
 
 def test_who_accepts_an_epoch_that_was_refused_is_not_passed_on(triangle):
@@ -466,9 +469,10 @@ def test_who_accepts_an_epoch_that_was_refused_is_not_passed_on(triangle):
     ann = triangle.parties["ann"]
     triangle.enter("ann", 1)
     ann.agreement.enter(1)
-    proofs = {INDEX["cat"]: acceptances(triangle.identities, "cat").sign(1, 1)}
+    ann.agreement.epoch.answer = answer = Rounded.of(ann.agreement.epoch.x, 1e-6, bytes(32))
+    proofs = {INDEX["cat"]: acceptances(triangle.identities, "cat").sign(1, 1, answer.digest)}
     assert ann.agreement.unite(no=False, proofs=proofs)
-    assert ann.news_for(ann.links["bob"]).verdicts[-1] == Verdict(1, 1, False, proofs)
+    assert ann.news_for(ann.links["bob"]).verdicts[-1] == Verdict(1, 1, False, proofs, b"", answer.digest)
     assert ann.agreement.unite(no=True)
     assert not ann.agreement.unite(no=False, proofs={INDEX["bob"]: b"whoever"})
     assert ann.news_for(ann.links["bob"]).verdicts[-1] == Verdict(1, 1, True, {})

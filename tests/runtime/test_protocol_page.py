@@ -50,7 +50,8 @@ from sottovoce.runtime.keys.edge_secrets import PROTOCOL
 from sottovoce.runtime.keys.identity import Identity, public_key
 from sottovoce.runtime.plan.node_file import NodeConfig, read_node_file
 from sottovoce.runtime.plan.plan import read_plan, write_plan
-from sottovoce.runtime.protocol import frames, handshake, link
+from sottovoce.runtime.protocol import agreement, frames, handshake, link
+from sottovoce.runtime.protocol.route import Route
 from sottovoce.runtime.transport.web_socket import SUBPROTOCOL
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
@@ -97,6 +98,7 @@ def test_the_page_has_the_numbers_of_the_code() -> None:
         "`offer` {} to {:,}, or none".format(*frames.OFFER),
         f"at most {link.AHEAD} chunks",
         f"refuses stages from {link.STAGES} on",
+        f"`step` at most {agreement.COARSER:g} times what it would take itself",
         f"In a Hello `version` is {handshake.VERSION}",
         f'context = "{PROTOCOL}"',
         f"`{SUBPROTOCOL}`",
@@ -165,7 +167,7 @@ def test_what_is_signed(vectors: dict[str, Any], hello: Fields, nonces: tuple[by
     assert signed.hex() == "".join(parts)
     signer.verify(bytes.fromhex(vectors["signature"]), signed, mini_party.ECDSA)
     route = bytes.fromhex(vectors["route"])
-    accepted = mini_party.acceptance(hello[4], "ann", 2, 4, route)
+    accepted = mini_party.acceptance(hello[4], "ann", 2, 4, route, bytes.fromhex(vectors["answer_digest"]))
     assert accepted.hex() == vectors["accept_signed"]
     signer.verify(bytes.fromhex(vectors["accept_signature"]), accepted, mini_party.ECDSA)
     statement = (b"sottovoce leave", hello[4], b"cat", b"ann", b"1", b"2", b"2", b"3", b"1", b"0", route)
@@ -229,7 +231,8 @@ def test_what_travels(vectors: dict[str, Any], hello: Fields, secrets: Secrets, 
     route = bytes.fromhex(vectors["route"])
     assert frame(SNAPSHOT, vector(0, 3, [0.25]) | {6: route}).hex() == vectors["snapshot"]
     accepted = {0: bytes.fromhex(vectors["accept_signature"])}
-    assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: accepted, 5: route}).hex() == vectors["verdict"]
+    digest = bytes.fromhex(vectors["answer_digest"])
+    assert frame(VERDICT, {1: 2, 2: 4, 3: 1, 4: accepted, 5: route, 6: digest}).hex() == vectors["verdict"]
     assert frame(GOODBYE, {1: b"finished"}).hex() == vectors["goodbye"]
     assert frame(OPENING, {1: nonces[0]}).hex() == vectors["opening"]
     assert frame(PADS, {1: 1, 2: bytes.fromhex(vectors["tag_1"])}).hex() == vectors["pads"]
@@ -258,6 +261,31 @@ def test_what_is_sealed(vectors: dict[str, Any], secrets: Secrets) -> None:
     nonce = hashlib.blake2b(place + estate, key=key, digest_size=12, person=b"sottovoce escrow").digest()
     data = nonce + ChaCha20Poly1305(key).encrypt(nonce, estate, place)
     assert frame(ESCROW, {1: 1, 3: 1, 4: data}).hex() == vectors["escrow"]
+
+
+def test_what_an_answer_is(vectors: dict[str, Any], secrets: Secrets) -> None:
+    told, x = vectors["answer"], vectors["x"]
+    assert told[:9] == [*struct.unpack("<8I", bytes(range(32))), 2.0**-20]
+    assert told[9:] == [float(round(v * 2**20)) for v in x]
+    assert mini_party.answer_digest(told).hex() == vectors["answer_digest"]
+    data = secrets.seal(1, "answer", "ann", told)
+    assert secrets.unseal(1, "answer", "ann", data) == told
+    route = bytes.fromhex(vectors["route"])
+    assert frame(mini_party.ANSWER, {1: 1, 2: 4, 4: 1, 5: data, 6: route}).hex() == vectors["answer_frame"]
+
+
+def test_who_says_the_answer() -> None:
+    """The middle of a tree, of two the smaller; on any other route the smallest, however far the others are."""
+    assert mini_party.first_of([(0, 1), (1, 2)]) == (1, 1)
+    assert mini_party.first_of([(0, 2), (1, 3), (2, 3)]) == (2, 2)
+    assert mini_party.first_of([(0, 1), (1, 2), (1, 3), (2, 3)]) == (0, 2)
+    rng = np.random.default_rng(1)
+    for n in (2, 5, 9):
+        for cycles in (0, 2):
+            tree = {(int(rng.integers(j)), j) for j in range(1, n)}
+            pairs = sorted(tree | {tuple(sorted(map(int, rng.choice(n, 2, replace=False)))) for _ in range(cycles)})
+            route = Route.over(pairs, 0.4, 0.8)
+            assert mini_party.first_of(pairs) == (route.first, route.hops)
 
 
 # A real party
@@ -428,8 +456,8 @@ def test_a_link_of_others_stays_dead(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "changed", "said"),
     [
-        (2, {}, "speaks version 2"),
-        (4, {1: 2}, "is not signed by its certificate"),
+        (3, {}, "speaks version 3"),
+        (4, {1: 3}, "is not signed by its certificate"),
         (4, {3: b"cat"}, "a hello from 'ann' to 'cat'"),
         (4, {6: bytes(1216)}, "is not signed by its certificate"),
         (4, {5: b"{}"}, "do not have the hash"),

@@ -24,6 +24,7 @@ import sottovoce as sv
 from sottovoce.numerics.grid import on_grid
 from sottovoce.pdmm.node import nodes_of
 from sottovoce.runtime.protocol.agreement import EPS, ROUNDING, Agreement
+from sottovoce.runtime.protocol.answers import UNSALTED, Rounded
 
 N, C, THETA, TOL, CURVATURE = 8, 0.4, 0.8, 1e-10, 2.0
 MASK = sv.GaussianMask(1e4)
@@ -32,7 +33,10 @@ GUARD = 12 * MASK.grid / (3 * TOL)  # the number that rides along in the agreeme
 
 
 class Measured(Agreement):
-    """The rule as it was."""
+    """The rule as it was. Answers are not compared: they would be with thresholds that differ."""
+
+    def _agreed(self) -> Rounded | None:
+        return Rounded.of(self.epoch.x, TOL, UNSALTED) if self.node.i == self.first else self.told
 
 
 @dataclass
@@ -127,17 +131,21 @@ class Overheard:
             self.judged.add((i, epoch.number))
             rho = max(float(np.abs(r - epoch.D[j]).max()) for j, r in epoch.heard.items())
             frozen = *epoch.sent.values(), *epoch.heard.values()
-            accepts = i in epoch.proofs
-            if accepts or epoch.residual > 1:  # else it was refused by another one before, and this party says nothing
-                self.learn(i, "ok", rho, accepts, epoch.x, frozen)
+            # Who is fine with an epoch signs once the answer is told; that it does not refuse shows before.
+            self.learn(i, "ok", rho, epoch.residual <= 1, epoch.x, frozen)
         for j in party.node.neighbours:
             if j in party.telling.said and not party.done:
                 value = party.telling.said[j]
                 self.post(("value", i, j), value[0], lambda to, v=value: to.done or to.receive(i, *v))
             if epoch is not None:
                 self.post(("snapshot", i, j), epoch.number, lambda to, e=epoch, j=j: to.hear(i, e.number, e.sent[j]))
-                said = epoch.number, epoch.no, epoch.proofs
-                self.post(("verdict", i, j), said, lambda to, v=said: to.verdict(v[0], no=v[1], proofs=v[2]))
+                if (answer := party.told) is not None:
+                    told = answer.as_array()
+                    self.post(("answer", i, j), epoch.number, lambda to, e=epoch, a=told: to.offer(i, e.number, a))
+                said = epoch.number, epoch.no, epoch.proofs, epoch.digest
+                self.post(
+                    ("verdict", i, j), said, lambda to, v=said: to.verdict(v[0], no=v[1], proofs=v[2], answer=v[3])
+                )
 
     def post(self, which: tuple[str, int, int], content: Any, deliver: Callable[[Agreement], Any]) -> None:
         if self.told.get(which) != content:

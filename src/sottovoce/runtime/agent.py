@@ -43,6 +43,7 @@ from .protocol.leaving_state import Departure
 from .protocol.link import Link, News
 from .protocol.party import Party
 from .protocol.past import tag_array, tag_of
+from .protocol.stages import Ended
 from .traces.trace import Recorder
 from .transport.transport import Greeting, Transport
 from .waiting import Waiting
@@ -103,7 +104,8 @@ class Agent:
         # Before anybody is heard: neighbours may be in the stage after the last one that is over here.
         while (over := journal.get_arrays(f"answer/{self.party.stage + 1}")) is not None:
             route = tag_of(over["route"])
-            self.party.skip(self.party.stage + 1, int(over["epoch"][0]), from_array(over["proofs"]), route)
+            epoch, proofs, digest = int(over["epoch"][0]), from_array(over["proofs"]), tag_of(over["digest"])
+            self.party.skip(Ended(self.party.stage + 1, epoch, proofs, route, digest))
         self.party.over = dict.fromkeys(retention.told(journal), self.party.stage)
         self.door = Door(self.party, journal, self.fail, self.mark)
         self.door.remember(self.party.stage + 1, self._spent(self.party.stage + 1))
@@ -250,9 +252,9 @@ class Agent:
     async def agree(
         self, stage: int, cost: Cost | Callable[[], Cost], mask: GaussianMask | None, tol: float, size: float = 1.0
     ) -> Result:
-        """Optimise with everybody else: one stage. Without a mask the cost must be public already; it is made when all
-        neighbours are met, if it takes pads, and not at all where the stage is over. ``size`` of what is agreed on is
-        public. ``Changed``: a party has left, and the cost must be made anew."""
+        """Optimise with everybody else: one stage. Without a mask the cost must be public already, and averages whole
+        numbers; it is made when all neighbours are met, if it takes pads, and not at all where the stage is over.
+        ``size`` of what is agreed on is public. ``Changed``: a party has left, and the cost must be made anew."""
         saved = self.journal.get_arrays(f"answer/{stage}")
         if saved is not None:
             if not (residual := float(saved["residual"][0])) <= tol:
@@ -271,6 +273,8 @@ class Agent:
         sign = partial(self.party.acceptances.sign, stage, route=tag)
         agreement = Agreement(
             node, self.config.parties, sign, tol=tol, sigma=sigma, size=size, route=route, tag=tag,
+            salt=partial(self.party.acceptances.salt, stage, route=tag), names=self.config.names,
+            whole=self.parties if mask is None else 0,
             folded=len(self.config.edges) - (0 if tag else len(route.edges)),
             turns=self.config.wake == "turns" and not tag,
         )  # fmt: skip
@@ -309,7 +313,7 @@ class Agent:
         numbers = {"epoch": agreement.epoch.number, "wakes": agreement.wakes, "residual": agreement.residual * tol}
         scalars = {name: np.array([float(value)]) for name, value in numbers.items()}
         answer = {"x": agreement.x, "proofs": as_array(agreement.epoch.proofs), **scalars}
-        answer["route"] = tag_array(agreement.tag)
+        answer |= {"route": tag_array(agreement.tag), "digest": tag_array(agreement.epoch.digest)}
         others = self.departure.outdated(stage) + self.noise.outdated(stage)
         retention.stage_over(self.journal, self.secrets, stage, answer, others, keep=self.recorder is not None)
         log.info("stage is over", extra={"stage": stage, "wakes": agreement.wakes, "epoch": agreement.epoch.number})

@@ -20,7 +20,7 @@ from ..data.rows import Rows
 from ..errors import NotConverged
 from ..numerics.exact_algebra import NoGram
 from ..pdmm.masks import GaussianMask, resolution
-from ..pdmm.modular_mask import NEAR, TOLERANCE, limb_width, split
+from ..pdmm.modular_mask import TOLERANCE, limb_width, split
 from ..pdmm.result import Result, Status
 from ..statistics.agreements import UNIT, Agreements
 from ..statistics.of_tables import run_on_tables
@@ -120,12 +120,7 @@ class NetworkAgreements(Agreements):
 
 def _joined(sums: Array, ring: Ring, width: int) -> Whole:
     """Integers of the ring from sums of the limbs of their words, which carry."""
-    nearest = np.rint(sums)
-    if not (np.abs(sums - nearest) < NEAR).all():
-        raise Contradiction(
-            "the sums of an agreement are no whole numbers: a party has not kept to the protocol. Agree on a new run."
-        )
-    limbs = nearest.astype(np.int64).astype(object).reshape(-1, ring.width, -(-WORD // width))
+    limbs = np.rint(sums).astype(np.int64).astype(object).reshape(-1, ring.width, -(-WORD // width))
     integers = np.zeros(len(limbs), object)
     for word in range(limbs.shape[1]):
         for limb in range(limbs.shape[2]):

@@ -3,7 +3,9 @@ smaller number), and not before. An eager one too, or as soon as somebody can be
 
 Where some have and others do not, it waits for them, each time longer: they may be away, not have begun, or be on a
 busy machine, and to wake without them is work for everybody that brings little. So it is to wake while it has accepted
-what the others still judge.
+what the others still judge, but for somebody who was told nothing yet: over a tree what lies beyond waits for that. Who
+is back from a crash has heard and told nobody, whatever it had accepted before; where all were struck at once, some
+would otherwise wait for ever for the word of one that waits itself.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class Waiting:
         if self.ended(agreement):
             return True
         if agreement.accepted:
-            return False
+            return agreement.telling.urgent
         expected = {self.party.links[name].index for name in self.party.talks - self.party.gone}
         return agreement.telling.urgent or (bool(agreement.news) and agreement.news >= expected)
 

@@ -155,6 +155,10 @@ class EdgeSecrets:
         """Seals what ``sender`` leaves with the other end in a stage (escrow.py)."""
         return self._key(stage, "escrow", sender)
 
+    def answer_key(self, stage: int, sender: str) -> bytes:
+        """Seals the answers of a stage that ``sender`` passes on to the other end (answers.py)."""
+        return self._key(stage, "answer", sender)
+
     def forgotten(self, stage: int) -> bool:
         """Whether the keys of a stage are deleted."""
         return stage < self._stage or not self._chain

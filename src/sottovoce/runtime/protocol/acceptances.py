@@ -2,7 +2,8 @@
 
 Verdicts are flooded, and a party hears of most others through strangers. A bit that says "p7 accepts" could be set by
 anybody on the way; a party next to a liar could then end in an epoch that others, further away, refuse. So every party
-signs its acceptance, of one epoch of one stage on one route, and everybody checks it with the key that the run lists.
+signs its acceptance, of one answer (``answers.py``) in one epoch of one stage on one route, and everybody checks it
+with the key that the run lists.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ...costs.base import Array
 from ..keys.identity import Identity, with_lengths
 from ..keys.public_keys import signed_by
-from .frames import MAX_SIGNATURE
+from .answers import SALT
+from .frames import MAX_SIGNATURE, Verdict
 
 
 class Acceptances:
@@ -24,18 +28,25 @@ class Acceptances:
     def __init__(self, me: Identity, names: Sequence[str], keys: Sequence[str], parameters_hash: bytes) -> None:
         self.me, self.names, self.keys, self.hash = me, names, keys, parameters_hash
 
-    def sign(self, stage: int, epoch: int, *, route: bytes = b"") -> bytes:
-        """This party accepts. To be written down before anybody hears of it."""
-        return self.me.sign(self.signed_part(self.me.name, stage, epoch, route))
+    def sign(self, stage: int, epoch: int, answer: bytes, *, route: bytes = b"") -> bytes:
+        """This party accepts, with the digest of the answer. To be written down before anybody hears of it."""
+        return self.me.sign(self.signed_part(self.me.name, stage, epoch, answer, route))
 
-    def genuine(self, index: int, stage: int, epoch: int, signature: bytes, route: bytes = b"") -> bool:
-        """Whether the party with this index has accepted."""
-        return signed_by(self.keys[index], self.signed_part(self.names[index], stage, epoch, route), signature)
+    def genuine(self, index: int, said: Verdict) -> bool:
+        """Whether the party with this index has accepted what a verdict says that it has."""
+        signed = self.signed_part(self.names[index], said.stage, said.epoch, said.answer, said.route)
+        return signed_by(self.keys[index], signed, said.acceptances[index])
 
-    def signed_part(self, name: str, stage: int, epoch: int, route: bytes = b"") -> bytes:
-        """Who accepts which epoch of which stage, on which route, and the run, each part with its length."""
+    def signed_part(self, name: str, stage: int, epoch: int, answer: bytes, route: bytes = b"") -> bytes:
+        """Who accepts which answer in which epoch of which stage, on which route, and the run, each part with its
+        length."""
         parts = [str(part).encode() for part in (name, stage, epoch)]
-        return with_lengths(b"sottovoce accept", self.hash, *parts, route)
+        return with_lengths(b"sottovoce accept", self.hash, *parts, route, answer)
+
+    def salt(self, stage: int, epoch: int, *, route: bytes = b"") -> bytes:
+        """For the answer that this party proposes: nobody else can make it, and it is the same after a restart."""
+        info = with_lengths(self.hash, str(stage).encode(), str(epoch).encode(), route)
+        return HKDF(hashes.SHA256(), SALT, None, info).derive(self.me.derive("answer"))
 
 
 def bits(indices: Iterable[int]) -> int:

@@ -9,17 +9,19 @@ same epoch tell it
 which is what the frozen numbers lack to a fixed point of eqs. 2 to 5 on its side of the edge. The two sides bound all
 that the KKT conditions still ask for: ``|A_ij x_i + A_ji x_j - b_ij| <= (|rho_ij| + |rho_ji|) / 2c`` and, for the duals
 ``lambda``, ``|lambda_{i|j} - lambda_{j|i}| <= (|rho_ij| + |rho_ji|) / 2``. A party to which ``rho`` is small says *ok*,
-else *no*; verdicts are flooded, and when all have said ok the frozen ``x`` is the answer.
+else *no*; verdicts are flooded, and when all have said ok the frozen ``x`` is the answer: that of one party, rounded
+(``answers.py``), which everybody compares with its own, and signs.
 
 What cannot be true is not believed: a verdict in which this party accepts what it has not accepted, an epoch that
 everybody accepts though it was refused, an epoch far ahead, a state that was frozen twice, numbers larger than honest
-ones get (``Sizes``). An ok is signed (``Acceptances``), and what comes in here is genuine. So whatever others say, this
-party has no answer but one that everybody accepts: both sides of every edge between honest parties are right.
+ones get (``Sizes``). An ok is signed (``Acceptances``), with the digest of the answer; what comes in here is genuine.
+So whatever others say, this party has no answer but one that everybody accepts, bit by bit: no two honest parties end
+with different ones, and both sides of every edge between honest parties are right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from types import MappingProxyType
@@ -28,8 +30,10 @@ import numpy as np
 
 from ...costs.base import Array
 from ...errors import PeerError
+from ...pdmm.modular_mask import NEAR
 from ...pdmm.node import Message, Node
 from .acceptances import as_array, bits, from_array
+from .answers import NONE, UNSALTED, Rounded
 from .message_bounds import Sizes
 from .past import Past, bit, flag, tag_array, tag_of
 from .route import Route
@@ -38,6 +42,7 @@ from .telling import EPS, ROUNDING, Telling
 IDLE = 8  # wakes with nothing new, after which it is time to ask the others all the same
 PATIENCE = 64  # wakes, at most, between an epoch that failed and the next attempt of the same party
 NOBODY: Mapping[int, bytes] = MappingProxyType({})
+COARSER = 8.0  # times what a party would round to itself may others round to
 JUMP = 2**20  # epochs by which others can be ahead; a run has a few
 ROLLED_BACK = (
     "the journal here was restored from an older copy: restore the newest one; if it is lost, agree on a new run."
@@ -67,13 +72,27 @@ class Epoch:
     sent: dict[int, Array]  # r of the frozen state, by neighbour
     heard: dict[int, Array] = field(default_factory=dict)
     residual: float | None = None  # of this party, once all neighbours were heard: in units of tau, 1 is good enough
-    proofs: dict[int, bytes] = field(default_factory=dict)  # who accepts, with their signatures
+    answer: Rounded | None = None  # what this party has accepted
+    proofs: dict[int, bytes] = field(default_factory=dict)  # who accepts that, with their signatures
+    # Who has signed another digest, or any, before this party could compare; and what this party finds wrong.
+    claims: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    wrong: str = ""
     no: bool = False
 
     @property
     def ok(self) -> int:
         """The bits of the parties that accept."""
         return bits(self.proofs)
+
+    @property
+    def dissents(self) -> dict[int, bytes]:
+        """Who finds no answer right, with their signatures."""
+        return {i: proof for i, (digest, proof) in self.claims.items() if digest == NONE}
+
+    @property
+    def digest(self) -> bytes:
+        """Of the answer that this party has accepted, or nothing."""
+        return b"" if self.answer is None else self.answer.digest
 
 
 class Agreement:
@@ -89,8 +108,11 @@ class Agreement:
         self,
         node: Node,
         n: int,
-        sign: Callable[[int], bytes],
+        sign: Callable[[int, bytes], bytes],
         *,
+        salt: Callable[[int], bytes] = lambda epoch: UNSALTED,
+        whole: int = 0,
+        names: Sequence[str] = (),
         tol: float,
         sigma: float = 0.0,
         size: float = 1.0,
@@ -99,10 +121,15 @@ class Agreement:
         folded: int = 0,
         turns: bool = False,
     ) -> None:
-        """``sign`` an epoch that is accepted; ``sigma`` of the pads, the public ``size`` of the numbers, and how many
-        edges of the network have no messages: what honest messages can come to. ``route`` is what they go over, with
-        its ``tag``; with ``turns`` everybody waits to hear everybody."""
+        """``sign`` an epoch and the digest of its answer, once accepted; the ``salt`` of one that is proposed.
+        ``whole``: ``x`` is a mean of whole numbers, over so many parties. ``sigma`` of the pads, the public ``size`` of
+        the numbers, and how many edges of the network have no messages: what honest messages can come to. ``route`` is
+        what they go over, with its ``tag``; with ``turns`` everybody waits to hear everybody."""
         self.node, self.n, self.sign, self.tol = node, n, sign, tol
+        self.salt, self.whole, self.names = salt, whole, names or [f"party {i}" for i in range(n)]
+        self.first, self.hops = (0, n - 1) if route is None else (route.first, route.hops)
+        self.least = min(node.c.values() if route is None else route.c)  # of all c
+        self.source = route.parent(node.i) if route is not None and route.is_tree else None  # of answers
         self.sizes = Sizes(n, max(node.c.values()), sigma, size, folded)
         # On a route that was not planned nobody waits to speak: a neighbour may be beyond this stage, and not know.
         self.telling = Telling(node, None if tag else route, always=turns)
@@ -116,7 +143,8 @@ class Agreement:
         self.idle = 0  # wakes since there was news
         # Of an epoch that this party will enter once it has heard everybody: before that it could only refuse it.
         self.pending: dict[int, tuple[int, Array]] = {}
-        self.early: tuple[int, Mapping[int, bytes]] = 0, NOBODY
+        self.early: tuple[int, bytes, Mapping[int, bytes]] = 0, b"", NOBODY
+        self.offers: dict[int, tuple[int, Rounded]] = {}  # by neighbour: of which epoch which answer is told
         self.epoch: Epoch | None = None
         self.wakes = self.wait = 0
         self.done = False
@@ -228,15 +256,26 @@ class Agreement:
         pending, self.pending = self.pending, {}
         for j, (epoch, r) in sorted(pending.items(), key=lambda said: -said[1][0]):
             self.hear(j, epoch, r)
-        (number, proofs), self.early = self.early, (0, NOBODY)
+        (number, answer, proofs), self.early = self.early, (0, b"", NOBODY)
         if number:
-            self.verdict(number, no=False, proofs=proofs)
+            self.verdict(number, no=False, proofs=proofs, answer=answer)
 
     def judge(self) -> None:
-        """Say ok or no, once all neighbours' frozen messages are here."""
+        """Say ok or no, once all neighbours' frozen messages are here, and the answer."""
         epoch = self.epoch
         assert epoch is not None
-        if self.paused or epoch.residual is not None or len(epoch.heard) < len(self.node.neighbours):
+        if self.paused or epoch.no or epoch.answer is not None or self.node.i in epoch.claims:
+            return
+        if epoch.residual is None:
+            self._compare()
+        if epoch.residual is not None and epoch.residual <= 1 and (answer := self._agreed()) is not None:
+            self._accept(answer)
+
+    def _compare(self) -> None:
+        """How good the frozen state is, by those of all neighbours."""
+        epoch = self.epoch
+        assert epoch is not None
+        if len(epoch.heard) < len(self.node.neighbours):
             return
         # By frozen numbers alone: by those of the moment a neighbour could make tau as large as it likes.
         messages = (*epoch.sent.values(), *epoch.heard.values())
@@ -251,15 +290,117 @@ class Agreement:
             )
             return
         epoch.residual = residual
-        self.unite(no=residual > 1, proofs={self.node.i: self.sign(epoch.number)} if residual <= 1 else {})
+        if residual > 1:
+            self.unite(no=True)
 
-    def verdict(self, number: int, *, no: bool, proofs: Mapping[int, bytes]) -> bool:
-        """What a neighbour has said of an epoch, in all, with genuine signatures; True where it is news to pass on."""
+    # The answer
+
+    def offer(self, j: int, number: int, told: Array) -> None:
+        """A neighbour has told what the answer of an epoch is, if it is accepted."""
+        self._check_epoch(number)
+        answer = Rounded.from_array(told)
+        if answer is None:
+            raise Contradiction(
+                f"tells an answer of epoch {number} that is none: multiples of a step are whole numbers."
+            )
+        known = self.offers.get(j, (0, answer))
+        if known[0] == number and known[1].digest != answer.digest:
+            raise Contradiction(f"has told two answers of epoch {number}.")
+        if number > known[0]:
+            self.offers[j] = number, answer
+        if self.epoch is not None and number == self.epoch.number and not self.done:
+            self.judge()
+
+    @property
+    def told(self) -> Rounded | None:
+        """The answer of the epoch, as far as it is known here and others may lack it."""
+        epoch = self.epoch
+        if epoch is None or epoch.no or self.whole:
+            return None
+        offered = (answer for number, answer in self.offers.values() if number == epoch.number)
+        return epoch.answer or next(offered, None)
+
+    def _agreed(self) -> Rounded | None:
+        """What this party would sign; None as long as it does not know."""
+        epoch = self.epoch
+        assert epoch is not None
+        x = epoch.x
+        if self.whole:
+            sums = Rounded.whole(x, self.whole)
+            if sums.off(x) < NEAR:
+                return sums
+            self._dissent(
+                "the sums of an agreement are no whole numbers: a party has not kept to the protocol. Agree on a new "
+                "run."
+            )
+            return None
+        step = self._step(epoch)
+        if self.node.i == self.first:
+            return Rounded.of(x, step, self.salt(epoch.number))
+        for j, (number, answer) in self.offers.items():
+            fine = len(answer.multiples) == len(x) and answer.step <= COARSER * step and answer.off(x) <= 1
+            if number == epoch.number and not fine:
+                self._dissent(
+                    f"{self.names[j]} tells an answer of epoch {number} that is not the one which this party has found "
+                    "with its neighbours. It lies, or who told it does. Agree on a new run."
+                )
+                return None
+        return self.told
+
+    def _dissent(self, why: str) -> None:
+        """Sign that no answer is right, though the epoch looks so from here. Two parts of a network may be at rest on
+        different numbers while somebody between them is away, or not at rest and about to refuse."""
+        epoch = self.epoch
+        assert epoch is not None
+        epoch.wrong = why
+        epoch.claims[self.node.i] = NONE, self.sign(epoch.number, NONE)
+        self._look_for_lies()
+
+    def _look_for_lies(self) -> None:
+        """An epoch that looks right to everybody is right, and has one answer. If all have signed, and not the same,
+        somebody has lied."""
+        epoch = self.epoch
+        assert epoch is not None
+        signed = epoch.ok | bits(epoch.claims)
+        if epoch.no or not epoch.claims or not signed >> self.node.i & 1 or signed | self.absent != self.everybody:
+            return
+        others = [i for i in epoch.claims if i != self.node.i]
+        self.hopeless = Contradiction(epoch.wrong or self._apart(others, epoch.number))
+
+    def _step(self, epoch: Epoch) -> float:
+        """What an answer is rounded to: by half of it the ``x`` of two honest parties may differ, which is that much
+        along each edge; and no number of the answer is off by more than that for its rounding."""
+        size = max(self.floor, _size([epoch.x]))
+        largest = max(self.sizes.typical, _size(epoch.sent.values()))
+        return 2 * self.hops * max(self.tol * size, ROUNDING * EPS * largest / self.least)
+
+    def _accept(self, answer: Rounded) -> None:
+        """Sign it. Others may have, before this party could compare."""
+        epoch = self.epoch
+        assert epoch is not None
+        epoch.answer = answer
+        same = {i: proof for i, (digest, proof) in epoch.claims.items() if digest == answer.digest}
+        epoch.claims = {i: claim for i, claim in epoch.claims.items() if i not in same}
+        self.unite(no=False, proofs=same | {self.node.i: self.sign(epoch.number, answer.digest)})
+
+    def _apart(self, indices: Iterable[int], number: int) -> str:
+        who = self.names[min(indices)]
+        return (
+            f"{who} has accepted another answer of epoch {number} than this party, and signed it: {who}, or somebody "
+            "between the two, has not told everybody the same. There is no answer; agree on a new run."
+        )
+
+    # Verdicts
+
+    def verdict(self, number: int, *, no: bool, proofs: Mapping[int, bytes], answer: bytes) -> bool:
+        """What a neighbour has said of an epoch, in all, with genuine signatures of the digest of an ``answer``; True
+        where it is news to pass on."""
         if self.done:
             return False
         self._check_epoch(number)
-        accepted = self.epoch is not None and number == self.current and self.node.i in self.epoch.proofs
-        if number >= self.current and self.node.i in proofs and not accepted:
+        signed = self.epoch is not None and number == self.current and self.node.i in self.epoch.proofs
+        accepted = signed and self.epoch is not None and answer == self.epoch.digest
+        if number >= self.current and self.node.i in proofs and not accepted and answer != NONE:
             raise forgotten(number)
         if number < self.current:
             if len(proofs) == self.n and not no:
@@ -274,24 +415,28 @@ class Agreement:
             if self.paused:
                 return False
             if not no and not self.met:
-                known = self.early[1] if self.early[0] == number else NOBODY
-                self.early = max(self.early, (number, {**known, **proofs}), key=itemgetter(0))
+                known = self.early[2] if self.early[:2] == (number, answer) else NOBODY
+                self.early = max(self.early, (number, answer, {**known, **proofs}), key=itemgetter(0))
                 return False
             self.enter(number)
-        return self.unite(no=no, proofs=proofs)
+        return self.unite(no=no, proofs=proofs, answer=answer)
 
-    def verdict_elsewhere(self, tag: bytes, number: int, *, no: bool, proofs: Mapping[int, bytes]) -> None:
+    def verdict_elsewhere(
+        self, tag: bytes, number: int, *, no: bool, proofs: Mapping[int, bytes], answer: bytes
+    ) -> None:
         """What was said of an epoch on another route. If everybody has accepted it, that is the end: it is as good as
         any, and others may know of no other."""
         past, i = self.earlier.get(tag), self.node.i
         if self.done or (past is not None and number < past.number):
             return
-        accepted = past is not None and number == past.number and past.x is not None
+        accepted = past is not None and number == past.number and past.answer is not None
         if i in proofs and not accepted:
             raise forgotten(number)
-        if past is not None and past.x is not None and not no and bits(proofs) | past.absent == self.everybody:
-            self.tag, self.done = tag, True
-            self.epoch = Epoch(number, past.x, {}, {}, residual=past.residual, proofs=dict(proofs))
+        if past is None or past.answer is None or number > past.number:
+            return
+        if not no and answer == past.answer.digest and bits(proofs) | past.absent == self.everybody:
+            self.tag, self.done, found = tag, True, past.answer
+            self.epoch = Epoch(number, found.x, {}, {}, residual=past.residual, answer=found, proofs=dict(proofs))
 
     @property
     def current(self) -> int:
@@ -300,15 +445,20 @@ class Agreement:
             return self.epoch.number
         return max((past.number for past in self.earlier.values()), default=0)
 
-    def unite(self, *, no: bool, proofs: Mapping[int, bytes] = NOBODY) -> bool:
-        """Add to what is known of the epoch; True where it is news to pass on."""
+    def unite(self, *, no: bool, proofs: Mapping[int, bytes] = NOBODY, answer: bytes | None = None) -> bool:
+        """Add to what is known of the epoch, and of the ``answer`` with this digest, or of that which this party has
+        accepted; True where it is news to pass on."""
         epoch = self.epoch
         assert epoch is not None
         if epoch.no:  # then it does not matter who would accept it
             return False
         before = (epoch.no, len(epoch.proofs))
+        if epoch.answer is not None and answer in (None, epoch.digest):
+            epoch.proofs = {**proofs, **epoch.proofs}
+        else:
+            epoch.claims = {**{i: (answer or b"", proof) for i, proof in proofs.items()}, **epoch.claims}
         epoch.no = no
-        epoch.proofs = {**proofs, **epoch.proofs}
+        self._look_for_lies()
         if no:  # ask again soon, and ever later while it fails
             self.telling.again()
             self.wait = min(PATIENCE, max(2, self.wakes // 20))
@@ -325,6 +475,14 @@ class Agreement:
                 f"sent a number of size {size:.0e}; {self.sizes.largest:.0e} is more than this run has."
             )
 
+    def signed(self, answer: bytes) -> Mapping[int, bytes]:
+        """The signatures of this digest that are known, of the epoch."""
+        epoch = self.epoch
+        assert epoch is not None
+        if epoch.answer is not None and answer == epoch.digest:
+            return epoch.proofs
+        return {i: proof for i, (digest, proof) in epoch.claims.items() if digest == answer}
+
     @property
     def unheard(self) -> list[int]:
         """Neighbours that have not said anything in this agreement since this process has begun."""
@@ -335,12 +493,14 @@ class Agreement:
         """Whose acceptance of the present epoch is not known here; nobody's is asked for before the first."""
         if self.epoch is None or self.done:
             return []
-        return [i for i in range(self.n) if i not in self.epoch.proofs]
+        return [i for i in range(self.n) if i not in self.epoch.proofs | self.epoch.claims]
 
     @property
     def x(self) -> Array:
-        """The answer: the frozen one, once it is accepted."""
-        return self.epoch.x if self.done and self.epoch is not None else self.node.x
+        """The answer, once it is accepted."""
+        if self.done and self.epoch is not None and self.epoch.answer is not None:
+            return self.epoch.answer.x
+        return self.node.x
 
     @property
     def residual(self) -> float:
@@ -363,6 +523,7 @@ class Agreement:
             arrays["epoch"] = np.array([float(epoch.number), float(epoch.no), float(self.done)])
             arrays["epoch.proofs"] = as_array(epoch.proofs)
             arrays["epoch.x"] = epoch.x
+            arrays["epoch.answer"] = np.array([]) if epoch.answer is None else epoch.answer.as_array()
             arrays["epoch.residual"] = np.array([] if epoch.residual is None else [epoch.residual])
             for j, D in epoch.D.items():
                 arrays |= {f"epoch.D.{j}": D, f"epoch.sent.{j}": epoch.sent[j]}
@@ -384,6 +545,8 @@ class Agreement:
             D, sent = ({j: arrays[f"epoch.{name}.{j}"].copy() for j in frozen} for name in ("D", "sent"))
             epoch = Epoch(int(number), arrays["epoch.x"].copy(), D, sent, no=bool(no))
             epoch.proofs = from_array(arrays["epoch.proofs"])
+            if len(arrays["epoch.answer"]):
+                epoch.answer = Rounded.from_array(arrays["epoch.answer"])
             if len(arrays["epoch.residual"]):
                 epoch.residual = float(arrays["epoch.residual"][0])
             self.done = bool(done)
@@ -395,7 +558,7 @@ class Agreement:
         else:
             self.earlier[tag] = Past(self.current if epoch is None else epoch.number, bit(arrays["absent"][0]))
             if epoch is not None and epoch.residual is not None and node.i in epoch.proofs:
-                self.earlier[tag] = replace(self.earlier[tag], residual=epoch.residual, x=epoch.x)
+                self.earlier[tag] = replace(self.earlier[tag], residual=epoch.residual, answer=epoch.answer)
 
 
 def _size(vectors: Iterable[Array]) -> float:

@@ -28,7 +28,7 @@ SEAL = 12 + 16  # bytes that sealing adds: a nonce and a tag
 MAX_PARTIES = 65_536
 NUMBERS = 2**53  # counters stay below, so that a float can keep them
 MAC_SIZE = 16
-NONCE, TAG = 32, 16  # bytes; tags of pads, and of routes that were not planned
+NONCE, TAG, DIGEST = 32, 16, 32  # bytes; tags of pads, and of routes that were not planned; digests of answers
 OFFER = (32, 1300)  # bytes, at least and at most; none where a hello only says that there will be no conversation
 
 
@@ -112,16 +112,19 @@ class Verdict(NamedTuple):
     no: bool
     acceptances: Mapping[int, bytes]  # by index
     route: bytes = b""
+    answer: bytes = b""  # the digest of what they accept
 
     @property
-    def about(self) -> tuple[int, int, bytes]:
-        """Which epoch: of which stage, on which route."""
-        return self.stage, self.epoch, self.route
+    def about(self) -> tuple[int, int, bytes, bytes]:
+        """Which epoch: of which stage, on which route, and with which answer."""
+        return self.stage, self.epoch, self.route, self.answer
 
     def after(self, earlier: Verdict | None) -> Verdict:
         """This, together with what was said earlier of the same epoch."""
-        if earlier is None or earlier.about != self.about:
+        if earlier is None or earlier.about[:3] != self.about[:3]:
             return self
+        if earlier.answer != self.answer:
+            return self._replace(no=self.no or earlier.no)
         return self._replace(no=self.no or earlier.no, acceptances={**earlier.acceptances, **self.acceptances})
 
 
@@ -138,6 +141,17 @@ class Escrow(NamedTuple):
     chunk: int
     chunks: int
     data: bytes
+
+
+class Answer(NamedTuple):
+    """A chunk of the answer of an epoch (answers.py), sealed."""
+
+    stage: int
+    epoch: int
+    chunk: int
+    chunks: int
+    data: bytes
+    route: bytes = b""
 
 
 class Leave(NamedTuple):
@@ -163,9 +177,9 @@ class Lost(NamedTuple):
     signature: bytes
 
 
-Body = Hello | Value | Snapshot | Verdict | Goodbye | Opening | Pads | Escrow | Leave | Lost
+Body = Hello | Value | Snapshot | Verdict | Goodbye | Opening | Pads | Escrow | Leave | Lost | Answer
 # A frame begins with the number of its kind in this order, from 1.
-KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye, Opening, Pads, Escrow, Leave, Lost)
+KINDS: tuple[type[Body], ...] = (Hello, Value, Snapshot, Verdict, Goodbye, Opening, Pads, Escrow, Leave, Lost, Answer)
 BARE = (Hello, Opening)  # without a MAC: they come before there is a key
 
 
@@ -362,10 +376,13 @@ def _fault(body: Body) -> str | None:
         return None if fine else f"a tag of the pads of stage {body.stage}, of {len(body.tag)} bytes"
     if isinstance(body, Leave | Lost):
         return _statement_fault(body)
-    if isinstance(body, Escrow):
+    if isinstance(body, Escrow | Answer):
         fine = 0 <= body.stage < 2**32 and 0 <= body.chunk < body.chunks <= MAX_CHUNKS
         fine = fine and 8 <= len(body.data) - SEAL <= 8 * CHUNK and (len(body.data) - SEAL) % 8 == 0
-        return None if fine else f"an escrow of {len(body.data)} bytes that cannot be one"
+        if isinstance(body, Answer):
+            fine = fine and 0 <= body.epoch < NUMBERS and len(body.route) in (0, TAG)
+        kind = "an escrow" if isinstance(body, Escrow) else "an answer"
+        return None if fine else f"{kind} of {len(body.data)} bytes that cannot be one"
     number = body.counter if isinstance(body, Value) else body.epoch
     least = 1 if isinstance(body, Value) else 0  # the first message has counter 1 (pdmm/node.py)
     if not (0 <= body.stage < 2**32 and least <= number < NUMBERS):
@@ -373,6 +390,8 @@ def _fault(body: Body) -> str | None:
     if len(body.route) not in (0, TAG):
         return f"a {type(body).__name__.lower()} on a route with a tag of {len(body.route)} bytes"
     if isinstance(body, Verdict):
+        if len(body.answer) not in (0, DIGEST):
+            return f"a verdict on an answer with a digest of {len(body.answer)} bytes"
         return _acceptances_fault(body.acceptances)
     return _chunk_fault(body)
 

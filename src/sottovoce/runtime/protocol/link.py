@@ -19,10 +19,12 @@ from ...costs.base import Array
 from ...errors import PeerError
 from ..keys.edge_secrets import EdgeSecrets
 from ..keys.identity import Identity
+from .answers import EXTRA
 from .escrow import seal, unseal
 from .frames import (
     CHUNK,
     MAX_ACCEPTANCES,
+    Answer,
     Assembly,
     Escrow,
     Goodbye,
@@ -38,6 +40,7 @@ from .frames import (
     decode,
     encode,
 )  # fmt: skip
+from .sealing import sealed, unsealed
 
 STAGES = 256  # more than any run has
 AHEAD = 16  # chunks, a million numbers, of a vector whose length is not known yet
@@ -45,9 +48,9 @@ AHEAD = 16  # chunks, a million numbers, of a vector whose length is not known y
 
 @dataclass(frozen=True, eq=False)
 class Complete:
-    """A whole vector from a neighbour: a value and its counter, a snapshot and its epoch, or an escrow."""
+    """A whole vector from a neighbour: a value and its counter, a snapshot or an answer and its epoch, or an escrow."""
 
-    kind: Literal["value", "snapshot", "escrow"]
+    kind: Literal["value", "snapshot", "answer", "escrow"]
     stage: int
     number: int
     data: Array
@@ -66,6 +69,7 @@ class News:
     losts: Collection[Lost] = ()  # these too
     route: bytes = b""
     escrow: tuple[int, Array] | None = None
+    answer: tuple[int, int, Array] | None = None
 
 
 class Link:
@@ -101,7 +105,7 @@ class Link:
         self.said: dict[int, Verdict] = {}  # by stage, the verdicts that were said to the neighbour, in all
         self.shown: dict[int, Verdict] = {}  # and those that it has said
         self.parts: deque[bytes] = deque()
-        self.assemblies = {"value": Assembly(), "snapshot": Assembly(), "escrow": Assembly()}
+        self.assemblies = {kind: Assembly() for kind in ("value", "snapshot", "answer", "escrow")}
 
     def begin(self, nonces: bytes) -> None:
         """The handshake is done; both sides' nonces make the MACs of this connection its own."""
@@ -116,8 +120,8 @@ class Link:
     # What goes out
 
     def next_frame(self, news: News) -> bytes | None:
-        """The next frame, or None: the tag of the pads, the value, the snapshot, verdicts, each once, the newest. In
-        this order, as who enters an epoch should have heard what others froze in it."""
+        """The next frame, or None: the tag of the pads, the value, the snapshot, the answer, verdicts, each once, the
+        newest. In this order, as who enters an epoch should have heard what others froze in it."""
         if not self.ready:
             return None
         if self.parts:
@@ -132,8 +136,8 @@ class Link:
             return self._sealed(news.pads)
         if news.escrow is not None and self._once("escrow", news.escrow[0]):  # before the first value
             stage, estate = news.escrow
-            sealed = seal(self.secrets.escrow_key(stage, self.me.name), stage, estate)
-            self.parts.extend(self._sealed(part) for part in sealed)
+            entrusted = seal(self.secrets.escrow_key(stage, self.me.name), stage, estate)
+            self.parts.extend(self._sealed(part) for part in entrusted)
             return self.parts.popleft()
         for kind, frame in (("value", Value), ("snapshot", Snapshot)):
             said = news.snapshot if kind == "snapshot" else news.value
@@ -143,6 +147,12 @@ class Link:
                 bodies = (frame(stage, number, k, len(pieces), piece, news.route) for k, piece in enumerate(pieces))
                 self.parts.extend(self._sealed(body) for body in bodies)
                 return self.parts.popleft()
+        if news.answer is not None and self._once("answer", news.answer[:2]):
+            stage, epoch, numbers = news.answer
+            texts = sealed(self.secrets.answer_key(stage, self.me.name), numbers, b"sottovoce answer")
+            answers = (Answer(stage, epoch, k, len(texts), data, news.route) for k, data in enumerate(texts))
+            self.parts.extend(self._sealed(answer) for answer in answers)
+            return self.parts.popleft()
         for verdict in news.verdicts:
             if (news_of_it := self._unsaid(verdict)) is not None:
                 return self._sealed(news_of_it)
@@ -166,7 +176,7 @@ class Link:
         self.told[what] = content
         return new
 
-    def _sealed(self, body: Value | Snapshot | Verdict | Goodbye | Pads | Escrow | Leave | Lost) -> bytes:
+    def _sealed(self, body: Value | Snapshot | Answer | Verdict | Goodbye | Pads | Escrow | Leave | Lost) -> bytes:
         return encode(body, mac_key=self.mac_key, sender=self.me.name, receiver=self.name)
 
     # What comes in
@@ -184,6 +194,8 @@ class Link:
             return body
         if isinstance(body, Escrow):
             return self._entrusted(body)
+        if isinstance(body, Answer):
+            return self._answered(body)
         if self.their_pads is None or self.their_pads.stage != body.stage:
             raise PeerError(f"a {type(body).__name__.lower()} of stage {body.stage} before the tag of its pads.")
         kind: Literal["value", "snapshot"] = "value" if isinstance(body, Value) else "snapshot"
@@ -206,6 +218,19 @@ class Link:
         data = unseal(self.secrets.escrow_key(body.stage, self.name), body)
         whole = self.assemblies["escrow"].add((body.stage, 0), body.chunk, body.chunks, data)
         return None if whole is None else Complete("escrow", body.stage, 0, whole)
+
+    def _answered(self, body: Answer) -> Complete | None:
+        if self.secrets.forgotten(body.stage):
+            return None
+        if body.stage >= STAGES:
+            raise PeerError(f"an answer of stage {body.stage}, which no run has.")
+        dimension = self.expected.get(body.stage)
+        if dimension is None and body.chunks > AHEAD:
+            raise PeerError(f"an answer of {body.chunks} chunks for a stage that has not begun; at most {AHEAD} are.")
+        data = unsealed(self.secrets.answer_key(body.stage, self.name), body, "an answer")
+        order, wanted = (body.stage, body.epoch), None if dimension is None else dimension + EXTRA
+        whole = self.assemblies["answer"].add(order, body.chunk, body.chunks, data, wanted)
+        return None if whole is None else Complete("answer", body.stage, body.epoch, whole, body.route)
 
 
 def canonical(parameters: Mapping[str, Any]) -> str:

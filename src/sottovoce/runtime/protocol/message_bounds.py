@@ -54,6 +54,11 @@ class Sizes:
         """What no number of an honest party's message exceeds, ever."""
         return 16 * self.n**2 * (1 + self.c) * GENEROUS * (TAIL * self.sigma + self.size)
 
+    @property
+    def typical(self) -> float:
+        """What numbers of honest messages come to, however small the pads of one party happen to be."""
+        return 2 * self.sigma * math.sqrt(1 + self.folded)
+
     def settled(self, x: float, w: float, degree: int) -> float:
         """What no number exceeds once the iteration has settled, as far as a party can tell that has the answer ``x``
         and the collapsed ``w``, in their largest entries. Pads alone make ``w`` no larger than ``10 sigma sqrt(d)``."""

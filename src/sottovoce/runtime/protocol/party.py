@@ -21,13 +21,13 @@ from .link import Complete, Link, News
 from .lost_links import LostLinks
 from .refusing import refusal
 from .route import Route
-from .stages import Counts, Ended, Held, later, progress_of
+from .stages import Counts, Ended, Held, later, length, progress_of
 from .what_is_new import news_for
 
 FINISHED = "finished"  # the goodbye of a party that has its answer
 HOPELESS = "this run cannot be finished"  # of one that has none, and will have none from this journal
 NOTHING = Progress()
-SAID = ("value", "snapshot", "verdict")  # in the order of ``Link.next_frame``
+SAID = ("value", "snapshot", "answer", "verdict")  # in the order of ``Link.next_frame``
 
 
 @dataclass(eq=False)
@@ -108,10 +108,10 @@ class Party:
         accepted = NOTHING if over is None else Progress(over, 0, self.ended[over].epoch)
         return later(accepted, self.heard.get(neighbour, NOTHING))
 
-    def skip(self, stage: int, epoch: int, proofs: Mapping[int, bytes], route: bytes = b"") -> None:
+    def skip(self, ended: Ended) -> None:
         """A stage that was over before a restart."""
-        self.stage, self.agreement = stage, None
-        self.ended[stage] = Ended(stage, epoch, proofs, route)
+        self.stage, self.agreement = ended.stage, None
+        self.ended[ended.stage] = ended
         self.held.clear()  # which was about this stage, heard before it was known to be over
 
     def begin(self, stage: int, agreement: Agreement) -> None:
@@ -124,11 +124,11 @@ class Party:
                 self._compare_pads(link)
         held, self.held = self.held, {}
         for name, said in held.items():
-            for kind, what in zip(SAID, (said.value, said.snapshot, said.verdict), strict=True):
+            for kind, what in zip(SAID, (said.value, said.snapshot, said.answer, said.verdict), strict=True):
                 if what is None or what.stage != stage:
                     continue
                 # What does not fit is refused when it is said again.
-                if isinstance(what, Verdict) or len(what.data) == len(agreement.node.x):
+                if isinstance(what, Verdict) or len(what.data) == length(what.kind, len(agreement.node.x)):
                     with self._noted(name, kind):
                         self._judged(self.links[name], what)
                         self._note(name, progress_of(what))
@@ -162,7 +162,7 @@ class Party:
         assert self.agreement is not None
         epoch = self.agreement.epoch
         assert epoch is not None
-        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.proofs, self.agreement.tag)
+        self.ended[self.stage] = Ended(self.stage, epoch.number, epoch.proofs, self.agreement.tag, epoch.digest)
 
     # What comes in
 
@@ -294,6 +294,8 @@ class Party:
         before = self._epoch()
         if said.kind == "value":
             self.counts.old += not self.agreement.receive(link.index, said.number, said.data)
+        elif said.kind == "answer":
+            self.agreement.offer(link.index, said.number, said.data)
         else:
             self.agreement.hear(link.index, said.number, said.data)
         return self._saved(before)
@@ -310,9 +312,11 @@ class Party:
         self._check_signatures(link, said)
         shown = link.shown[said.stage] = said.after(link.shown.get(said.stage))
         if shown.route == self.agreement.tag:
-            self.agreement.verdict(shown.epoch, no=shown.no, proofs=shown.acceptances)
+            self.agreement.verdict(shown.epoch, no=shown.no, proofs=shown.acceptances, answer=shown.answer)
         else:
-            self.agreement.verdict_elsewhere(shown.route, shown.epoch, no=shown.no, proofs=shown.acceptances)
+            self.agreement.verdict_elsewhere(
+                shown.route, shown.epoch, no=shown.no, proofs=shown.acceptances, answer=shown.answer
+            )
         self._ends(link, said.stage)
         return self._saved(before)
 
@@ -323,23 +327,26 @@ class Party:
             known |= shown.acceptances
         agreement = self.agreement
         epoch = None if agreement is None else agreement.epoch
-        if agreement is not None and epoch is not None and said.about == (self.stage, epoch.number, agreement.tag):
-            known |= epoch.proofs
+        if agreement is not None and epoch is not None and said.about[:3] == (self.stage, epoch.number, agreement.tag):
+            known |= agreement.signed(said.answer)
         for index, signature in said.acceptances.items():
             if known.get(index) == signature:
                 continue
-            if not self.acceptances.genuine(index, said.stage, said.epoch, signature, said.route):
+            if not self.acceptances.genuine(index, said):
                 who = self.acceptances.names[index]
                 raise Contradiction(f"says that {who} has accepted epoch {said.epoch}, and {who} has not signed that.")
 
-    def _epoch(self) -> tuple[int, bool, bool, int]:
-        """What is known of the epoch: its number, whether this party has signed it, no, and how many have."""
-        epoch = None if self.agreement is None else self.agreement.epoch
-        if epoch is None:
-            return 0, False, False, 0
-        return epoch.number, self.index in epoch.proofs, epoch.no, len(epoch.proofs)
+    def _epoch(self) -> tuple[int, bool, bool, int, bool, int]:
+        """What is known of the epoch: its number, whether this party has signed it, no, how many have, whether the
+        answer is known, and how many find it wrong."""
+        agreement = self.agreement
+        if agreement is None or agreement.epoch is None:
+            return 0, False, False, 0, False, 0
+        epoch, told = agreement.epoch, agreement.told is not None
+        signed = self.index in epoch.proofs
+        return epoch.number, signed, epoch.no, len(epoch.proofs), told, len(epoch.dissents)
 
-    def _saved(self, before: tuple[int, bool, bool, int]) -> bool:
+    def _saved(self, before: tuple[int, bool, bool, int, bool, int]) -> bool:
         """Whether there is news; on the disk is what others will hold this party to: the epoch, its signature, and the
         end. What others said they say again."""
         assert self.agreement is not None
@@ -366,13 +373,15 @@ class Party:
             held.verdict = said.after(held.verdict)
         elif said.kind == "value":
             held.value = said
+        elif said.kind == "answer":
+            held.answer = said
         else:
             held.snapshot = said
         return False
 
     def _check_length(self, said: Complete) -> None:
         assert self.agreement is not None
-        wanted = len(next(iter(self.agreement.node.D.values())))
+        wanted = length(said.kind, len(next(iter(self.agreement.node.D.values()))))
         if len(said.data) != wanted:
             raise PeerError(f"a message of {len(said.data)} numbers; this stage has {wanted}.")
 

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from ...costs.base import Array
+from .answers import Rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,18 +18,19 @@ class Past:
     number: int
     absent: int  # the bits of parties that had left by then
     residual: float = 0.0
-    x: Array | None = None  # where it has
+    answer: Rounded | None = None  # where it has
 
     def as_array(self) -> Array:
         """For the journal."""
-        accepted = [] if self.x is None else [self.residual, *self.x]
+        accepted = [] if self.answer is None else [self.residual, *self.answer.as_array()]
         return np.array([float(self.number), *flag(self.absent), *accepted])
 
     @classmethod
     def from_array(cls, numbers: Array) -> Self:
         """What ``as_array`` was made of."""
         number, absent, *accepted = numbers.tolist()
-        return cls(int(number), bit(absent), *((accepted[0], np.array(accepted[1:])) if accepted else ()))
+        rest = (accepted[0], Rounded.from_array(np.array(accepted[1:]))) if accepted else ()
+        return cls(int(number), bit(absent), *rest)
 
 
 def flag(absent: int) -> Array:

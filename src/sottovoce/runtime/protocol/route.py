@@ -59,6 +59,20 @@ class Route:
             leaves = inner
         return min(left)
 
+    @cached_property
+    def first(self) -> int:
+        """Whose numbers are the answer, but for their rounding: the root of a tree, else the smallest."""
+        return self.root if self.is_tree else min(self._neighbours)
+
+    @cached_property
+    def hops(self) -> int:
+        """How many edges the farthest party is away from the first."""
+        found, front, hops = {self.first}, {self.first}, 0
+        while front := {k for i in front for k in self._neighbours[i]} - found:
+            found |= front
+            hops += 1
+        return hops
+
     def parent(self, i: int) -> int | None:
         """Of a tree: the neighbour of ``i`` that is nearer to the root."""
         return next((j for j in self._neighbours[i] if i != self.root and self.root not in self.side(i, j)), None)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .answers import EXTRA
 from .frames import Progress, Verdict
 from .link import Complete
 
@@ -16,17 +17,24 @@ class Held:
 
     value: Complete | None = None
     snapshot: Complete | None = None
+    answer: Complete | None = None
     verdict: Verdict | None = None
 
 
 @dataclass(eq=False)
 class Ended:
-    """How a stage ended: the epoch that everybody accepted."""
+    """How a stage ended: the epoch that everybody accepted, and the digest of its answer."""
 
     stage: int
     epoch: int
     proofs: Mapping[int, bytes]
     route: bytes = b""
+    answer: bytes = b""
+
+    @property
+    def verdict(self) -> Verdict:
+        """How others are told."""
+        return Verdict(self.stage, self.epoch, False, self.proofs, self.route, self.answer)
 
 
 @dataclass(eq=False)
@@ -48,6 +56,11 @@ def progress_of(said: Complete | Verdict) -> Progress:
     if isinstance(said, Verdict):
         return Progress(said.stage, 0, said.epoch)
     return Progress(said.stage, said.number, 0) if said.kind == "value" else Progress(said.stage, 0, said.number)
+
+
+def length(kind: str, dimension: int) -> int:
+    """Of a vector of this kind, in a stage of so many numbers."""
+    return dimension + (EXTRA if kind == "answer" else 0)
 
 
 def later(a: Progress, b: Progress) -> Progress:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .agreement import NOBODY, Agreement
+from .answers import NONE
 from .escrow import guardians
 from .frames import Pads, Verdict
 from .link import Link, News
@@ -24,7 +25,7 @@ def news_for(party: Party, link: Link) -> News:
     idle = agreement is None and (talks or party.ending)
     over = party.stage if idle else None  # it may stay until it knows that this party knows
     for ended in (party.ended[stage] for stage in party.ended if stage in (link.lags, over)):
-        news.verdicts.append(Verdict(ended.stage, ended.epoch, False, ended.proofs, ended.route))
+        news.verdicts.append(ended.verdict)
     if agreement is not None:
         news.pads = Pads(party.stage, link.pads[party.stage])
     if agreement is not None and agreement.hopeless is None:
@@ -46,9 +47,15 @@ def _news_of(party: Party, agreement: Agreement, link: Link, news: News) -> None
         return
     if link.index in epoch.sent and not party.ending:
         news.snapshot = (party.stage, epoch.number, epoch.sent[link.index])
+    answer = None if agreement.done else agreement.told  # afterwards everybody has accepted it
+    if answer is not None and link.index != agreement.source:
+        news.answer = (party.stage, epoch.number, answer.as_array())
     proofs = NOBODY if epoch.no else _gathered(party, link, epoch.proofs)
+    digest = epoch.digest if proofs else b""
+    if not epoch.no and epoch.answer is None and party.index in epoch.claims:
+        digest, proofs = NONE, epoch.dissents
     if epoch.no or proofs:
-        news.verdicts.append(Verdict(party.stage, epoch.number, epoch.no, proofs, agreement.tag))
+        news.verdicts.append(Verdict(party.stage, epoch.number, epoch.no, proofs, agreement.tag, digest))
 
 
 def _gathered(party: Party, link: Link, proofs: Mapping[int, bytes]) -> Mapping[int, bytes]:
