@@ -15,6 +15,7 @@ from itertools import combinations
 
 from runtime.explore.agreements import Agreeing
 from runtime.explore.search import search
+from runtime.explore.summing import Summing
 
 import sottovoce as sv
 
@@ -50,8 +51,11 @@ def main() -> int:
     parser.add_argument("--breaks", action="store_true", help="connections may break, too")
     parser.add_argument("--faults", type=int, default=1, help="how many moments of that")
     parser.add_argument("--most", type=int, default=2_000_000, help="states to look at")
+    parser.add_argument("--sums", type=int, help="so many exact sums in place of an iterated agreement")
+    parser.add_argument("--liar", type=int, help="of exact sums: who lies")
     asked = parser.parse_args()
-    model = Agreeing(
+    summing = asked.sums is not None
+    model = Summing(asked.network, asked.sums, asked.faults * (asked.crash != "none"), asked.liar) if summing else Agreeing(
         asked.network, tree=asked.over == "tree", strikes=strikes(asked.crash, asked.network.n), breaks=asked.breaks,
         faults=asked.faults if asked.crash != "none" or asked.breaks else 0,
     )  # fmt: skip
