@@ -1,5 +1,5 @@
-"""The protocol of exact sums, searched exhaustively before parties speak it: runtime/explore/summing.py. Larger searches
-by ``PYTHONPATH=src:tests python -m runtime.explore chain4 --sums 2 --liar 1``."""
+"""The protocol of exact sums, searched exhaustively before parties speak it: runtime/explore/summing.py. Larger
+searches by ``PYTHONPATH=src:tests python -m runtime.explore chain4 --sums 2 --liar 1``."""
 
 from __future__ import annotations
 

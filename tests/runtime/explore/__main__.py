@@ -54,11 +54,17 @@ def main() -> int:
     parser.add_argument("--sums", type=int, help="so many exact sums in place of an iterated agreement")
     parser.add_argument("--liar", type=int, help="of exact sums: who lies")
     asked = parser.parse_args()
-    summing = asked.sums is not None
-    model = Summing(asked.network, asked.sums, asked.faults * (asked.crash != "none"), asked.liar) if summing else Agreeing(
-        asked.network, tree=asked.over == "tree", strikes=strikes(asked.crash, asked.network.n), breaks=asked.breaks,
-        faults=asked.faults if asked.crash != "none" or asked.breaks else 0,
-    )  # fmt: skip
+    model: Agreeing | Summing
+    if asked.sums is not None:
+        model = Summing(asked.network, asked.sums, asked.faults if asked.crash != "none" else 0, asked.liar)
+    else:
+        model = Agreeing(
+            asked.network,
+            tree=asked.over == "tree",
+            strikes=strikes(asked.crash, asked.network.n),
+            breaks=asked.breaks,
+            faults=asked.faults if asked.crash != "none" or asked.breaks else 0,
+        )
     began = time.monotonic()
     found = search(model, most=asked.most)
     print(f"{found}\n{time.monotonic() - began:.0f} s")

@@ -12,8 +12,8 @@ A run adds up one vector after the other, its *stages*. Everything is written on
 and nobody contributes to a stage before all its neighbours have the AFTER of the stage before that it has itself. So a
 total opens only where all honest parties have computed their part from the same totals: a liar between them can make
 two camps hold different totals for a moment, but at their border nobody goes on, the pads of those who did not
-contribute stay on all the others, and the run ends with a sentence. At its end everybody signs the last AFTER, once, and
-passes on what others have signed; who has the signatures of all has the answer that all have.
+contribute stay on all the others, and the run ends with a sentence. At its end everybody signs the last AFTER, once,
+and passes on what others have signed; who has the signatures of all has the answer that all have.
 
 What is said is a function of what is written, so a crash is nothing but a lost connection: say all on each new one.
 """
@@ -205,8 +205,8 @@ class ExactSums:
         if said.stage == self.stage + 1:
             if isinstance(said, Total) and self.begun < said.stage:
                 raise Contradiction(
-                    f"has the total of sum {said.stage}, to which this party has not contributed. Either that is a lie, "
-                    "or the journal of this party was restored from an older copy: restore the newest one; if it is "
+                    f"has the total of sum {said.stage}, to which this party has not contributed. Either that is a "
+                    "lie, or the journal of this party was restored from an older copy: restore the newest one; if it is "
                     "lost, agree on a new run."
                 )
             self.early[neighbour, type(said)] = said

@@ -2,9 +2,9 @@
 never; parties crash and come back with what is on their disks; one of them lies.
 
 A party's own words at a stage are a function of the totals before, as those of a program are. A liar knows all that
-anybody holds, tells every neighbour what would fit either of two contributions of its own, or a total of its own, says
-any digest to anybody, signs all of them and passes on what it likes. Parties that find out end with a sentence, and tell
-their neighbours that.
+anybody holds, tells every neighbour what would fit either of two contributions of its own, or a total of its own,
+says any digest to anybody, signs all of them and passes on what it likes. Parties that find out end with a sentence,
+and tell their neighbours that.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ class Summing:
             return "an honest party was refused"
         for stage in range(1, self.stages):
             for group in self._honest_groups(state):
-                if all(party.stage >= stage for party in group):
-                    if len({party.afters[stage - 1] for party in group}) > 1:
-                        return "a sum was opened that parties computed from different totals"
+                before = {party.afters[stage - 1] if party.stage >= stage else None for party in group}
+                if len(before) > 1 and None not in before:
+                    return "a sum was opened that parties computed from different totals"
         return None
 
     def _honest_groups(self, state: Among) -> Iterator[list[ExactSums]]:
