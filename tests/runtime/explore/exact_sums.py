@@ -206,8 +206,8 @@ class ExactSums:
             if isinstance(said, Total) and self.begun < said.stage:
                 raise Contradiction(
                     f"has the total of sum {said.stage}, to which this party has not contributed. Either that is a "
-                    "lie, or the journal of this party was restored from an older copy: restore the newest one; if it is "
-                    "lost, agree on a new run."
+                    "lie, or the journal of this party was restored from an older copy: restore the newest one; if it "
+                    "is lost, agree on a new run."
                 )
             self.early[neighbour, type(said)] = said
             return False
