@@ -17,6 +17,7 @@ from itertools import combinations
 from runtime.explore.agreements import Agreeing
 from runtime.explore.liars import TwoFaced
 from runtime.explore.search import search
+from runtime.explore.summing import Summing
 
 import sottovoce as sv
 
@@ -53,13 +54,19 @@ def main() -> int:
     parser.add_argument("--breaks", action="store_true", help="connections may break, too")
     parser.add_argument("--faults", type=int, default=1, help="how many moments of that")
     parser.add_argument("--liar", type=int, help="the number of a party that tells each neighbour something else")
+    parser.add_argument("--sums", type=int, help="so many exact sums, by the protocol to come, and no iteration")
     parser.add_argument("--most", type=int, default=2_000_000, help="states to look at")
     asked = parser.parse_args()
-    kind = Agreeing if asked.liar is None else partial(TwoFaced, liar=asked.liar)
-    model = kind(
-        asked.network, tree=asked.over == "tree", told=asked.told, strikes=strikes(asked.crash, asked.network.n),
-        breaks=asked.breaks, faults=asked.faults if asked.crash != "none" or asked.breaks else 0,
-    )  # fmt: skip
+    faults = asked.faults if asked.crash != "none" or asked.breaks else 0
+    model: Agreeing | Summing
+    if asked.sums is not None:
+        model = Summing(asked.network, asked.sums, faults, asked.liar, late=asked.liar is None)
+    else:
+        kind = Agreeing if asked.liar is None else partial(TwoFaced, liar=asked.liar)
+        model = kind(
+            asked.network, tree=asked.over == "tree", told=asked.told, strikes=strikes(asked.crash, asked.network.n),
+            breaks=asked.breaks, faults=faults,
+        )  # fmt: skip
     began = time.monotonic()
     found = search(model, most=asked.most)
     print(f"{found}\n{time.monotonic() - began:.0f} s")
