@@ -6,6 +6,7 @@ demonstration can also look at all shards at once, to compare with what the hosp
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import time
@@ -27,6 +28,7 @@ from .terminal import Exit, print_json
 
 VICTIM = "hospital-3"
 CRASH = (0, 5)  # the agreement, counted from 0, and the wakes in it after which it is killed
+SLOW, PACE = "hospital-9", 2.0  # who speaks so many seconds after the others: until then nothing can be over
 DOWN = 1.0  # seconds until it is started again
 PAUSE = 0.1  # seconds between two looks at everybody
 RATE = 0.5  # seconds, at least, over which messages are counted
@@ -83,6 +85,8 @@ def run_network_demo(json: bool, fast: bool) -> int:
     with Interruption() as interruption, TemporaryDirectory(prefix="sottovoce-") as folder:
         plan, parties = demo_plan(), Path(folder) / "p"  # the path of a socket must be short
         write_plan(plan, parties, generate_keys=True)
+        slow = parties / SLOW / "node.toml"
+        slow.write_text(re.sub("^pace = .*$", f"pace = {PACE}", slow.read_text(), count=1, flags=re.MULTILINE))
         with Cluster(parties) as cluster, display(plan, json or fast) as show:
             trial = Trial(cluster)
             cluster.start()
