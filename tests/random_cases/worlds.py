@@ -37,7 +37,7 @@ class World:
 
     def declare(self, name: str) -> None:
         """Tell the unit of a column, and its range: products of such columns have all their digits."""
-        reach = 2.0 * float(np.abs(self.columns[name]).max(initial=1.0))
+        reach = 2.0 * float(np.abs(self.columns[name]).max(initial=0.0)) or 2.0 * float(self.unit(name))
         self.schema[name] |= {"unit": str(self.unit(name)), "range": (-reach, reach)}
 
     def unit(self, name: str) -> Decimal:
