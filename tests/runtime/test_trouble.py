@@ -263,7 +263,7 @@ def test_parties_that_are_told_to_stop_go_on_later(tmp_path):
     trial = prepare(tmp_path, PAIR, wake=30.0)
     with trial.cluster() as cluster:
         cluster.start()
-        wait_for(lambda: status(cluster, "p0").get("wakes", 0) > 10)
+        wait_for(lambda: status(cluster, "p0").get("wakes", 0) > 5)
         for name, how, code in (("p0", signal.SIGTERM, 1), ("p1", signal.SIGINT, 130)):
             cluster.kill(name, how)
             assert cluster.processes[name].wait(10) == code
